@@ -9,9 +9,16 @@
 `testing` stands beside: builders and laws for plugin authors and for our own tests; the engine never imports it. Users
 import the package `reprieve`; this one is for those who change Reprieve. There is no HTTP server in here; requests,
 pages and commands are in the package `api`.
+
+Where a docstring says `Upstream:`, files of Kubernetes 1.36.2 follow, unless it says another version.
 """
 
+from typing import Final
+
 __version__ = "0.1.0"
+
+KUBERNETES_VERSION: Final = "v1.36.2"
+"""What is told to those who ask for the version of Kubernetes."""
 
 
 def how_to_install(extra: str) -> str:

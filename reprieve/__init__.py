@@ -58,7 +58,7 @@ def schedule() -> None:
     """Runs `reprieve serve` as a manifest has kube-scheduler: it schedules, and answers by HTTPS on kube-scheduler's
     port.
 
-    Upstream: cmd/kube-scheduler/app/options/options.go, NewOptions (v1.36.2).
+    Upstream: cmd/kube-scheduler/app/options/options.go, NewOptions.
     """
     sys.argv[1:1] = ["serve", "--schedule", "--bind-address=0.0.0.0", "--secure-port=10259"]
     main()

@@ -8,8 +8,7 @@ pods (SubjectAccessReview). Every other endpoint needs a rule for its path and m
 nonResourceURL), as those of kube-scheduler do. docs/access.md lists all of them.
 
 Upstream: cmd/kube-scheduler/app/server.go, buildHandlerChain; apiserver/pkg/endpoints/filters/authorization.go;
-apiserver/pkg/authentication/request/x509/x509.go, CommonNameUserConversion; authenticatorfactory/delegating.go
-(v1.36.2).
+apiserver/pkg/authentication/request/x509/x509.go, CommonNameUserConversion; authenticatorfactory/delegating.go.
 """
 
 import asyncio

@@ -5,7 +5,7 @@ are ignored with a line in the log, or refused if an operator would rely on them
 fields of `api.settings.settings.Settings`; docs/flags.md lists both.
 
 Upstream: spf13/pflag; component-base/cli/flag, WordSepNormalizeFunc; cmd/kube-scheduler/app/options;
-apiserver/pkg/server/options; component-base/logs/api/v1, metrics, featuregate (v1.36.2).
+apiserver/pkg/server/options; component-base/logs/api/v1, metrics, featuregate.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

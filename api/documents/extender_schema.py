@@ -1,7 +1,7 @@
 """The JSON Schema of the extender protocol, v1: requests and answers, with nodes in full and by name. null counts as an
 absent field everywhere, because Go reads it so, and writes empty lists and maps so.
 
-Upstream: kube-scheduler/extender/v1, types.go (v1.36.2), which has no schema.
+Upstream: kube-scheduler/extender/v1, types.go, which has no schema.
 """
 
 from collections.abc import Iterator

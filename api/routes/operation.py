@@ -4,7 +4,7 @@
 Where callers are not asked who they are, only those on this machine may change anything.
 
 Upstream: cmd/kube-scheduler/app/server.go, newHealthEndpointsAndMetricsHandler; component-base/configz, zpages/flagz,
-zpages/statusz; apiserver/pkg/server/routes/flags.go (v1.36.2).
+zpages/statusz; apiserver/pkg/server/routes/flags.go.
 """
 
 import platform

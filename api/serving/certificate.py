@@ -112,7 +112,7 @@ class Certificate:
 def _choose(context: ssl.SSLContext, suites: Sequence[str]) -> None:
     """Lets callers of TLS 1.2 have these cipher suites only.
 
-    Upstream: component-base/cli/flag/ciphersuites_flag.go, TLSCipherSuites (v1.36.2).
+    Upstream: component-base/cli/flag/ciphersuites_flag.go, TLSCipherSuites.
     """
     # The names of those of 1.3 are the same for OpenSSL. They are no choice, here as in Go.
     always = {each["name"] for each in context.get_ciphers() if each["protocol"] == "TLSv1.3"}
@@ -269,8 +269,7 @@ def with_certificate(settings: Settings) -> Iterator[Settings]:
     it cannot be written.
 
     Upstream: apiserver/pkg/server/options/serving.go, MaybeDefaultWithSelfSignedCerts; client-go/util/cert/cert.go,
-    GenerateSelfSignedCertKey (v1.36.2). There an authority is made, too, which signs the certificate and is then
-    forgotten.
+    GenerateSelfSignedCertKey. There an authority is made, too, which signs the certificate and is then forgotten.
     """
     if not settings.secure_port or settings.tls_cert_file is not None:
         yield settings

@@ -1,7 +1,7 @@
 """The scheduler's configuration: as a file or the defaults give it, what to do about a wrong one, and settings that are
 written over it: flags of kube-scheduler for which a KubeSchedulerConfiguration has fields.
 
-Upstream: cmd/kube-scheduler/app/options/options.go, ApplyTo, ApplyDeprecated, ApplyLeaderElectionTo (v1.36.2).
+Upstream: cmd/kube-scheduler/app/options/options.go, ApplyTo, ApplyDeprecated, ApplyLeaderElectionTo.
 """
 
 import dataclasses

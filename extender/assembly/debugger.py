@@ -1,6 +1,6 @@
 """CacheDebugger: logs what the scheduler knows, and where that differs from what the API server has.
 
-Upstream: pkg/scheduler/backend/cache/debugger, dumper.go, comparer.go (v1.36.2).
+Upstream: pkg/scheduler/backend/cache/debugger, dumper.go, comparer.go.
 """
 
 from collections.abc import Collection, Iterable, Mapping

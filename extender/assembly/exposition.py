@@ -1,7 +1,7 @@
 """Exposition: all metrics at one moment, in Prometheus' text format. What can be counted on collection is counted then.
 
-Upstream: pkg/scheduler/metrics/metrics.go; component-base/metrics/prometheus/clientgo/leaderelection (v1.36.2). Names
-that begin with `reprieve_` are ours.
+Upstream: pkg/scheduler/metrics/metrics.go; component-base/metrics/prometheus/clientgo/leaderelection. Names that begin
+with `reprieve_` are ours.
 """
 
 import platform
@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from extender import __version__
+from extender import KUBERNETES_VERSION, __version__
 from extender.assembly.debugger import waiting_in
 from extender.assembly.scheduling import Scheduling
 from extender.client.informers.informers import Informers
@@ -50,7 +50,7 @@ _UNITS: Final = {"cpu": "cores", "memory": "bytes", "storage": "bytes", "ephemer
 _BUILD: Final = {
     "major": "1",
     "minor": "36",
-    "git_version": f"v1.36.2+reprieve-{__version__}",
+    "git_version": f"{KUBERNETES_VERSION}+reprieve-{__version__}",
     "git_commit": "",
     "git_tree_state": "",
     "build_date": "",
@@ -186,7 +186,7 @@ class Exposition(Collector):
 
 @final
 class ResourceExposition(Collector):
-    """The requests and limits of pods. Upstream: pkg/scheduler/metrics/resources, resources.go (v1.36.2)."""
+    """The requests and limits of pods. Upstream: pkg/scheduler/metrics/resources, resources.go."""
 
     def __init__(self, pods: Sequence[Pod]) -> None:
         self._pods = pods

@@ -4,8 +4,7 @@ It starts once the cluster is known. Of several replicas only the leader starts,
 predecessor has done. When it is stopped, it ends in order: no more pods are popped, what was decided is done, events
 are written, the lease is released. When the lease is lost, it ends at once.
 
-Upstream: cmd/kube-scheduler/app/server.go, Run (v1.36.2). There the lease is released while bindings are still in
-flight.
+Upstream: cmd/kube-scheduler/app/server.go, Run. There the lease is released while bindings are still in flight.
 """
 
 import asyncio

@@ -166,8 +166,8 @@ _POINTS: Final = ("PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Res
 class SlowAttempts(Reporter):
     """Logs attempts that took long, with their steps, and empties the steps of the metrics after each attempt.
 
-    Upstream: pkg/scheduler/schedule_one.go, schedulePod, whose trace is logged if it is long (v1.36.2). Here extension
-    points are the steps, and what is left of the time was spent in between: on the snapshot, and on extenders.
+    Upstream: pkg/scheduler/schedule_one.go, schedulePod, whose trace is logged if it is long. Here extension points are
+    the steps, and what is left of the time was spent in between: on the snapshot, and on extenders.
     """
 
     def __init__(self, metrics: Metrics) -> None:

@@ -1,7 +1,7 @@
 """Authentication and authorization of callers by the API server, as kube-scheduler delegates them.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticatorfactory/delegating.go;
-authorization/authorizerfactory/delegating.go; webhook caches (v1.36.2).
+authorization/authorizerfactory/delegating.go; webhook caches.
 """
 
 import hashlib

@@ -33,7 +33,7 @@ from extender.values.targets.target import Identity, Target
 class RateLimit:
     """A token bucket: `burst` requests at once, `qps` a second in the long run, in order of arrival.
 
-    Upstream: client-go/util/flowcontrol/throttle.go, NewTokenBucketRateLimiter (v1.36.2).
+    Upstream: client-go/util/flowcontrol/throttle.go, NewTokenBucketRateLimiter.
     """
 
     def __init__(self, qps: float, burst: int) -> None:
@@ -296,7 +296,7 @@ def _with_query(path: str, params: Mapping[str, str]) -> str:
 def _wait_before_retry(method: str, error: errors.ApiError) -> float | None:
     """Returns the seconds to wait; None if another try would be of no use, or might perform a write twice.
 
-    Upstream: client-go/rest/with_retry.go, IsNextRetry (v1.36.2).
+    Upstream: client-go/rest/with_retry.go, IsNextRetry.
     """
     if isinstance(error, errors.NoAnswer):
         return 1.0 if method == "GET" and not error.timed_out else None
@@ -318,7 +318,7 @@ async def _check_answer(request: _Request, response: ClientResponse, statuses: C
             body = await Body(str(request), response).read(limits.ERROR_BYTES)
         except errors.NotKubernetes:
             body = b""
-        # Whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2).
+        # Whole seconds only, as client-go/rest/request.go, retryAfterSeconds.
         text = response.header("retry-after")
         retry_after = float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
         raise errors.from_response(str(request), response.status, body, retry_after=retry_after)

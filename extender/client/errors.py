@@ -15,7 +15,7 @@ import msgspec
 class ApiError(Exception):
     """The API server refused, or did not answer, or the answer did not come from an API server.
 
-    Upstream: apimachinery/pkg/api/errors/errors.go, StatusError (v1.36.2).
+    Upstream: apimachinery/pkg/api/errors/errors.go, StatusError.
     """
 
     may_have_happened: ClassVar[bool] = False

@@ -2,8 +2,8 @@
 
 Only times that were measured here count, whatever times are written in the lease.
 
-Upstream: client-go/tools/leaderelection, leaderelection.go (v1.36.2). Upstream does not stop a leader from writing
-after its machine was suspended. Here a leader measures the time since its last renewal by a clock that goes on during a
+Upstream: client-go/tools/leaderelection, leaderelection.go. Upstream does not stop a leader from writing after its
+machine was suspended. Here a leader measures the time since its last renewal by a clock that goes on during a
 suspension, and writes nothing once that is longer than renewDeadline: see `fence`. Other replicas wait for
 leaseDuration, and the time between the two is long enough for a write in flight to end: see `write_seconds`.
 """

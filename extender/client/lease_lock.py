@@ -1,6 +1,6 @@
 """LeaseLock: the Lease object that records the leader.
 
-Upstream: client-go/tools/leaderelection/resourcelock, leaselock.go (v1.36.2).
+Upstream: client-go/tools/leaderelection/resourcelock, leaselock.go.
 """
 
 from typing import Any, Final, final

@@ -23,7 +23,7 @@ def path(
         path("", "v1", "pods", namespace="default", name="web", subresource="binding")
 
     Without a namespace it is of cluster-scoped objects, or of all namespaces. Raises ValueError if a part, such as a
-    name with a slash in it, would lead elsewhere. Upstream: client-go/rest/request.go, Request.URL (v1.36.2).
+    name with a slash in it, would lead elsewhere. Upstream: client-go/rest/request.go, Request.URL.
     """
     if subresource is not None and name is None:
         raise ValueError(f"{plural}/{subresource}: a subresource needs the name of an object")

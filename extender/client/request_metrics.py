@@ -1,6 +1,6 @@
 """Requests to API servers as client-go counts them, which dashboards of kube-scheduler show.
 
-Upstream: component-base/metrics/prometheus/restclient/metrics.go; client-go/rest/request.go (v1.36.2).
+Upstream: component-base/metrics/prometheus/restclient/metrics.go; client-go/rest/request.go.
 """
 
 from collections import Counter

@@ -3,7 +3,7 @@
 What an API server would say of an object is decided here. The registry of the cluster of its own and the trials of
 manifests call `admit` alike; where they keep objects is theirs.
 
-Upstream: apiserver/pkg/registry/rest; plugin/pkg/admission; pkg/apis (v1.36.2).
+Upstream: apiserver/pkg/registry/rest; plugin/pkg/admission; pkg/apis.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """The resources that are served: their names, scope, verbs and subresources, and the fields for field selectors.
 
-Upstream: pkg/registry, the storage of each kind; pkg/apis, the field label conversions (v1.36.2).
+Upstream: pkg/registry, the storage of each kind; pkg/apis, the field label conversions.
 """
 
 from collections.abc import Iterable, Mapping

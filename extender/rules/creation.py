@@ -1,6 +1,6 @@
 """What becomes of a new object before it is kept, by a request or in a trial.
 
-Upstream: apiserver/pkg/endpoints/handlers/create.go, createHandler; registry/rest/create.go, BeforeCreate (v1.36.2).
+Upstream: apiserver/pkg/endpoints/handlers/create.go, createHandler; registry/rest/create.go, BeforeCreate.
 """
 
 from collections.abc import Callable, Sequence

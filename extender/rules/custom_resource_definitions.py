@@ -1,6 +1,6 @@
 """The resources that CustomResourceDefinitions define. Schemas are not checked, and versions not converted.
 
-Upstream: apiextensions-apiserver/pkg, apis/apiextensions/v1/types.go; apiserver/customresource_handler.go (v1.36.2).
+Upstream: apiextensions-apiserver/pkg, apis/apiextensions/v1/types.go; apiserver/customresource_handler.go.
 """
 
 from functools import lru_cache

@@ -1,6 +1,6 @@
 """The refusals of an API server, with upstream's names, codes and words.
 
-Upstream: apimachinery/pkg/api/errors/errors.go; apiserver/pkg/storage/errors (v1.36.2).
+Upstream: apimachinery/pkg/api/errors/errors.go; apiserver/pkg/storage/errors.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,7 +3,7 @@
 `Verbs` answers for one cluster. Below it are plain functions over a `Cycle`; only `bind` writes. Bytes are decoded and
 encoded elsewhere.
 
-Upstream, the caller's side: pkg/scheduler/extender.go (v1.36.2).
+Upstream, the caller's side: pkg/scheduler/extender.go.
 """
 
 from extender.verbs.filtering import FilterResult

@@ -1,6 +1,6 @@
 """Kubernetes' REST semantics over an ObjectRegistry: `KubeApi.handle` answers one request, without an HTTP server.
 
-Upstream: apiserver/pkg/endpoints, installer.go, handlers (v1.36.2).
+Upstream: apiserver/pkg/endpoints, installer.go, handlers.
 """
 
 import logging

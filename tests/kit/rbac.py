@@ -4,7 +4,7 @@
     transport = FaultyTransport(server, *role.faults())
 
 Upstream: plugin/pkg/auth/authorizer/rbac/rbac.go; apiserver/pkg/endpoints/handlers/responsewriters/errors.go,
-ForbiddenStatusError; pkg/registry/resource/utils.go, AuthorizedForBinding (v1.36.2).
+ForbiddenStatusError; pkg/registry/resource/utils.go, AuthorizedForBinding.
 """
 
 from collections.abc import Iterable, Iterator

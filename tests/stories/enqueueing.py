@@ -29,7 +29,7 @@ class Case:
 
 
 async def assert_called(case: Case) -> None:
-    """Upstream: test/integration/scheduler/queueing/queue.go, RunTestCoreResourceEnqueue (v1.36.2)."""
+    """Upstream: test/integration/scheduler/queueing/queue.go, RunTestCoreResourceEnqueue."""
     async with a_scene(*case.there, only=case.plugins, kubelet=False, controllers=False, by_hand=True) as scene:
         queue = scene.alone.world.queue
         await scene.has(*case.wait, within=0.1)

@@ -1,6 +1,4 @@
-"""What every cluster relies on. Upstream: test/integration/scheduler, TestHostPorts; test/e2e/scheduling/predicates.go
-(v1.36.2).
-"""
+"""What every cluster relies on. Upstream: test/integration/scheduler, TestHostPorts; test/e2e/scheduling/predicates.go."""
 
 import pytest
 

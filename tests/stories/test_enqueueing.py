@@ -1,8 +1,8 @@
 """Whom an event of nodes and pods calls, plugin by plugin.
 
-Upstream: test/integration/scheduler/queueing/queue.go, CoreResourceEnqueueTestCases (v1.36.2). Each case is one of
-upstream's, in its order; those about selected namespaces, about more than one term and about what changes without
-helping anybody are ours.
+Upstream: test/integration/scheduler/queueing/queue.go, CoreResourceEnqueueTestCases. Each case is one of upstream's, in
+its order; those about selected namespaces, about more than one term and about what changes without helping anybody are
+ours.
 
 Not told: those of GangScheduling, which is behind a gate that is off; those of extended resources that device classes
 back (a known difference); and the pod that an update frees from a feature, for no feature that there is can be taken

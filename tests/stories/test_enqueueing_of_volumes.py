@@ -1,7 +1,7 @@
 """Whom an event of volumes, and of whatever they depend on, calls.
 
-Upstream: test/integration/scheduler/queueing/queue.go, CoreResourceEnqueueTestCases (v1.36.2). Each case is one of
-upstream's, in its order.
+Upstream: test/integration/scheduler/queueing/queue.go, CoreResourceEnqueueTestCases. Each case is one of upstream's, in
+its order.
 """
 
 from typing import Any

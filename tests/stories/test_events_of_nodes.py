@@ -1,5 +1,5 @@
 """Nodes that are tainted, opened and joined. Upstream: test/integration/scheduler/scheduler_test.go,
-taint/taint_test.go (v1.36.2).
+taint/taint_test.go.
 """
 
 import pytest

@@ -1,7 +1,7 @@
 """Pods request extended resources that device classes back, and get devices for them.
 
 Upstream: framework/plugins/dynamicresources, dynamicresources_test.go, extendeddynamicresources_test.go;
-test/integration/dra (v1.36.2).
+test/integration/dra.
 """
 
 import httpx

@@ -1,6 +1,4 @@
-"""Extenders that a scheduler asks. Upstream: test/integration/scheduler/extender; pkg/scheduler/extender_test.go
-(v1.36.2).
-"""
+"""Extenders that a scheduler asks. Upstream: test/integration/scheduler/extender; pkg/scheduler/extender_test.go."""
 
 import json
 import threading

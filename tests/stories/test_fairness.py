@@ -1,4 +1,4 @@
-"""Whose turn it is. Upstream: pkg/scheduler/backend/queue/scheduling_queue_test.go (v1.36.2)."""
+"""Whose turn it is. Upstream: pkg/scheduler/backend/queue/scheduling_queue_test.go."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """Feature gates, on and off. In memory only: a kube-apiserver has gates of its own.
 
-Upstream: test/integration/scheduler/preemption, queueing, nominated_node_name, taint and filters (v1.36.2).
+Upstream: test/integration/scheduler/preemption, queueing, nominated_node_name, taint and filters.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Promises of room: when they are written, and what they are worth.
 
-Upstream: test/integration/scheduler/nominated_node_name, eventhandler (v1.36.2).
+Upstream: test/integration/scheduler/nominated_node_name, eventhandler.
 """
 
 from typing import Any

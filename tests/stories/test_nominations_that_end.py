@@ -1,6 +1,4 @@
-"""Promises that come to nothing. Upstream: preemption/nominatednodename/nominatednodename_test.go, TestNominatedNode
-(v1.36.2).
-"""
+"""Promises that come to nothing. Upstream: preemption/nominatednodename/nominatednodename_test.go, TestNominatedNode."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One attempt, and where it may end. Upstream: pkg/scheduler/schedule_one_test.go, TestSchedulerScheduleOne (v1.36.2).
+"""One attempt, and where it may end. Upstream: pkg/scheduler/schedule_one_test.go, TestSchedulerScheduleOne.
 
 Two of its cases have a story of their own: a pod that is being deleted (test_outcomes.py), and one that is preempted
 while its node is prepared (test_preemption_under_way.py).

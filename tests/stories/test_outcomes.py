@@ -1,7 +1,7 @@
 """What one attempt leaves behind: the condition, the event, the promise, the place in the queue, what is kept.
 
-Upstream: pkg/scheduler/schedule_one_test.go, scheduler_test.go: TestSchedulerScheduleOne, TestFailureHandler (v1.36.2).
-Cases of one attempt that have a story of their own: those of plugins in test_plugins.py, those of preemption in
+Upstream: pkg/scheduler/schedule_one_test.go, scheduler_test.go: TestSchedulerScheduleOne, TestFailureHandler. Cases of
+one attempt that have a story of their own: those of plugins in test_plugins.py, those of preemption in
 test_preemption.py.
 """
 

@@ -1,7 +1,6 @@
 """A preemption with rules of a plugin's own.
 
-Upstream: defaultpreemption, default_preemption.go, IsEligiblePod; preemption, preemption.go, OrderedScoreFuncs
-(v1.36.2).
+Upstream: defaultpreemption, default_preemption.go, IsEligiblePod; preemption, preemption.go, OrderedScoreFuncs.
 """
 
 from dataclasses import replace

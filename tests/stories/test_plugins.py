@@ -1,6 +1,6 @@
 """What plugins say from Reserve to PostBind, and what comes of it.
 
-Upstream: test/integration/scheduler/plugins/plugins_test.go (v1.36.2).
+Upstream: test/integration/scheduler/plugins/plugins_test.go.
 """
 
 import asyncio

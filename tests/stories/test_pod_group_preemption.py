@@ -1,7 +1,7 @@
 """Pod groups that make room for themselves, and that have to go.
 
 Upstream: test/integration/scheduler/preemption/podgrouppreemption_test.go, TestPodGroupPreemption;
-podgroup/podgroup_test.go, TestWorkloadAwarePreemptionInvocation (v1.36.2).
+podgroup/podgroup_test.go, TestWorkloadAwarePreemptionInvocation.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Pods that start together or not at all.
 
 Upstream: test/integration/scheduler/podgroup, TestPodGroupScheduling, TestPodGroupAdmission,
-TestTopologyAwareSchedulingWithGangPolicy (v1.36.2).
+TestTopologyAwareSchedulingWithGangPolicy.
 """
 
 import httpx

@@ -1,6 +1,4 @@
-"""Pods that fit nowhere, until something happens. Upstream: test/integration/scheduler/filters/filters_test.go
-(v1.36.2).
-"""
+"""Pods that fit nowhere, until something happens. Upstream: test/integration/scheduler/filters/filters_test.go."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who has to go for whom. Upstream: test/integration/scheduler/preemption/preemption_test.go (v1.36.2).
+"""Who has to go for whom. Upstream: test/integration/scheduler/preemption/preemption_test.go.
 
 Not told: TestPodGroupPreemption (pod groups are behind a feature gate that is off), and rows that have a test of their
 own on a lower floor (ReadWriteOncePod: tests/extender/engine/plugins/test_volume_restrictions.py).

@@ -1,7 +1,6 @@
 """Preemptions that are under way, and victims that are not bound yet.
 
-Upstream: test/integration/scheduler/preemption/preemption_test.go, TestAsyncPreemption; preemption/executor_test.go
-(v1.36.2).
+Upstream: test/integration/scheduler/preemption/preemption_test.go, TestAsyncPreemption; preemption/executor_test.go.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What is more important than what. Upstream: test/integration/scheduler/preemption/preemption_test.go (v1.36.2)."""
+"""What is more important than what. Upstream: test/integration/scheduler/preemption/preemption_test.go."""
 
 import pytest
 

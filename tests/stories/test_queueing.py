@@ -1,5 +1,4 @@
-"""Who is tried again, and after what. Upstream: test/integration/scheduler/queueing, rescheduling_test.go, filters
-(v1.36.2).
+"""Who is tried again, and after what. Upstream: test/integration/scheduler/queueing, rescheduling_test.go, filters.
 
 Not told: TestCoreResourceEnqueueWithoutQueueingHints (hints cannot be turned off), the cases of GangScheduling and pod
 groups (behind gates that are off), TestCustomResourceEnqueue (plugins register for the kinds of `EventResource`).

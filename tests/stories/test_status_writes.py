@@ -1,6 +1,6 @@
 """When people are told why a pod waits, and when that is no news.
 
-Upstream: pkg/scheduler/schedule_one_test.go, TestUpdatePodStatus (v1.36.2).
+Upstream: pkg/scheduler/schedule_one_test.go, TestUpdatePodStatus.
 """
 
 import httpx

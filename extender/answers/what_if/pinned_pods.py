@@ -26,7 +26,7 @@ def run_on_named_nodes(trial: Trial, pods: Sequence[Pod]) -> tuple[str, ...]:
     """Puts each pod on the node that it names, unless there is no such node or its kubelet refuses the pod, and returns
     sentences that say so. A pod whose status says that it runs is there in any case.
 
-    Upstream: pkg/kubelet/lifecycle/predicate.go, Admit (v1.36.2), as far as amounts go.
+    Upstream: pkg/kubelet/lifecycle/predicate.go, Admit, as far as amounts go.
     """
     sentences = [_run(trial, pod) for pod in pods]
     told, more = sentences[: limits.PINNED_POD_SENTENCES], len(sentences) - limits.PINNED_POD_SENTENCES

@@ -2,7 +2,7 @@
 replaced.
 
 Upstream: pkg/controller/deployment/rolling.go; pkg/controller/replicaset/replica_set.go, getPodsToDelete;
-pkg/controller/statefulset/ stateful_set_control.go (v1.36.2).
+pkg/controller/statefulset/ stateful_set_control.go.
 """
 
 from collections import Counter

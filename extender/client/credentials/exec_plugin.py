@@ -57,7 +57,7 @@ class ExecPlugin(Credentials):
 
     The program gets no terminal, and inherits stderr.
 
-    Upstream: client-go/plugin/pkg/client/auth/exec/exec.go, Authenticator (v1.36.2).
+    Upstream: client-go/plugin/pkg/client/auth/exec/exec.go, Authenticator.
     """
 
     def __init__(self, config: ExecPluginConfig, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

@@ -102,7 +102,7 @@ class Kubeconfig(msgspec.Struct):
 def read_files(files: Sequence[Path]) -> Kubeconfig:
     """Returns the contents of all files merged. What an earlier file defines under a name, a later one does not change.
 
-    Raises CredentialsError. Upstream: client-go/tools/clientcmd/loader.go, ClientConfigLoadingRules.Load (v1.36.2).
+    Raises CredentialsError. Upstream: client-go/tools/clientcmd/loader.go, ClientConfigLoadingRules.Load.
     """
     merged = Kubeconfig()
     for file in files:

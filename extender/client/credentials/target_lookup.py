@@ -62,8 +62,7 @@ def find_target(
 def _safe(target: Target) -> Target:
     """Returns the target without its credentials if they would cross the network in clear text, and warns of that.
 
-    Upstream: client-go/tools/clientcmd/client_config.go, ClientConfig; client-go/rest/config.go, IsConfigTransportTLS
-    (v1.36.2).
+    Upstream: client-go/tools/clientcmd/client_config.go, ClientConfig; client-go/rest/config.go, IsConfigTransportTLS.
     """
     if urlsplit(target.server).scheme == "https":
         if target.tls.insecure:
@@ -102,7 +101,7 @@ def _find(
 def _in_cluster(host: str, port: str, service_account: Path) -> Target:
     """Returns the API server of the pod's cluster, with the credentials of its service account.
 
-    Upstream: client-go/rest/config.go, InClusterConfig (v1.36.2).
+    Upstream: client-go/rest/config.go, InClusterConfig.
     """
     mounted, ca, namespace = service_account / "token", service_account / "ca.crt", service_account / "namespace"
     if not mounted.exists():
@@ -123,7 +122,7 @@ def _in_cluster(host: str, port: str, service_account: Path) -> Target:
 def load(files: Sequence[Path], context: str = "") -> Target:
     """Returns the cluster and user of a context, by default the current one, of `kubeconfig_files.read_files`.
 
-    Upstream: client-go/tools/clientcmd/client_config.go, DirectClientConfig.ClientConfig, and validation.go (v1.36.2).
+    Upstream: client-go/tools/clientcmd/client_config.go, DirectClientConfig.ClientConfig, and validation.go.
     """
     config = read_files(files)
     where = ", ".join(map(str, files))

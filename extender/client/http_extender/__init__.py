@@ -2,7 +2,7 @@
 
 Cycles are in `extender.engine.scheduler`, which calls the extenders in upstream's order.
 
-Upstream: pkg/scheduler/extender.go, HTTPExtender (v1.36.2).
+Upstream: pkg/scheduler/extender.go, HTTPExtender.
 """
 
 from extender.client.http_extender.calling import without_password

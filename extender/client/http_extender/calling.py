@@ -5,8 +5,8 @@ Redirects are followed as Go's client follows them, and the proxies of the envir
 client, ours reads only so much of an answer, and asks for no compression; an answer that comes with gzip all the same
 is unpacked.
 
-Upstream: pkg/scheduler/extender.go, HTTPExtender.send, makeTransport; client-go/transport, transport.go, TLSConfigFor
-(v1.36.2); net, dial.go and lookup.go; crypto/tls, alert.go; crypto/x509, verify.go; net/http, transport.go (Go).
+Upstream: pkg/scheduler/extender.go, HTTPExtender.send, makeTransport; client-go/transport, transport.go, TLSConfigFor;
+net, dial.go and lookup.go; crypto/tls, alert.go; crypto/x509, verify.go; net/http, transport.go (Go).
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """HTTPExtender: one HTTP extender of the configuration; ExtenderCalls: its calls, live, recorded, or replayed.
 
-Upstream: pkg/scheduler/extender.go (v1.36.2).
+Upstream: pkg/scheduler/extender.go.
 """
 
 import logging

@@ -2,7 +2,7 @@
 
 A caller gets a list only once it is complete.
 
-Upstream: client-go/tools/cache/reflector.go, list, watchList; client-go/tools/pager/pager.go, List (v1.36.2).
+Upstream: client-go/tools/cache/reflector.go, list, watchList; client-go/tools/pager/pager.go, List.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Reads objects and watch events of one kind from bytes, setting aside objects that cannot be read.
 
-Upstream: apimachinery/pkg/watch/streamwatcher.go (v1.36.2).
+Upstream: apimachinery/pkg/watch/streamwatcher.go.
 """
 
 from collections.abc import Callable

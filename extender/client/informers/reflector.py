@@ -1,7 +1,7 @@
 """Reflector: keeps the objects of one resource like the server's.
 
-Upstream: client-go/tools/cache/reflector.go (v1.36.2). Ours trusts the server less: it ends a watch that is silent,
-lists again periodically, asks twice before it believes that everything is gone, and never delivers half a list.
+Upstream: client-go/tools/cache/reflector.go. Ours trusts the server less: it ends a watch that is silent, lists again
+periodically, asks twice before it believes that everything is gone, and never delivers half a list.
 """
 
 import asyncio

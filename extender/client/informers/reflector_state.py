@@ -1,7 +1,7 @@
 """The state of a reflector beside its objects: what it does next, after which backoff; its health and its counters.
 
 Upstream: client-go/tools/cache/reflector.go, watch, isWatchErrorRetriable, NewReflectorWithOptions;
-apimachinery/pkg/util/wait/backoff.go (v1.36.2).
+apimachinery/pkg/util/wait/backoff.go.
 """
 
 from collections import Counter

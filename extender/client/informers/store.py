@@ -4,7 +4,7 @@ Events may arrive twice, late, or out of order. A newer object is never overwrit
 object stays deleted. A whole new list replaces everything.
 
 Upstream: client-go/tools/cache/store.go; apimachinery/pkg/util/resourceversion/resourceversion.go,
-CompareResourceVersion (v1.36.2).
+CompareResourceVersion.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,8 @@
 A binding is pursued until its outcome is definite. The pod stays assumed meanwhile, because forgetting it would free
 room that a late commit takes. All other writes may fail, because their callers decide again.
 
-Upstream: pkg/scheduler/util/utils.go, PatchPodStatus, for the retries of status patches (v1.36.2); a binding whose
-answer is lost is forgotten there.
+Upstream: pkg/scheduler/util/utils.go, PatchPodStatus, for the retries of status patches; a binding whose answer is lost
+is forgotten there.
 """
 
 import asyncio

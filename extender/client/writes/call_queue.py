@@ -1,7 +1,7 @@
 """The calls that wait to be performed: which one is next, and which need not be performed at all.
 
-Upstream: pkg/scheduler/backend/api_dispatcher/call_queue.go (v1.36.2). It has one queue for all calls; here bindings
-overtake calls for which no pod waits.
+Upstream: pkg/scheduler/backend/api_dispatcher/call_queue.go. It has one queue for all calls; here bindings overtake
+calls for which no pod waits.
 """
 
 import asyncio

@@ -93,7 +93,7 @@ _TYPES: Final[Mapping[str, type[Any]]] = {
 BIND_CLAIM: Final = Right(_DEVICES, "resourceclaims", "patch", "binding")
 """Needed to change a claim's allocation or reservations, besides the right to patch its status.
 
-Upstream: pkg/registry/resource/utils.go, AuthorizedForBinding (v1.36.2).
+Upstream: pkg/registry/resource/utils.go, AuthorizedForBinding.
 """
 
 

@@ -1,6 +1,6 @@
 """ApiDispatcher: performs all writes to the API server, in the order of their lanes.
 
-Upstream: pkg/scheduler/backend/api_dispatcher/api_dispatcher.go (v1.36.2).
+Upstream: pkg/scheduler/backend/api_dispatcher/api_dispatcher.go.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """EventRecorder: creates the first event of its kind, makes it a series with the second, and counts further ones.
 
-Upstream: client-go/tools/events, event_broadcaster.go, event_recorder.go (v1.36.2).
+Upstream: client-go/tools/events, event_broadcaster.go, event_recorder.go.
 """
 
 import asyncio

@@ -4,7 +4,7 @@ Its state, in full: the nodes (and ghosts: nodes that were deleted while pods ar
 node, which of them are only assumed, the images, the other objects, and the changes since the last snapshot. Every pod
 is on one node, or on none.
 
-Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
+Upstream: pkg/scheduler/backend/cache/cache.go.
 """
 
 from collections.abc import Mapping, Set

@@ -5,7 +5,7 @@ that has not finished is in exactly one of the cache, `pending` and `unreadable`
 and in the cache. A change never fails: where it contradicts the present state, the change wins. `ClusterFeed` passes
 changes on to several subscribers.
 
-Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
+Upstream: pkg/scheduler/eventhandlers.go.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence

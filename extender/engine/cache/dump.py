@@ -1,6 +1,6 @@
 """The nodes of the cache in a form that can be compared, for debugging and tests.
 
-Upstream: pkg/scheduler/backend/cache/cache.go, Dump; framework/types.go, NodeInfo (v1.36.2).
+Upstream: pkg/scheduler/backend/cache/cache.go, Dump; framework/types.go, NodeInfo.
 """
 
 from collections import Counter

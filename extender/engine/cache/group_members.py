@@ -1,6 +1,6 @@
 """GroupMembers: the pods of each pod group, whether they have a node or not, and whether the group exists or not.
 
-Upstream: pkg/scheduler/backend/cache/podgroupstate.go (v1.36.2).
+Upstream: pkg/scheduler/backend/cache/podgroupstate.go.
 """
 
 from collections.abc import Iterator, Mapping

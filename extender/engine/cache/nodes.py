@@ -1,8 +1,7 @@
 """The nodes of the cache: NodeEntry, a node with its pods; ImageState, which nodes have an image; NodeTree, the order
 in which nodes are visited.
 
-Upstream: pkg/scheduler/framework/types.go, NodeInfo; backend/cache, cache.go, addNodeImageStates, node_tree.go
-(v1.36.2).
+Upstream: pkg/scheduler/framework/types.go, NodeInfo; backend/cache, cache.go, addNodeImageStates, node_tree.go.
 """
 
 from collections.abc import Collection, Mapping

@@ -5,7 +5,7 @@ when to send it, and handles a lost answer. The other calls are in `pod_calls` a
 records an Event is in this module.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/api_calls.go, APICall, APIDispatcher;
-pkg/scheduler/framework/api_calls (v1.36.2).
+pkg/scheduler/framework/api_calls.
 """
 
 import asyncio
@@ -120,7 +120,7 @@ EventType = Literal["Normal", "Warning"]
 class RecordEvent(ApiCall[None]):
     """Records an Event. Calls that are equal but for their note become one event with a series.
 
-    Upstream: client-go/tools/events/event_recorder.go, makeEvent; event_broadcaster.go, eventKey (v1.36.2).
+    Upstream: client-go/tools/events/event_recorder.go, makeEvent; event_broadcaster.go, eventKey.
     """
 
     regarding: ObjectReference

@@ -33,7 +33,7 @@ class CycleState:
     The cycle of a framework is a CycleState, too (`extender.engine.runtime.cycle.Cycle`): it has the snapshot, and runs
     the profile's Filters. A plain CycleState is enough to call a plugin's PreFilter, Filter and Score by hand.
 
-    Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone, because hypotheses live in `Rows`.
+    Upstream: pkg/scheduler/framework/cycle_state.go. There is no Clone, because hypotheses live in `Rows`.
     """
 
     __slots__ = ("_values", "depends_on_devices", "pod_signature", "skip_filter_plugins", "skip_score_plugins")
@@ -93,7 +93,7 @@ class CycleState:
 BINDING_ANNOTATIONS: Final = StateKey[Mapping[str, str]]("BindingAnnotations")
 """What Reserve or PreBind adds to the pod's annotations, written with its binding; an assumed pod has those of Reserve.
 
-Upstream: pkg/registry/core/pod/storage/storage.go, assignPod, copies the annotations of a Binding (v1.36.2).
+Upstream: pkg/registry/core/pod/storage/storage.go, assignPod, copies the annotations of a Binding.
 """
 
 KEPT = 256

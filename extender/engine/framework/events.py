@@ -5,7 +5,7 @@ where there is none. A plugin registers the events that may undo its refusals, e
 and one change.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/types.go; pkg/scheduler/framework/types.go, MatchClusterEvents;
-events.go (v1.36.2).
+events.go.
 """
 
 import enum

@@ -20,7 +20,7 @@ its arguments and a `Handle`. Filters and Scores get `Rows`, which are hypotheti
 from `EachNodeFilterPlugin` and `EachNodeScorePlugin` get one node at a time instead. Any plugin may also derive from
 `AdvicePlugin`, for people who ask why a pod is pending; see `extender.engine.framework.advice`.
 
-Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go (v1.36.2).
+Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go.
 """
 
 import math

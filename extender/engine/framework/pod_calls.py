@@ -1,7 +1,7 @@
 """Writes about pods: binding, status, deletion.
 
 Upstream: pkg/scheduler/framework/api_calls, pod_binding.go, pod_status_patch.go, api_calls.go;
-pkg/scheduler/util/utils.go, PatchPodStatus, DeletePod; pkg/api/v1/pod/util.go, UpdatePodCondition (v1.36.2).
+pkg/scheduler/util/utils.go, PatchPodStatus, DeletePod; pkg/api/v1/pod/util.go, UpdatePodCondition.
 """
 
 from collections.abc import Mapping

@@ -3,7 +3,7 @@ sets of nodes of which it may get one, with the extension points that make and r
 
 Upstream: pkg/scheduler/util/utils.go, PatchPodGroupStatus; pkg/scheduler/schedule_one_podgroup.go,
 updatePodGroupCondition; staging/src/k8s.io/kube-scheduler/framework/interface.go, Placement, PlacementGeneratePlugin,
-PlacementScorePlugin (v1.36.2).
+PlacementScorePlugin.
 """
 
 from abc import abstractmethod

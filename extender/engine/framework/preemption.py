@@ -2,7 +2,7 @@
 search; and the rules of the search, whose values for several releases are in `extender.engine.preemption.rules`.
 
 Upstream: pkg/scheduler/framework/preemption, candidate.go, preemption.go; framework/extender.go, Extender;
-extenderv1.Victims (v1.36.2).
+extenderv1.Victims.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence

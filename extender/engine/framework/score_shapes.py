@@ -1,6 +1,6 @@
 """Scores as a function of utilization, given by points.
 
-Upstream: pkg/scheduler/framework/plugins/helper/shape_score.go, BuildBrokenLinearFunction (v1.36.2).
+Upstream: pkg/scheduler/framework/plugins/helper/shape_score.go, BuildBrokenLinearFunction.
 """
 
 import numpy as np

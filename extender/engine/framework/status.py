@@ -1,6 +1,6 @@
 """What a plugin answers: a Status for one question, Verdicts about many rows; and the diagnosis made of them.
 
-Upstream: pkg/scheduler/framework, interface.go, NodeToStatus; types.go, Diagnosis, FitError.Error (v1.36.2).
+Upstream: pkg/scheduler/framework, interface.go, NodeToStatus; types.go, Diagnosis, FitError.Error.
 """
 
 import enum
@@ -25,7 +25,7 @@ _FEW: Final = 32
 
 
 class Code(enum.IntEnum):
-    """Upstream's numbers and names: staging/src/k8s.io/kube-scheduler/framework/interface.go (v1.36.2)."""
+    """Upstream's numbers and names: staging/src/k8s.io/kube-scheduler/framework/interface.go."""
 
     SUCCESS = 0
     ERROR = 1

@@ -6,7 +6,7 @@ does not hold stay as they are.
 
 Upstream: framework/plugins/volumebinding/binder.go, bindAPIUpdate;
 framework/plugins/dynamicresources/dynamicresources.go, bindClaim, Unreserve, PostFilter; extendeddynamicresources.go,
-createExtendedResourceClaimInAPI, deleteClaim (v1.36.2).
+createExtendedResourceClaimInAPI, deleteClaim.
 """
 
 from dataclasses import dataclass

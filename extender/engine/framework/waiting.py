@@ -1,7 +1,7 @@
 """Pods that Permit plugins hold, pods that plugins want to be activated, and polling for a condition.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, WaitingPod; pkg/scheduler/framework/interface.go,
-PodsToActivate (v1.36.2).
+PodsToActivate.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ async def poll(is_done: Callable[[], bool], *, every: float, within: float, at_o
 
     Raises TimeoutError after `within` seconds.
 
-    Upstream: apimachinery/pkg/util/wait/poll.go, PollUntilContextTimeout (v1.36.2).
+    Upstream: apimachinery/pkg/util/wait/poll.go, PollUntilContextTimeout.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within

@@ -14,7 +14,7 @@ _LOG: Final = Logger(__name__)
 class DefaultBinder(fwk.BindPlugin):
     """Binds pods with the API server's binding subresource.
 
-    Upstream: framework/plugins/defaultbinder/default_binder.go (v1.36.2).
+    Upstream: framework/plugins/defaultbinder/default_binder.go.
     """
 
     async def bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:

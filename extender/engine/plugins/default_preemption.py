@@ -1,6 +1,6 @@
 """DefaultPreemption: finds pods of lower priority to evict when a pod fits on no node.
 
-Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (v1.36.2).
+Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go.
 """
 
 import math

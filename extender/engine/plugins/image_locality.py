@@ -19,7 +19,7 @@ MAX_CONTAINER_THRESHOLD: Final = 1000 * MEBIBYTE
 class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
     """Prefers nodes that have the pod's images; large and widespread images count most.
 
-    Upstream: framework/plugins/imagelocality/image_locality.go (v1.36.2).
+    Upstream: framework/plugins/imagelocality/image_locality.go.
     """
 
     looks_at_pods = False

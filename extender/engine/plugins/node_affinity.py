@@ -48,7 +48,7 @@ class NodeAffinity(
 ):
     """Enforces spec.nodeSelector and required node affinity, and prefers nodes that match the preferred terms.
 
-    Upstream: framework/plugins/nodeaffinity/node_affinity.go (v1.36.2).
+    Upstream: framework/plugins/nodeaffinity/node_affinity.go.
     """
 
     looks_at_pods = False

@@ -20,7 +20,7 @@ class NodeDeclaredFeatures(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin
     """Refuses nodes whose status.declaredFeatures lacks a feature that the pod's spec requires.
 
     Upstream: framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go;
-    component-helpers/nodedeclaredfeatures/framework.go (v1.36.2).
+    component-helpers/nodedeclaredfeatures/framework.go.
     """
 
     looks_at_pods = False

@@ -14,7 +14,7 @@ REASON: Final = "node(s) didn't match the requested node name"
 class NodeName(fwk.SignPlugin, fwk.FilterPlugin):
     """A pod with spec.nodeName may only run on that node.
 
-    Upstream: framework/plugins/nodename/node_name.go (v1.36.2).
+    Upstream: framework/plugins/nodename/node_name.go.
     """
 
     looks_at_pods = False

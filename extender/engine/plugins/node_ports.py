@@ -22,7 +22,7 @@ class NodePorts(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Advic
     """Refuses nodes on which another pod uses a host port of this pod. Conflicts between ports of the pod itself are
     not checked.
 
-    Upstream: framework/plugins/nodeports/node_ports.go; framework/types.go, HostPortInfo (v1.36.2).
+    Upstream: framework/plugins/nodeports/node_ports.go; framework/types.go, HostPortInfo.
     """
 
     looks_only_at_node = True

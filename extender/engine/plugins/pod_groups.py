@@ -2,7 +2,7 @@
 plugins of pod groups place one in one topology domain, and in that which takes most of its pods.
 
 Upstream: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, topologyaware/topology_placement.go,
-podgrouppodscount (v1.36.2).
+podgrouppodscount.
 """
 
 from collections.abc import Sequence

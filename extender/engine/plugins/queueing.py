@@ -10,7 +10,7 @@ from extender.engine import framework as fwk
 class PrioritySort(fwk.QueueSortPlugin):
     """Orders the queue by spec.priority, then by time of entry.
 
-    Upstream: framework/plugins/queuesort/priority_sort.go (v1.36.2).
+    Upstream: framework/plugins/queuesort/priority_sort.go.
     """
 
     def sort_key(self, pod: fwk.Pod, timestamp: float) -> tuple[int, float]:
@@ -21,7 +21,7 @@ class PrioritySort(fwk.QueueSortPlugin):
 class SchedulingGates(fwk.PreEnqueuePlugin):
     """Keeps a pod out of the queue while spec.schedulingGates is not empty.
 
-    Upstream: framework/plugins/schedulinggates/scheduling_gates.go (v1.36.2).
+    Upstream: framework/plugins/schedulinggates/scheduling_gates.go.
     """
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:

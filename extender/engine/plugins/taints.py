@@ -36,7 +36,7 @@ UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effec
 class NodeUnschedulable(fwk.SignPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
     """Refuses nodes with spec.unschedulable, unless the pod tolerates the matching taint.
 
-    Upstream: framework/plugins/nodeunschedulable/node_unschedulable.go (v1.36.2).
+    Upstream: framework/plugins/nodeunschedulable/node_unschedulable.go.
     """
 
     looks_at_pods = False
@@ -84,7 +84,7 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
     """Refuses nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; prefers nodes with few such
     PreferNoSchedule taints.
 
-    Upstream: framework/plugins/tainttoleration/taint_toleration.go (v1.36.2).
+    Upstream: framework/plugins/tainttoleration/taint_toleration.go.
     """
 
     looks_at_pods = False

@@ -65,7 +65,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     """Refuses nodes where a pod uses a disk of this pod, unless both only read it; and all nodes while a
     ReadWriteOncePod claim is in use.
 
-    Upstream: framework/plugins/volumerestrictions/volume_restrictions.go (v1.36.2).
+    Upstream: framework/plugins/volumerestrictions/volume_restrictions.go.
     """
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:

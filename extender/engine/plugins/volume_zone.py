@@ -43,7 +43,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     """Refuses nodes in zones or regions from which a bound volume of the pod is not accessible. Nodes without such
     labels pass.
 
-    Upstream: framework/plugins/volumezone/volume_zone.go (v1.36.2).
+    Upstream: framework/plugins/volumezone/volume_zone.go.
     """
 
     looks_at_pods = False

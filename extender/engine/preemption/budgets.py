@@ -7,8 +7,8 @@ There may be thousands of budgets over thousands of pods. A selector is matched 
 once, in integers with a bit for each; what is asked of pods is answered in arrays of pods and budgets.
 
 Upstream: pkg/scheduler/util/utils.go, MoreImportantPod; the UID as kubernetes#140999 does;
-pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (v1.36.2).
-`by_priority` and `forbidden` are what these did before: pkg/scheduler/util/utils.go, HigherPriorityPod (v1.12);
+pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation. `by_priority` and
+`forbidden` are what these did before: pkg/scheduler/util/utils.go, HigherPriorityPod (v1.12);
 pkg/scheduler/core/generic_scheduler.go, filterPodsWithPDBViolation (v1.12, v1.17).
 """
 

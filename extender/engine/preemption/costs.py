@@ -1,6 +1,6 @@
 """The costs of preemption candidates, as numbers that outlive the snapshot, and the criteria that choose one candidate.
 
-Upstream: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption (v1.36.2).
+Upstream: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption.
 """
 
 from typing import Final, NamedTuple

@@ -4,7 +4,7 @@ Upstream looks at one node at a time; here every node is a row. All pods of lowe
 once. Then the most important victim of each row is reprieved where the pod still fits with it, then the second, and so
 on. Rows do not depend on each other, so the outcome is the same as node by node.
 
-Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, SelectVictimsOnNode (v1.36.2).
+Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, SelectVictimsOnNode.
 """
 
 from dataclasses import dataclass

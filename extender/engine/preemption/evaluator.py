@@ -1,7 +1,7 @@
 """Evaluator: finds the node and the victims that make room for a pod that fits on no node, in five steps.
 
 Upstream: pkg/scheduler/framework/preemption/preemption.go, Evaluator;
-pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, PodEligibleToPreemptOthers (v1.36.2).
+pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, PodEligibleToPreemptOthers.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -189,7 +189,7 @@ def _checked(
 def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStatuses, rules: PreemptionRules) -> Index:
     """Returns (B,) the nodes whose refusal is Unschedulable under the rules.
 
-    Upstream: pkg/scheduler/framework/interface.go, NodesForStatusCode (v1.36.2).
+    Upstream: pkg/scheduler/framework/interface.go, NodesForStatusCode.
     """
     # The absent status is that of a PreFilter, which has left no state for the Filters unless it says Unschedulable
     # itself.

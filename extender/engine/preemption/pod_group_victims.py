@@ -3,7 +3,7 @@
 Pods go in units: a pod by itself, or all pods of a group that may only be disrupted as a whole. All units of lower
 priority are removed; then they come back one by one, the most important first, as long as the group still fits.
 
-Upstream: pkg/scheduler/framework/preemption/podgrouppreemption.go; types.go, newDomainForWorkloadPreemption (v1.36.2).
+Upstream: pkg/scheduler/framework/preemption/podgrouppreemption.go; types.go, newDomainForWorkloadPreemption.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -1,7 +1,7 @@
 """What is remembered of preemptions: those that are running, whose preemptors are gated until all victims were evicted;
 and, by LoopGuard, those that were wasted.
 
-Upstream: pkg/scheduler/framework/preemption/executor.go, IsPodRunningPreemption (v1.36.2).
+Upstream: pkg/scheduler/framework/preemption/executor.go, IsPodRunningPreemption.
 """
 
 from collections.abc import Iterable, Sequence

@@ -17,7 +17,7 @@ flight until it is done.
 | waited too long | unschedulable | backoffQ during backoff, else activeQ |
 | activated | unschedulable, backoffQ | activeQ |
 
-Upstream: pkg/scheduler/backend/queue (v1.36.2).
+Upstream: pkg/scheduler/backend/queue.
 """
 
 from extender.engine.queue.queued_pod_info import QueuedPodInfo

@@ -1,6 +1,6 @@
 """ActiveQueue: the pods to be tried next, the pods in flight, and the changes of the cluster since those were popped.
 
-Upstream: pkg/scheduler/backend/queue/active_queue.go (v1.36.2).
+Upstream: pkg/scheduler/backend/queue/active_queue.go.
 """
 
 from collections import OrderedDict

@@ -1,6 +1,6 @@
 """BackoffQueue: pods that wait for a time before they are tried again. Refused pods and failed pods are kept apart.
 
-Upstream: pkg/scheduler/backend/queue/backoff_queue.go (v1.36.2).
+Upstream: pkg/scheduler/backend/queue/backoff_queue.go.
 """
 
 import math

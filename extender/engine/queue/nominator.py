@@ -1,6 +1,6 @@
 """Nominator: which pending pods are nominated to which node. It may be ahead of the pods' status in the API server.
 
-Upstream: pkg/scheduler/backend/queue/nominator.go (v1.36.2).
+Upstream: pkg/scheduler/backend/queue/nominator.go.
 """
 
 from collections.abc import Callable

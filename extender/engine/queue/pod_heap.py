@@ -1,6 +1,6 @@
 """PodHeap: a heap of pods that are also found by key; and the order of pods in it, as the QueueSort plugin gives it.
 
-Upstream: pkg/scheduler/backend/heap/heap.go (v1.36.2).
+Upstream: pkg/scheduler/backend/heap/heap.go.
 """
 
 import heapq

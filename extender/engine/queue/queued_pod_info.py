@@ -1,6 +1,6 @@
 """QueuedPodInfo: a pod with its queueing state.
 
-Upstream: pkg/scheduler/framework/types.go, QueuedPodInfo (v1.36.2).
+Upstream: pkg/scheduler/framework/types.go, QueuedPodInfo.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Whether a change makes a pod worth another attempt, by the queueing hints of the plugins that refused it.
 
-Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, isEventOfInterest, isPodWorthRequeuing (v1.36.2).
+Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, isEventOfInterest, isPodWorthRequeuing.
 """
 
 import enum

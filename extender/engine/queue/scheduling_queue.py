@@ -1,6 +1,6 @@
 """SchedulingQueue: where each waiting pod is, and what moves it.
 
-Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (v1.36.2). Queueing hints are always on.
+Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue. Queueing hints are always on.
 """
 
 import asyncio

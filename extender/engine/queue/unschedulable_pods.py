@@ -1,6 +1,6 @@
 """UnschedulablePods: refused pods and gated pods, which wait for a change.
 
-Upstream: pkg/scheduler/backend/queue/unschedulable_pods.go (v1.36.2).
+Upstream: pkg/scheduler/backend/queue/unschedulable_pods.go.
 """
 
 from collections.abc import Callable, Iterator

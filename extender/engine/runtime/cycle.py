@@ -4,7 +4,7 @@ A cycle is made for one decision or evaluation, used and dropped. Nothing of it 
 of different pods cannot disturb each other. PostFilter is in `extender.engine.runtime.findings`, and the points
 after a node was chosen are in `extender.engine.runtime.reserve_to_bind`.
 
-Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
+Upstream: pkg/scheduler/framework/runtime/framework.go.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

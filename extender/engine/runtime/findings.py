@@ -2,7 +2,7 @@
 feasible; and PostFilter, what plugins do for such a pod.
 
 Upstream: pkg/scheduler/schedule_one.go, findNodesThatFitPod; framework/types.go, Diagnosis;
-framework/runtime/framework.go, RunPostFilterPlugins (v1.36.2).
+framework/runtime/framework.go, RunPostFilterPlugins.
 """
 
 import math

@@ -3,8 +3,8 @@
 `Evaluations` counts in how many attempts each plugin ran (metric plugin_evaluation_total). It counts the sets of
 plugins that were skipped, because there are few of them, so that an attempt costs next to nothing.
 
-Upstream: pkg/scheduler/framework/runtime/framework.go, frameworkImpl; framework/runtime/instrumented_plugins.go
-(v1.36.2). The plugins are run by `extender.engine.runtime.cycle`.
+Upstream: pkg/scheduler/framework/runtime/framework.go, frameworkImpl; framework/runtime/instrumented_plugins.go. The
+plugins are run by `extender.engine.runtime.cycle`.
 """
 
 import random

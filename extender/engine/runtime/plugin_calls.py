@@ -4,7 +4,7 @@ What a plugin returns is checked, since plugins from elsewhere may not have been
 extension point does not allow raises TypeError, and codes that a Filter may not return raise PluginError. `LongWork` is
 done in a thread, so that other pods are scheduled meanwhile.
 
-Upstream: pkg/scheduler/framework/runtime/framework.go, runFilterPlugin and its siblings (v1.36.2).
+Upstream: pkg/scheduler/framework/runtime/framework.go, runFilterPlugin and its siblings.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 A plugin is known here only by its name and the points it implements.
 
 Upstream: pkg/scheduler/framework/runtime, framework.go, NewFramework, expandMultiPointPlugins, getScoreWeights;
-pkg/scheduler/profile, profile.go, NewMap (v1.36.2).
+pkg/scheduler/profile, profile.go, NewMap.
 """
 
 from collections.abc import Collection, Mapping, Sequence

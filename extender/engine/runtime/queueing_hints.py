@@ -1,7 +1,6 @@
 """What the queue needs from the plugins of a profile: the events they registered for, and which of them gates a pod.
 
-Upstream: pkg/scheduler/scheduler.go, buildQueueingHintMap; backend/queue/scheduling_queue.go, runPreEnqueuePlugins
-(v1.36.2).
+Upstream: pkg/scheduler/scheduler.go, buildQueueingHintMap; backend/queue/scheduling_queue.go, runPreEnqueuePlugins.
 """
 
 from collections.abc import Mapping, Sequence

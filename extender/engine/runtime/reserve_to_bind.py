@@ -3,7 +3,7 @@
 A plugin that raises counts as one that answered Error, one that returns None as one that answered Success, as nil is
 upstream.
 
-Upstream: pkg/scheduler/framework/runtime/framework.go, RunReservePluginsReserve and the functions after it (v1.36.2).
+Upstream: pkg/scheduler/framework/runtime/framework.go, RunReservePluginsReserve and the functions after it.
 """
 
 import asyncio

@@ -4,7 +4,7 @@ In a large cluster every pass over all nodes takes its time, and most of it goes
 therefore as narrow as the weights allow, and nodes that are not feasible stay in the arrays, as zeros, instead of being
 taken out of each.
 
-Upstream: pkg/scheduler/framework/runtime/framework.go, RunScorePlugins (v1.36.2).
+Upstream: pkg/scheduler/framework/runtime/framework.go, RunScorePlugins.
 """
 
 import random

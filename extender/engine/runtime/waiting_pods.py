@@ -1,6 +1,6 @@
 """Pods that Permit plugins hold: decided and reserved, but not yet bound.
 
-Upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go (v1.36.2).
+Upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go.
 """
 
 import asyncio

@@ -5,7 +5,7 @@ yet. Usually that takes milliseconds. An API server that was restored from a bac
 watch would ever report it, and the pod would stay assumed forever. Upstream leaves it there until the scheduler is
 restarted.
 
-Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError (v1.36.2).
+Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """EventHandlers: pass changes of the cluster to the cache and the queue, and requeue the pods that they may help.
 
 Upstream: pkg/scheduler/eventhandlers.go; framework/events.go, PodSchedulingPropertiesChange,
-NodeSchedulingPropertiesChange (v1.36.2).
+NodeSchedulingPropertiesChange.
 """
 
 from collections.abc import Callable, Container, Mapping

@@ -3,7 +3,7 @@
 Unlike upstream, the nomination is written before the first victim is evicted, and a victim is deleted by its UID: a
 crash in between loses neither the nomination nor another pod that has a victim's name by then.
 
-Upstream: pkg/scheduler/framework/preemption/executor.go (v1.36.2).
+Upstream: pkg/scheduler/framework/preemption/executor.go.
 """
 
 import asyncio

@@ -5,7 +5,7 @@ The cycle waits for the extenders. No other snapshot of its cache must be taken 
 its own.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/extender.go, Extender; pkg/scheduler/schedule_one.go,
-findNodesThatPassExtenders, evaluateNominatedNode, prioritizeNodes, extendersBinding (v1.36.2).
+findNodesThatPassExtenders, evaluateNominatedNode, prioritizeNodes, extendersBinding.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """handle_scheduling_failure(): an attempt failed; the pod goes back to the queue, and its event and condition say why.
 
-Upstream: pkg/scheduler/schedule_one.go, handleSchedulingFailure, updatePod (v1.36.2).
+Upstream: pkg/scheduler/schedule_one.go, handleSchedulingFailure, updatePod.
 """
 
 from typing import Final

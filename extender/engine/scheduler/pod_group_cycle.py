@@ -4,7 +4,7 @@ Nothing of a group that does not fit can be bound: the trial returns values, and
 good.
 
 Upstream: pkg/scheduler/schedule_one_podgroup.go, scheduleOnePodGroup, podGroupInfoForPod, podGroupCycle,
-submitPodGroupAlgorithmResult (v1.36.2).
+submitPodGroupAlgorithmResult.
 """
 
 from collections.abc import Sequence

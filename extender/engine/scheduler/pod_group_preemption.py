@@ -4,7 +4,7 @@ Everything is tried in a fork of the cluster. Where the members are alike and de
 for them is summed up over the nodes; else the trial of the group is played again for each unit of victims. Both give
 the same answer. Groups that ask for the fewest victims are sought for once more.
 
-Upstream: pkg/scheduler/schedule_one_podgroup.go, runWorkloadAwarePreemption (v1.36.2).
+Upstream: pkg/scheduler/schedule_one_podgroup.go, runWorkloadAwarePreemption.
 """
 
 from collections.abc import Callable

@@ -4,7 +4,7 @@ The members are tried one after the other. One that gets a node is assumed there
 next ones see it as any other pod; Reserve and Permit run for it, too, and are taken back.
 
 Upstream: pkg/scheduler/schedule_one_podgroup.go, podGroupSchedulingAlgorithm, podGroupSchedulingDefaultAlgorithm,
-podGroupSchedulingPlacementAlgorithm, podGroupPodSchedulingAlgorithm (v1.36.2).
+podGroupSchedulingPlacementAlgorithm, podGroupPodSchedulingAlgorithm.
 """
 
 import asyncio

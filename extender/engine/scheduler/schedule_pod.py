@@ -1,6 +1,6 @@
 """schedule_pod(): the node for a pod, or why there is none.
 
-Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost (v1.36.2).
+Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost.
 """
 
 from dataclasses import dataclass, field, replace

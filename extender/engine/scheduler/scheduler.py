@@ -1,6 +1,6 @@
 """Scheduler: pops pods from the queue one at a time, runs their scheduling cycle, and starts their binding.
 
-Upstream: pkg/scheduler/scheduler.go, Run; schedule_one.go, ScheduleOne (v1.36.2).
+Upstream: pkg/scheduler/scheduler.go, Run; schedule_one.go, ScheduleOne.
 """
 
 import asyncio

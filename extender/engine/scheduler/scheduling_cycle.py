@@ -1,6 +1,6 @@
 """scheduling_cycle(): finds a popped pod a node, or a reason why there is none.
 
-Upstream: pkg/scheduler/schedule_one.go, schedulingCycle, schedulingAlgorithm, prepareForBindingCycle (v1.36.2).
+Upstream: pkg/scheduler/schedule_one.go, schedulingCycle, schedulingAlgorithm, prepareForBindingCycle.
 """
 
 from collections.abc import Awaitable, Callable, Container, Mapping

@@ -27,7 +27,7 @@ _NUMERIC = (Operator.GREATER_THAN, Operator.LESS_THAN)
 def required_node_affinity_mask(snapshot: Snapshot, pod: Pod) -> Mask:
     """(N,) the nodes that match spec.nodeSelector and required node affinity; terms with errors match nothing.
 
-    Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match (v1.36.2).
+    Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match.
     """
     required = parsed_node_affinity(pod)
     mask = np.ones(len(snapshot.nodes), np.bool_)

@@ -2,7 +2,7 @@
 topology labels, protection of pod groups.
 
 Upstream: apiserver/pkg/admission/plugin/namespace/lifecycle; plugin/pkg/admission/priority, runtimeclass,
-defaulttolerationseconds, storage/storageclass/setdefault, podtopologylabels, podgroupprotection (v1.36.2).
+defaulttolerationseconds, storage/storageclass/setdefault, podtopologylabels, podgroupprotection.
 """
 
 from typing import Final

@@ -3,7 +3,7 @@
 A rule belongs to a type and holds wherever the type occurs, parents before children, as upstream's SetDefaults do.
 
 Upstream: pkg/apis/core/v1, defaults.go, conversion.go; defaults.go of pkg/apis/apps/v1, scheduling/v1, storage/v1,
-resource/v1; pkg/util/parsers/parsers.go, ParseImageName (v1.36.2).
+resource/v1; pkg/util/parsers/parsers.go, ParseImageName.
 """
 
 import base64

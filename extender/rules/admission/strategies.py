@@ -1,6 +1,6 @@
 """What the strategy of a kind does before validation: fields that requests may not set, and the generation.
 
-Upstream: pkg/registry, strategy.go of each kind, PrepareForCreate and PrepareForUpdate (v1.36.2).
+Upstream: pkg/registry, strategy.go of each kind, PrepareForCreate and PrepareForUpdate.
 """
 
 import copy

@@ -2,7 +2,7 @@
 
 `make schema TYPES=...` writes the table; `tools/generate_schema.py` says how. It is read when a type is asked for.
 
-Upstream: the types.go files of k8s.io/api and of apimachinery/pkg/apis/meta/v1 (v1.36.2).
+Upstream: the types.go files of k8s.io/api and of apimachinery/pkg/apis/meta/v1.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Rules for amounts: requests, limits, capacity.
 
-Upstream: pkg/apis/core, validation/validation.go, validateResourceRequirements; helper (v1.36.2).
+Upstream: pkg/apis/core, validation/validation.go, validateResourceRequirements; helper.
 """
 
 from collections import Counter

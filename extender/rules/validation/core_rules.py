@@ -1,6 +1,6 @@
 """Rules for nodes, namespaces, services, events, budgets, priority and runtime classes, definitions and leases.
 
-Upstream: pkg/apis/core/validation, events.go; validation.go of core, policy, scheduling and coordination (v1.36.2).
+Upstream: pkg/apis/core/validation, events.go; validation.go of core, policy, scheduling and coordination.
 """
 
 from typing import Any, Final

@@ -1,6 +1,6 @@
 """Rules for the kinds of resource.k8s.io. CEL selectors are not compiled.
 
-Upstream: pkg/apis/resource/validation/validation.go (v1.36.2).
+Upstream: pkg/apis/resource/validation/validation.go.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,6 +1,6 @@
 """Rules for what every object has: names, labels, annotations, owners, finalizers; and for label selectors.
 
-Upstream: apimachinery/pkg, api/validation/objectmeta.go; apis/meta/v1/validation; util/validation (v1.36.2).
+Upstream: apimachinery/pkg, api/validation/objectmeta.go; apis/meta/v1/validation; util/validation.
 """
 
 import re

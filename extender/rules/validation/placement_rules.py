@@ -1,6 +1,6 @@
 """Rules for what decides where a pod may run: node selectors, affinity, tolerations, taints, topology spread.
 
-Upstream: pkg/apis/core/validation/validation.go (v1.36.2).
+Upstream: pkg/apis/core/validation/validation.go.
 """
 
 from collections.abc import Mapping, Sequence

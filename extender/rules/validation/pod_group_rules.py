@@ -1,7 +1,7 @@
 """Rules for PodGroup and Workload, and which of their fields exist while features are on.
 
 Upstream: pkg/apis/scheduling/validation and the declarative rules of scheduling/v1alpha2; pkg/registry/scheduling,
-strategy.go of podgroup and workload (v1.36.2).
+strategy.go of podgroup and workload.
 """
 
 from collections.abc import Iterator

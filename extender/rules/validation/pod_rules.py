@@ -1,6 +1,6 @@
 """Rules for pods: new ones, updates, and bindings.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidatePodCreate, ValidatePodUpdate (v1.36.2).
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodCreate, ValidatePodUpdate.
 """
 
 import copy

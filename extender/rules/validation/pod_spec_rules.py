@@ -2,7 +2,7 @@
 
 Fields that only a kubelet or a network reads (probes, environment, mounts, security, DNS) are taken as they are.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpec, ValidatePodTemplateSpec (v1.36.2).
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpec, ValidatePodTemplateSpec.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,6 +1,6 @@
 """Rules for volumes, claims, and the kinds of storage.k8s.io.
 
-Upstream: validation.go of pkg/apis/core/validation and storage/validation (v1.36.2).
+Upstream: validation.go of pkg/apis/core/validation and storage/validation.
 """
 
 import copy

@@ -1,6 +1,6 @@
 """Rules for Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, ReplicationController and Scale.
 
-Upstream: validation.go of pkg/apis/apps/validation, batch/validation and core/validation (v1.36.2).
+Upstream: validation.go of pkg/apis/apps/validation, batch/validation and core/validation.
 """
 
 from collections.abc import Mapping

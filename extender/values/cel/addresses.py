@@ -1,6 +1,6 @@
 """The functions of IP addresses, networks and URLs.
 
-Upstream: apiserver/pkg/cel/library, ip.go, cidr.go, urls.go (v1.36.2).
+Upstream: apiserver/pkg/cel/library, ip.go, cidr.go, urls.go.
 """
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address

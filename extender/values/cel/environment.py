@@ -1,6 +1,6 @@
 """The two CEL environments: one to check expressions as upstream does, one to run them.
 
-Upstream: dynamic-resource-allocation/cel/compile.go, newCompiler; apiserver/pkg/cel/environment/base.go (v1.36.2).
+Upstream: dynamic-resource-allocation/cel/compile.go, newCompiler; apiserver/pkg/cel/environment/base.go.
 """
 
 from collections.abc import Callable, Iterable

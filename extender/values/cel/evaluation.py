@@ -2,7 +2,7 @@
 
 The interpreter is C++ code that keeps Python's global lock, so that an expression of a tenant would hold up every
 thread, and it cannot be interrupted. Upstream counts the cost while the expression runs, and stops at a limit:
-dynamic-resource-allocation/cel/compile.go (v1.36.2).
+dynamic-resource-allocation/cel/compile.go.
 """
 
 import atexit

@@ -6,8 +6,8 @@ integers. Regular expressions are RE2's, which takes a time that is linear in th
 regexp does, whose syntax it shares.
 
 Upstream: apiserver/pkg/cel/environment/base.go; library, lists.go, regex.go, format.go;
-kube-openapi/pkg/validation/strfmt (v1.36.2). Of its libraries, those for authorization have no values here that they
-could be used on, as upstream; sets, the further list functions and macros with two variables come with cel-expr-python.
+kube-openapi/pkg/validation/strfmt. Of its libraries, those for authorization have no values here that they could be
+used on, as upstream; sets, the further list functions and macros with two variables come with cel-expr-python.
 """
 
 import itertools

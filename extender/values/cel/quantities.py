@@ -1,6 +1,6 @@
 """Quantities and semantic versions (semver.org 2.0.0, in the words of upstream's library), and their functions.
 
-Upstream: apiserver/pkg/cel/library, quantity.go, semverlib.go (v1.36.2); github.com/blang/semver/v4.
+Upstream: apiserver/pkg/cel/library, quantity.go, semverlib.go; github.com/blang/semver/v4.
 """
 
 import math

@@ -1,6 +1,6 @@
 """CelSelector: a compiled device selector.
 
-Upstream: dynamic-resource-allocation/cel, compile.go, cache.go (v1.36.2).
+Upstream: dynamic-resource-allocation/cel, compile.go, cache.go.
 """
 
 import re

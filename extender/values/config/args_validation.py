@@ -2,7 +2,7 @@
 
 `validate_..._args(path, args)` finds every error; `check_args(args)` is for a plugin that is made with the arguments.
 
-Upstream: pkg/scheduler/apis/config/validation, validation_pluginargs.go (v1.36.2).
+Upstream: pkg/scheduler/apis/config/validation, validation_pluginargs.go.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,7 @@
 """KubeSchedulerConfiguration as a frozen value, by default `Configuration()`, and the error for an unusable one.
 
 Upstream: kube-scheduler/config/v1, types.go; component-base/config/v1alpha1, types.go, defaults.go;
-pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).
+pkg/scheduler/apis/config/v1, defaults.go.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """FeatureGates: which features are on, by the version that is emulated and the gates that were given.
 
 Upstream: component-base/featuregate, feature_gate.go, SetFromMap; component-base/compatibility, registry.go;
-pkg/scheduler/framework/ plugins/feature, feature.go, Features (v1.36.2).
+pkg/scheduler/framework/ plugins/feature, feature.go, Features.
 """
 
 from collections.abc import Iterator, Mapping

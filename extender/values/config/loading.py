@@ -1,8 +1,7 @@
 """Reading a configuration file: its text is decoded strictly, defaulted, and validated.
 
 Upstream: cmd/kube-scheduler/app/options, configfile.go, LoadConfigFromFile; kube-scheduler/config/v1, types.go,
-DecodeNestedObjects; apimachinery, runtime/serializer/json, json.go; pkg/scheduler/apis/config/v1, defaults.go
-(v1.36.2).
+DecodeNestedObjects; apimachinery, runtime/serializer/json, json.go; pkg/scheduler/apis/config/v1, defaults.go.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """The arguments of the in-tree plugins, with the defaults of v1.
 
-Upstream: kube-scheduler/config/v1, types_pluginargs.go, types.go; pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).
+Upstream: kube-scheduler/config/v1, types_pluginargs.go, types.go; pkg/scheduler/apis/config/v1, defaults.go.
 """
 
 from collections.abc import Mapping

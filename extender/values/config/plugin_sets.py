@@ -4,7 +4,7 @@ Feature gates that are off leave their plugins out of the defaults, though a pro
 does nothing.
 
 Upstream: kube-scheduler/config/v1, types.go, Plugins and PluginSet; pkg/scheduler/apis/config/v1, default_plugins.go,
-getDefaultPlugins and mergePlugins; framework/plugins/registry.go (v1.36.2).
+getDefaultPlugins and mergePlugins; framework/plugins/registry.go.
 """
 
 import operator

@@ -1,7 +1,6 @@
 """The validation of a configuration: all errors at once, each with its field path, in upstream's words.
 
-Upstream: pkg/scheduler/apis/config/validation, validation.go; component-base/config/validation, validation.go
-(v1.36.2).
+Upstream: pkg/scheduler/apis/config/validation, validation.go; component-base/config/validation, validation.go.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -2,7 +2,7 @@
 
 A path is plain text: `child("", "spec")`, `index(path, 0)`; the empty path is the root.
 
-Upstream: apimachinery/pkg/util/validation/field, errors.go, path.go; util/errors (v1.36.2).
+Upstream: apimachinery/pkg/util/validation/field, errors.go, path.go; util/errors.
 """
 
 from collections.abc import Iterable, Mapping

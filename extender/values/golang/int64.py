@@ -1,6 +1,6 @@
 """Go's int64: its range, wrapping on overflow, and decimal scaling as resource.Quantity does it.
 
-Upstream: Go, strconv, atoi.go; apimachinery/pkg/api/resource, math.go, scale_int.go, amount.go (v1.36.2).
+Upstream: Go, strconv, atoi.go; apimachinery/pkg/api/resource, math.go, scale_int.go, amount.go.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The part of Go's text/template that manifests use: values and calls in braces, `name: pod-{{AddInt .Index 1}}`.
 
-Upstream: Go, text/template; test/integration/scheduler_perf, getTemplateFuncs (v1.36.2).
+Upstream: Go, text/template; test/integration/scheduler_perf, getTemplateFuncs.
 """
 
 import re

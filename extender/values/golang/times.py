@@ -1,6 +1,6 @@
 """Times and durations as Go's package time reads and writes them, with its words for what it cannot read.
 
-Upstream: Go, time/format.go, Parse; apimachinery/pkg/apis/meta/v1, time.go, micro_time.go (v1.36.2).
+Upstream: Go, time/format.go, Parse; apimachinery/pkg/apis/meta/v1, time.go, micro_time.go.
 """
 
 import re

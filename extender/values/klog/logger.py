@@ -3,7 +3,7 @@
 Messages go through the loggers of the standard library, so that an application that embeds the engine decides where
 they end. Verbosity n is the level `INFO - n`; a call below the level of its logger costs a fraction of a microsecond.
 
-Upstream: k8s.io/klog/v2, structured logging (v1.36.2).
+Upstream: k8s.io/klog/v2, structured logging.
 """
 
 import logging

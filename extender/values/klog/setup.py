@@ -6,7 +6,7 @@ counted, and the count is written as soon as lines can be written again.
 Messages, values and exception texts may repeat user content, so control characters in them are escaped and their length
 is capped; only the frames of a traceback and dumps, which are ours, span lines, and those begin with blanks.
 
-Upstream: k8s.io/klog/v2, klog.go, header; component-base/logs/json, json.go (v1.36.2).
+Upstream: k8s.io/klog/v2, klog.go, header; component-base/logs/json, json.go.
 """
 
 import logging

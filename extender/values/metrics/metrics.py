@@ -1,8 +1,8 @@
 """The metrics of a scheduler and of its plugins. Names, labels and buckets are upstream's.
 
-Upstream: pkg/scheduler/metrics/metrics.go; framework/runtime/instrumented_plugins.go (v1.36.2). There a Filter is timed
-and counted once for each node; here it is called for all nodes at once, so that it is timed once a call and counted
-once an attempt.
+Upstream: pkg/scheduler/metrics/metrics.go; framework/runtime/instrumented_plugins.go. There a Filter is timed and
+counted once for each node; here it is called for all nodes at once, so that it is timed once a call and counted once an
+attempt.
 """
 
 from bisect import bisect_left

@@ -1,7 +1,6 @@
 """The relation of claims and volumes: class, binding, access; and upstream's messages for those that do not exist.
 
-Upstream: component-helpers/storage/volume, helpers.go, pv_helpers.go; storage/ephemeral/ephemeral.go, VolumeIsForPod
-(v1.36.2).
+Upstream: component-helpers/storage/volume, helpers.go, pv_helpers.go; storage/ephemeral/ephemeral.go, VolumeIsForPod.
 """
 
 from typing import Final

@@ -5,7 +5,7 @@ impossible. Upstream's scheduler considers five of the seven plugins as migrated
 leaves as they are.
 
 Upstream: staging/src/k8s.io/csi-translation-lib, translate.go, plugins/*.go;
-pkg/scheduler/framework/plugins/volumebinding/binder.go and nodevolumelimits/utils.go, isCSIMigrationOn (v1.36.2).
+pkg/scheduler/framework/plugins/volumebinding/binder.go and nodevolumelimits/utils.go, isCSIMigrationOn.
 """
 
 import re

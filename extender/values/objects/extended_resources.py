@@ -1,7 +1,7 @@
 """Extended resources that device classes back: pods request them like any other, and get devices for them.
 
 Upstream: pkg/scheduler/util/utils.go, IsDRAExtendedResourceName;
-dynamic-resource-allocation/deviceclass/extendedresourcecache (v1.36.2).
+dynamic-resource-allocation/deviceclass/extendedresourcecache.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """The objects that group pods: namespaces, services, controllers, disruption budgets, priorities and PodGroups.
 
-Upstream: pkg/apis/scheduling/types.go; v1/helpers.go, SystemPriorityClasses; k8s.io/api/scheduling/v1alpha2, types.go
-(v1.36.2); k8s.io/api/scheduling/v1beta1, types.go (v1.37).
+Upstream: pkg/apis/scheduling/types.go; v1/helpers.go, SystemPriorityClasses; k8s.io/api/scheduling/v1alpha2, types.go;
+k8s.io/api/scheduling/v1beta1, types.go (v1.37).
 """
 
 from collections.abc import Mapping

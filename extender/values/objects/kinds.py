@@ -3,7 +3,7 @@
 To watch another kind, add it here, to `KINDS`, and as a field of `ClusterState` and `ClusterObjects` in
 `extender.values.objects.cluster`.
 
-Upstream: pkg/scheduler/eventhandlers.go, addAllEventHandlers (v1.36.2).
+Upstream: pkg/scheduler/eventhandlers.go, addAllEventHandlers.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Label selectors as values: matching, printing, validation.
 
-Upstream: apimachinery/pkg/labels/selector.go; apis/meta/v1/helpers.go, LabelSelectorAsSelector (v1.36.2).
+Upstream: apimachinery/pkg/labels/selector.go; apis/meta/v1/helpers.go, LabelSelectorAsSelector.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """The text form of label selectors: `app in (a,b),tier!=x,!old`.
 
-Upstream: apimachinery/pkg/labels/selector.go, Lexer, Parser, Parse (v1.36.2). Its error texts are kept, even where they
-show another token than the one that is wrong.
+Upstream: apimachinery/pkg/labels/selector.go, Lexer, Parser, Parse. Its error texts are kept, even where they show
+another token than the one that is wrong.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 Every function returns upstream's sentences, none when the value is fine. Lengths count bytes of UTF-8.
 
-Upstream: apimachinery/pkg/api/validate/content, kube.go, dns.go, errors.go (v1.36.2).
+Upstream: apimachinery/pkg/api/validate/content, kube.go, dns.go, errors.go.
 """
 
 import re

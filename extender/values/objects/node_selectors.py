@@ -1,6 +1,6 @@
 """Node selectors and affinity, parsed once: terms of label and node name requirements, or their errors.
 
-Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go (v1.36.2).
+Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

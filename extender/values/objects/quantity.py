@@ -1,6 +1,6 @@
 """resource.Quantity: exact amounts such as `100m`, `1.5Gi` or `3e2`, as Kubernetes has them. No unbounded work.
 
-Upstream: apimachinery/pkg/api/resource, quantity.go, amount.go, math.go, scale_int.go, suffix.go (v1.36.2).
+Upstream: apimachinery/pkg/api/resource, quantity.go, amount.go, math.go, scale_int.go, suffix.go.
 """
 
 import re

@@ -3,7 +3,7 @@
 Everything here works on whole numbers (billionths, see `quantity.nanos_of`) as well as on `Quantity`: it only adds and
 compares. Numbers are quick and exact; a Quantity also rounds and overflows as upstream does.
 
-Upstream: component-helpers/resource/helpers.go, PodRequests, PodLimits (v1.36.2).
+Upstream: component-helpers/resource/helpers.go, PodRequests, PodLimits.
 """
 
 from collections.abc import Callable, Iterable, Mapping

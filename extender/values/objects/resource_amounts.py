@@ -3,7 +3,7 @@
 What reads quantities raises QuantityError with the field for one that cannot be read.
 
 Upstream: pkg/scheduler/framework/types.go, CalculateResource, Resource.Add, SetMaxResource;
-plugins/noderesources/fit.go and resource_allocation.go; component-helpers/resource/helpers.go (v1.36.2).
+plugins/noderesources/fit.go and resource_allocation.go; component-helpers/resource/helpers.go.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

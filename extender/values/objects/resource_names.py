@@ -1,6 +1,6 @@
 """The kinds of resources that names stand for: extended, native, counted as a scalar, allowed for a whole pod.
 
-Upstream: kubernetes/pkg/apis/core/v1/helper/helpers.go; pkg/scheduler/util/utils.go, IsScalarResourceName (v1.36.2).
+Upstream: kubernetes/pkg/apis/core/v1/helper/helpers.go; pkg/scheduler/util/utils.go, IsScalarResourceName.
 """
 
 from functools import lru_cache

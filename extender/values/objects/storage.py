@@ -170,7 +170,7 @@ def attach_profile(node: CSINode) -> AttachProfile:
     """Returns the profile of a node. Of a driver that is listed twice, the last limit holds.
 
     Upstream: framework/plugins/nodevolumelimits/csi.go, getVolumeLimits; volumebinding/binder.go,
-    isPluginMigratedToCSIOnNode (v1.36.2).
+    isPluginMigratedToCSIOnNode.
     """
     limits = {
         driver.name: driver.allocatable.count

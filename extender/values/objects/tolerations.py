@@ -1,7 +1,7 @@
 """The match of taints and tolerations.
 
 Upstream: api/core/v1/toleration.go, ToleratesTaint; component-helpers/scheduling/corev1/helpers.go,
-FindMatchingUntoleratedTaint (v1.36.2).
+FindMatchingUntoleratedTaint.
 """
 
 import re

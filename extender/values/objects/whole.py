@@ -3,7 +3,7 @@
 Scheduling reads a part of an object, and only that is decoded and kept. Extenders of the configuration may read more:
 environment variables and mounts of a pod, nodeInfo and addresses of a node.
 
-Upstream: pkg/scheduler/scheduler.go, NewInformerFactory, which drops managedFields alone (v1.36.2).
+Upstream: pkg/scheduler/scheduler.go, NewInformerFactory, which drops managedFields alone.
 """
 
 from collections.abc import Mapping

@@ -81,7 +81,7 @@ def basic_auth(user: str, password: str) -> Credentials:
 class TokenFile(Credentials):
     """A bearer token in a file, which the kubelet replaces; the last one is used while it cannot be read.
 
-    Upstream: client-go/transport/token_source.go, fileTokenSource (v1.36.2).
+    Upstream: client-go/transport/token_source.go, fileTokenSource.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,7 +1,7 @@
 """DaemonSets: the nodes that their pods run on, and how a pod is pinned to one.
 
 Upstream: pkg/controller/daemon/daemon_controller.go, NodeShouldRunDaemonPod;
-pkg/controller/daemon/util/daemonset_util.go (v1.36.2).
+pkg/controller/daemon/util/daemonset_util.go.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -2,8 +2,7 @@
 workload may be missing or too many, by maxSurge, maxUnavailable and minAvailable, and which of too many go first.
 
 Upstream: pkg/controller, deployment/rolling.go, recreate.go, sync.go, deployment_util.go; disruption/disruption.go;
-controller_utils.go, ActivePodsWithRanks; replicaset/replica_set.go, getPodsToDelete; apimachinery/pkg/util/intstr
-(v1.36.2).
+controller_utils.go, ActivePodsWithRanks; replicaset/replica_set.go, getPodsToDelete; apimachinery/pkg/util/intstr.
 """
 
 import math

@@ -1,6 +1,6 @@
 """StatefulSets: the pods and claims of one, each with its ordinal.
 
-Upstream: pkg/controller/statefulset/stateful_set_utils.go (v1.36.2).
+Upstream: pkg/controller/statefulset/stateful_set_utils.go.
 """
 
 import re

@@ -1,8 +1,7 @@
 """The pods of a workload: made of its template, told apart by a hash of it, and found by its selector; and the claims
 that their specs describe.
 
-Upstream: pkg/controller/resourceclaim/controller.go, handleClaim; pkg/controller/volume/ephemeral/controller.go
-(v1.36.2).
+Upstream: pkg/controller/resourceclaim/controller.go, handleClaim; pkg/controller/volume/ephemeral/controller.go.
 """
 
 from collections.abc import Iterator

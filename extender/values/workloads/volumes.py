@@ -1,7 +1,6 @@
 """PersistentVolumes: which one fits which claim, and how both look once they are bound or provisioned.
 
-Upstream: pkg/controller/volume/persistentvolume, pv_controller.go, index.go; component-helpers/storage/volume
-(v1.36.2).
+Upstream: pkg/controller/volume/persistentvolume, pv_controller.go, index.go; component-helpers/storage/volume.
 """
 
 from collections.abc import Iterable, Mapping

@@ -3,7 +3,7 @@
 A controller learns of each change (`observe`) and names keys to look at; for each key it yields what is to be written,
 given what exists (`reconcile`). It is not told what happened to a key, so that it can start anywhere and be repeated.
 
-Upstream, for the queue: client-go/util/workqueue, queue.go, delaying_queue.go, default_rate_limiters.go (v1.36.2).
+Upstream, for the queue: client-go/util/workqueue, queue.go, delaying_queue.go, default_rate_limiters.go.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 There are no ControllerRevisions, no surge and no adoption: the generation of the template tells old pods, which are
 replaced as `maxUnavailable` allows it.
 
-Upstream: pkg/controller/daemon, daemon_controller.go, podsShouldBeOnNode; update.go, rollingUpdate (v1.36.2).
+Upstream: pkg/controller/daemon, daemon_controller.go, podsShouldBeOnNode; update.go, rollingUpdate.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Deployments: a ReplicaSet for each template, and replicas that move from the old ones to the new one.
 
-Upstream: pkg/controller/deployment, deployment_controller.go, sync.go, rolling.go, recreate.go, progress.go (v1.36.2).
+Upstream: pkg/controller/deployment, deployment_controller.go, sync.go, rolling.go, recreate.go, progress.go.
 """
 
 from collections.abc import Mapping, Sequence

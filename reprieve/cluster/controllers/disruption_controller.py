@@ -3,7 +3,7 @@
 Pods are counted as they change, not all at once. A controller of pods that this cluster never held (as in a dump of
 nodes and pods) counts with the pods that are here; upstream's controller gives up.
 
-Upstream: pkg/controller/disruption/disruption.go; component-helpers/apps/poddisruptionbudget/helpers.go (v1.36.2).
+Upstream: pkg/controller/disruption/disruption.go; component-helpers/apps/poddisruptionbudget/helpers.go.
 """
 
 from collections import defaultdict

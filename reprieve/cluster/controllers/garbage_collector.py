@@ -7,7 +7,7 @@ they had a node; a deleted pod group stays while pods that may still run are in 
 is in it.
 
 Upstream: pkg/controller, garbagecollector/garbagecollector.go, podgc/gc_controller.go, namespace/deletion,
-scheduling/podgroupprotection; pkg/controlplane/controller/systemnamespaces (v1.36.2).
+scheduling/podgroupprotection; pkg/controlplane/controller/systemnamespaces.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 Pods end when something ends them: here the annotation `reprieve.dev/runs-for`, or whoever writes their status. A
 finished pod that is deleted before its Job is done counts no more, since pods have no finalizer of their Job.
 
-Upstream: pkg/controller/job/job_controller.go, syncJob, manageJob; indexed_job_utils.go (v1.36.2).
+Upstream: pkg/controller/job/job_controller.go, syncJob, manageJob; indexed_job_utils.go.
 """
 
 from collections import Counter

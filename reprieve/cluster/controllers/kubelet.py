@@ -3,7 +3,7 @@
 They write what a kubelet writes to the API. A node whose Ready condition was set to Unknown has a dead kubelet, so that
 its pods neither start nor end; on a node that is not ready no pod starts.
 
-Upstream: pkg/kubelet/kubelet_pods.go, generateAPIPodStatus; status/generate.go; nodestatus/setters.go (v1.36.2).
+Upstream: pkg/kubelet/kubelet_pods.go, generateAPIPodStatus; status/generate.go; nodestatus/setters.go.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from typing import Final, final
 from uuid import NAMESPACE_DNS, uuid5
 from zlib import crc32
 
+from extender import KUBERNETES_VERSION
 from extender.rules.api_resources import Object
 from extender.values.golang.times import Duration, DurationError
 from reprieve.cluster.controllers.controller_loop import Controller, ControllerContext, Steps
@@ -207,7 +208,6 @@ def _exited(status: Object, at: str) -> Object:
 
 
 READY: Final = "Ready"
-VERSION: Final = "v1.36.2"
 _FIRST_CONDITIONS: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -240,7 +240,7 @@ def registered(node: Object, now: datetime) -> Object:
             "containerRuntimeVersion": "embedded://1.0",
             "kernelVersion": "embedded",
             "kubeProxyVersion": "",
-            "kubeletVersion": VERSION,
+            "kubeletVersion": KUBERNETES_VERSION,
             "machineID": identity.replace("-", ""),
             "operatingSystem": labels.get("kubernetes.io/os", "linux"),
             "osImage": "embedded",

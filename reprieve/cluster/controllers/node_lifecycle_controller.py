@@ -4,7 +4,7 @@ A node without a Ready condition is left alone: no kubelet has reported on it ye
 pod and taint are first seen together, as upstream.
 
 Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoScheduleTaintingPass, processTaintBaseEviction;
-pkg/controller/tainteviction/taint_eviction.go (v1.36.2).
+pkg/controller/tainteviction/taint_eviction.go.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """ReplicaSets and ReplicationControllers: a number of pods from a template.
 
-Upstream: pkg/controller/replicaset, replica_set.go, replica_set_utils.go; controller_utils.go (v1.36.2).
+Upstream: pkg/controller/replicaset, replica_set.go, replica_set_utils.go; controller_utils.go.
 """
 
 import math

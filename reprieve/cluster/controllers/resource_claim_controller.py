@@ -1,6 +1,6 @@
 """Claims of pods: the objects for claim templates and ephemeral volumes, and the end of reservations and allocations.
 
-Upstream: pkg/controller/resourceclaim/controller.go; volume/ephemeral/controller.go (v1.36.2).
+Upstream: pkg/controller/resourceclaim/controller.go; volume/ephemeral/controller.go.
 """
 
 from typing import Final, final

@@ -2,7 +2,7 @@
 
 There are no ControllerRevisions: a pod that is recreated always gets the current template.
 
-Upstream: pkg/controller/statefulset/stateful_set_control.go (v1.36.2).
+Upstream: pkg/controller/statefulset/stateful_set_control.go.
 """
 
 from collections import Counter

@@ -2,7 +2,7 @@
 
 There is no storage behind it: a volume of any provisioner is ready at once, and goes as its reclaim policy says.
 
-Upstream: pkg/controller/volume/persistentvolume/pv_controller.go (v1.36.2).
+Upstream: pkg/controller/volume/persistentvolume/pv_controller.go.
 """
 
 import bisect

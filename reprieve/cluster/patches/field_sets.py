@@ -5,7 +5,7 @@ keys, `v:...` an item of a set. What stands below a path element says which fiel
 value, or a `.` in it, says that the element itself does. The outermost `{}` is therefore the empty set, and a nested
 one is a leaf. Sets are never changed, so that parts of them can be shared.
 
-Upstream: structured-merge-diff/v6/fieldpath/set.go, serialize.go; path.go and element.go for the texts (v1.36.2).
+Upstream: structured-merge-diff/v6/fieldpath/set.go, serialize.go; path.go and element.go for the texts.
 """
 
 from collections.abc import Iterator

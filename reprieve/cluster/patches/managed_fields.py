@@ -4,7 +4,7 @@ A create, update or patch makes its field manager the owner of what it changed; 
 removed. Server-side apply has its own rules (`server_side_apply`). Upstream computes this before admission and before
 the strategy prepares the object, and so does the registry.
 
-Upstream: apimachinery/pkg/util/managedfields/internal; structured-merge-diff/v6/merge/update.go (v1.36.2).
+Upstream: apimachinery/pkg/util/managedfields/internal; structured-merge-diff/v6/merge/update.go.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """The four types of patches, and their application to an object.
 
-Upstream: apiserver/pkg/endpoints/handlers/patch.go (v1.36.2); RFC 6902 by the jsonpatch library, RFC 7386.
+Upstream: apiserver/pkg/endpoints/handlers/patch.go; RFC 6902 by the jsonpatch library, RFC 7386.
 """
 
 import copy

@@ -5,7 +5,7 @@ is removed, unless another manager owns it; a field that another manager owns wi
 the request forces it. Before all else an applied object has to fit its type.
 
 Upstream: structured-merge-diff/v6, merge/update.go, typed/validate.go, typed/helpers.go;
-apimachinery/pkg/util/managedfields/internal (v1.36.2).
+apimachinery/pkg/util/managedfields/internal.
 """
 
 import json

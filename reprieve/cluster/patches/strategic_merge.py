@@ -3,7 +3,7 @@
 Members that begin with `$` are directives: `$patch`, `$retainKeys`, `$setElementOrder/LIST`,
 `$deleteFromPrimitiveList/LIST`.
 
-Upstream: apimachinery/pkg/util/strategicpatch/patch.go, StrategicMergeMapPatch (v1.36.2).
+Upstream: apimachinery/pkg/util/strategicpatch/patch.go, StrategicMergeMapPatch.
 """
 
 from collections.abc import Callable, Sequence

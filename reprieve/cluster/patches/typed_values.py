@@ -3,7 +3,7 @@
 A scalar, an atomic list, map or struct is one field. Items of other lists are told apart by their keys or, in a set, by
 their value.
 
-Upstream: structured-merge-diff/v6/typed, compare.go, tofieldset.go, merge.go, remove.go, helpers.go (v1.36.2).
+Upstream: structured-merge-diff/v6/typed, compare.go, tofieldset.go, merge.go, remove.go, helpers.go.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Deletion: at once, gracefully, or when the finalizers are done.
 
 Upstream: apiserver/pkg/registry/rest/delete.go, BeforeDelete; registry/generic/registry/store.go, Delete;
-pkg/registry/core, pod/strategy.go, CheckGracefulDelete; namespace/storage/storage.go, Delete (v1.36.2).
+pkg/registry/core, pod/strategy.go, CheckGracefulDelete; namespace/storage/storage.go, Delete.
 """
 
 from datetime import datetime, timedelta

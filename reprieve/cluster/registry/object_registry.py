@@ -2,7 +2,7 @@
 
 Callers in the same process use the registry; requests reach it through `kube_api`.
 
-Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers (v1.36.2).
+Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers.
 """
 
 import copy

@@ -1,7 +1,7 @@
 """The subresources with a kind of their own: the binding and eviction of pods, the Scale of workloads.
 
 Upstream: pkg/registry/core/pod/storage, storage.go, BindingREST, setPodNodeAndMetadata; eviction.go;
-pkg/registry/apps/deployment/storage/storage.go, ScaleREST, scaleFromDeployment, and its siblings (v1.36.2).
+pkg/registry/apps/deployment/storage/storage.go, ScaleREST, scaleFromDeployment, and its siblings.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Objects in Kubernetes' protobuf form, as Go clients send them, read into JSON values; these clients take JSON back.
 
 Upstream: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go; pkg/runtime/types_proto.go;
-pkg/apis/meta/v1/time_proto.go (v1.36.2).
+pkg/apis/meta/v1/time_proto.go.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """The bodies of requests: from bytes to objects of the expected kind, with Go's words where they are refused.
 
-Upstream: apiserver/pkg/endpoints/handlers, create.go, rest.go, transformDecodeError; Go, encoding/json (v1.36.2).
+Upstream: apiserver/pkg/endpoints/handlers, create.go, rest.go, transformDecodeError; Go, encoding/json.
 """
 
 from typing import Any, Final

@@ -1,6 +1,6 @@
 """A request as a value, and what it asks for: which resource, which object, which verb, and in which form.
 
-Upstream: apiserver/pkg/endpoints, request/requestinfo.go; handlers/negotiation; munnerlyn/goautoneg (v1.36.2).
+Upstream: apiserver/pkg/endpoints, request/requestinfo.go; handlers/negotiation; munnerlyn/goautoneg.
 """
 
 from collections.abc import Mapping, Sequence

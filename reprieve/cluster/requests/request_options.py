@@ -1,6 +1,6 @@
 """The query parameters of a request, checked.
 
-Upstream: apimachinery/pkg/apis/meta, internalversion, v1/validation; runtime/conversion.go (v1.36.2).
+Upstream: apimachinery/pkg/apis/meta, internalversion, v1/validation; runtime/conversion.go.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The discovery documents at /api, /apis and below, which say what is served; and /version.
 
-Upstream: apiserver/pkg/endpoints, discovery, handlers/negotiation; component-base/version (v1.36.2).
+Upstream: apiserver/pkg/endpoints, discovery, handlers/negotiation; component-base/version.
 """
 
 import base64
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, final
 
+from extender import KUBERNETES_VERSION
 from extender.rules.api_resources import RESOURCES, Object, Resource, Subresource, served
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 
@@ -28,7 +29,7 @@ VERSION: Final[Object] = {
     "emulationMinor": "36",
     "minCompatibilityMajor": "1",
     "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.2-reprieve",
+    "gitVersion": f"{KUBERNETES_VERSION}-reprieve",
     "gitCommit": "",
     "gitTreeState": "",
     "buildDate": "1970-01-01T00:00:00Z",

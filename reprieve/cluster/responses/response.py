@@ -1,6 +1,6 @@
 """An answer as a value, and objects in the form that a caller wants: as they are, as tables, or their metadata only.
 
-Upstream: apiserver/pkg/endpoints/handlers/response.go, asTable; registry/rest/table.go (v1.36.2).
+Upstream: apiserver/pkg/endpoints/handlers/response.go, asTable; registry/rest/table.go.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping

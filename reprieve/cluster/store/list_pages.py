@@ -1,6 +1,6 @@
 """Lists: all objects or a page of them, as they are or as they were at a resourceVersion.
 
-Upstream: apiserver/pkg/storage, interfaces.go, continue.go; storage/cacher; storage/etcd3/store.go (v1.36.2).
+Upstream: apiserver/pkg/storage, interfaces.go, continue.go; storage/cacher; storage/etcd3/store.go.
 """
 
 import base64

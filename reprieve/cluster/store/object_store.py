@@ -3,7 +3,7 @@
 An object is kept as its JSON, encoded once and without `kind` and `apiVersion`, so that a list is these bytes joined.
 The store knows no rules of any kind; whatever is written has been checked.
 
-Upstream: apiserver/pkg/storage; pkg/registry, the GetAttrs and SelectableFields of each kind (v1.36.2).
+Upstream: apiserver/pkg/storage; pkg/registry, the GetAttrs and SelectableFields of each kind.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Label and field selectors as query parameters spell them, and the stored objects that they select.
 
-Upstream: apimachinery/pkg/fields/selector.go; runtime/conversion.go, DefaultMetaV1FieldSelectorConversion (v1.36.2).
+Upstream: apimachinery/pkg/fields/selector.go; runtime/conversion.go, DefaultMetaV1FieldSelectorConversion.
 """
 
 import re

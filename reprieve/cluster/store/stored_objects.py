@@ -1,6 +1,6 @@
 """Objects as they are stored: their JSON, and what selectors ask of it; and as they are served, in either version.
 
-Upstream: pkg/apis/events/v1/conversion.go (v1.36.2).
+Upstream: pkg/apis/events/v1/conversion.go.
 """
 
 import sys

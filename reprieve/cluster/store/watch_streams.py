@@ -3,7 +3,7 @@
 A watch holds a place in the store's history, and no events. A caller that reads too slowly is overtaken by the history
 and cut off; it begins again.
 
-Upstream: apiserver/pkg/storage/cacher, cacher.go, cache_watcher.go; pkg/endpoints/handlers/watch.go (v1.36.2).
+Upstream: apiserver/pkg/storage/cacher, cacher.go, cache_watcher.go; pkg/endpoints/handlers/watch.go.
 """
 
 import asyncio

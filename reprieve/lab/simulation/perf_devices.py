@@ -1,6 +1,6 @@
 """The operations of scheduler_perf workloads that are about devices of dynamic resource allocation.
 
-Upstream: test/integration/scheduler_perf, dra.go (v1.36.2).
+Upstream: test/integration/scheduler_perf, dra.go.
 """
 
 import asyncio

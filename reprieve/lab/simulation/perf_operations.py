@@ -1,8 +1,8 @@
 """The operations of scheduler_perf workloads, and what each does to a simulated cluster.
 
-Upstream: test/integration/scheduler_perf, operations.go, executor.go, update.go (v1.36.2). There an operation meets an
-API server in real time; here an API server takes `ARRIVALS` pods a second of virtual time, so that what happens at
-intervals has its place among them.
+Upstream: test/integration/scheduler_perf, operations.go, executor.go, update.go. There an operation meets an API server
+in real time; here an API server takes `ARRIVALS` pods a second of virtual time, so that what happens at intervals has
+its place among them.
 """
 
 import asyncio

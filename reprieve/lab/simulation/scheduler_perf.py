@@ -1,6 +1,6 @@
 """Workloads in the form of upstream's scheduler_perf: cases of operations, each with workloads that give parameters.
 
-Upstream: test/integration/scheduler_perf, scheduler_perf.go, test_case.go (v1.36.2).
+Upstream: test/integration/scheduler_perf, scheduler_perf.go, test_case.go.
 """
 
 import dataclasses

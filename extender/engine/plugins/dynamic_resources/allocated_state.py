@@ -1,7 +1,7 @@
 """AllocatedState: the devices of the cluster that allocated claims hold.
 
 Upstream: framework/plugins/dynamicresources/allocateddevices.go, foreachAllocatedDevice;
-dynamic-resource-allocation/structured/schedulerapi/types.go (v1.36.2).
+dynamic-resource-allocation/structured/schedulerapi/types.go.
 """
 
 from collections import Counter

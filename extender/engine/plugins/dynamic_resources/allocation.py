@@ -1,6 +1,6 @@
 """Allocator: allocates the claims of a pod on one node after the other.
 
-Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocate (v1.36.2).
+Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocate.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,8 @@ the special claim of a pod, names it in the pod's status, and deletes it.
 
 Upstream: framework/plugins/dynamicresources/dynamicresources.go, bindClaim, isPodReadyForBinding;
 extendeddynamicresources.go, createExtendedResourceClaimInAPI, patchPodExtendedResourceClaimStatus, deleteClaim,
-unreserveExtendedResourceClaim (v1.36.2). A special claim is deallocated there only by being deleted; here before it,
-because the event requeues pods that wait for devices.
+unreserveExtendedResourceClaim. A special claim is deallocated there only by being deleted; here before it, because the
+event requeues pods that wait for devices.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 A constraint checks each device when it is added, and is notified when one is removed. Once it refuses, adding more
 devices cannot help.
 
-Upstream: dynamic-resource-allocation/structured/internal/incubating, allocator_incubating.go, constraint.go (v1.36.2).
+Upstream: dynamic-resource-allocation/structured/internal/incubating, allocator_incubating.go, constraint.go.
 """
 
 from abc import ABC, abstractmethod

@@ -1,7 +1,6 @@
 """How many devices of a class nodes have, and how many are allocated, to score by extended resources.
 
-Upstream: framework/plugins/noderesources/resource_allocation.go, calculateDRAResourceTotals, deviceMatchesClass
-(v1.36.2).
+Upstream: framework/plugins/noderesources/resource_allocation.go, calculateDRAResourceTotals, deviceMatchesClass.
 """
 
 from collections.abc import Callable, Mapping, Sequence

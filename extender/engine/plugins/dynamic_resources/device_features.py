@@ -1,6 +1,6 @@
 """The features of device allocation that are on.
 
-Upstream: framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures (v1.36.2).
+Upstream: framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """NodeAllocations: what the allocator found on each node for the claims of one pod, and the search in a thread.
 
 Upstream searches all nodes in parallel threads, and stops after filterTimeout:
-framework/plugins/dynamicresources/dynamicresources.go, Filter (v1.36.2).
+framework/plugins/dynamicresources/dynamicresources.go, Filter.
 """
 
 import time

@@ -1,7 +1,7 @@
 """The claims to allocate on each node: the pod's, and the special one for extended resources that the node lacks.
 
 Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, filterExtendedResources; dynamicresources.go,
-PreFilter, Filter (v1.36.2).
+PreFilter, Filter.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

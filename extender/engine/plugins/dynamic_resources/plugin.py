@@ -1,6 +1,6 @@
 """DynamicResources: allocates the devices that the claims of pods request.
 
-Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, extendeddynamicresources.go (v1.36.2).
+Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, extendeddynamicresources.go.
 """
 
 import asyncio

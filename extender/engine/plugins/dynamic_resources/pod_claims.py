@@ -2,7 +2,7 @@
 
 Upstream: dynamic-resource-allocation/resourceclaim/resourceclaim.go;
 framework/plugins/dynamicresources/dynamicresources.go, foreachPodResourceClaim, isClaimReadyForBinding, isClaimTimeout,
-isSchedulableAfterClaimChange, isSchedulableAfterPodChange; dra_manager.go, claimTracker (v1.36.2).
+isSchedulableAfterClaimChange, isSchedulableAfterPodChange; dra_manager.go, claimTracker.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set as AbstractSet

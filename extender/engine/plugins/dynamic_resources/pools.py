@@ -3,7 +3,7 @@
 A driver publishes a pool as one or more slices of one generation. A slice is for one node, for the nodes that a
 selector matches, or for all nodes. While a driver replaces a generation, the pool is incomplete.
 
-Upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go (v1.36.2).
+Upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go.
 """
 
 import operator

@@ -1,7 +1,6 @@
 """The requests of a claim in one form, with alternatives and without.
 
-Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, validateDeviceRequest
-(v1.36.2).
+Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, validateDeviceRequest.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -2,7 +2,7 @@
 cycle knows of the claims of its pod.
 
 Upstream: framework/plugins/dynamicresources/dynamicresources.go, stateData, Reserve, Unreserve, PreBind;
-extendeddynamicresources.go, unreserveExtendedResourceClaim (v1.36.2).
+extendeddynamicresources.go, unreserveExtendedResourceClaim.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The result of an allocation as an API object, its configuration for drivers, and its score.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocate,
-createNodeSelector; framework/plugins/dynamicresources/dynamicresources.go, computeScore (v1.36.2).
+createNodeSelector; framework/plugins/dynamicresources/dynamicresources.go, computeScore.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """Search: the search for devices on one node. Each request in turn takes the first devices that fit, with backtracking.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, allocateOne,
-allocateDevice (v1.36.2).
+allocateDevice.
 """
 
 from collections.abc import Sequence

@@ -4,8 +4,7 @@ What it requests depends on the node, because a device plugin of the node may of
 is bound the claim exists in memory only, under a name that no claim can have.
 
 Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, findExtendedResourceClaim,
-preFilterExtendedResources, createRequestsAndMappings, createResourceRequestAndMappings, partitionContainerIndices
-(v1.36.2).
+preFilterExtendedResources, createRequestsAndMappings, createResourceRequestAndMappings, partitionContainerIndices.
 """
 
 import operator

@@ -6,7 +6,7 @@ whose first pools are used up this is most of a search.
 A device that allows multiple allocations is shared until its capacity is used up; of other devices a request may demand
 a minimum.
 
-Upstream, for capacities: dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go (v1.36.2).
+Upstream, for capacities: dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Filter: required affinity and anti-affinity, of the pod and of existing pods, with each row's own pod changes.
 
-Upstream: framework/plugins/interpodaffinity/filtering.go (v1.36.2).
+Upstream: framework/plugins/interpodaffinity/filtering.go.
 """
 
 from dataclasses import dataclass

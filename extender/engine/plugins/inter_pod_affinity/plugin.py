@@ -41,7 +41,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
     """Enforces required affinity and anti-affinity of the pod and anti-affinity of existing pods; scores nodes by the
     preferred terms of both.
 
-    State: the namespaces that selectors match. Upstream: framework/plugins/interpodaffinity/plugin.go (v1.36.2).
+    State: the namespaces that selectors match. Upstream: framework/plugins/interpodaffinity/plugin.go.
     """
 
     normalizes_by_extremes = True

@@ -1,6 +1,6 @@
 """Score: the weights of preferred terms, and of the required affinity of existing pods, summed over topology domains.
 
-Upstream: framework/plugins/interpodaffinity/scoring.go (v1.36.2).
+Upstream: framework/plugins/interpodaffinity/scoring.go.
 """
 
 from collections import defaultdict

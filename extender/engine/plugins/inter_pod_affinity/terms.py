@@ -1,6 +1,6 @@
 """Parsed affinity terms, and which of many match a class of pods, without comparing it with each.
 
-Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framework/types.go, PodInfo.Update (v1.36.2).
+Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framework/types.go, PodInfo.Update.
 """
 
 from collections import Counter, defaultdict

@@ -1,6 +1,6 @@
 """NodeResourcesBalancedAllocation: prefers nodes whose resources are used more evenly with the pod.
 
-Upstream: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go (v1.36.2).
+Upstream: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go.
 """
 
 from typing import Any, final

@@ -2,8 +2,8 @@
 
 Extended resources that a device class backs are left to DynamicResources on nodes that offer none of their own.
 
-Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go; extendedresources.go, shouldDelegateResourceToDRA
-(v1.36.2). The hints are isSchedulableAfterPodEvent, isSchedulableAfterNodeChange, isSchedulableAfterDeviceClassEvent.
+Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go; extendedresources.go, shouldDelegateResourceToDRA. The
+hints are isSchedulableAfterPodEvent, isSchedulableAfterNodeChange, isSchedulableAfterDeviceClassEvent.
 """
 
 from collections import deque

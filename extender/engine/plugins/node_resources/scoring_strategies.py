@@ -1,7 +1,7 @@
 """LeastAllocated, MostAllocated and RequestedToCapacityRatio as functions over rows.
 
 Upstream: pkg/scheduler/framework/plugins/noderesources/{least_allocated,most_allocated,requested_to_capacity_ratio,
-resource_allocation}.go (v1.36.2). As there, all amounts are int64 and all divisions truncate.
+resource_allocation}.go. As there, all amounts are int64 and all divisions truncate.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """The CSI volumes that pods attach; in-tree volumes are translated to those of CSI drivers.
 
-Upstream: framework/plugins/nodevolumelimits/csi.go, filterAttachableVolumes; utils.go, isCSIMigrationOn (v1.36.2).
+Upstream: framework/plugins/nodevolumelimits/csi.go, filterAttachableVolumes; utils.go, isCSIMigrationOn.
 """
 
 import enum

@@ -209,7 +209,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     """Refuses nodes where a CSI driver cannot attach the pod's volumes in addition to those attached; a shared volume
     counts once.
 
-    Upstream: framework/plugins/nodevolumelimits/csi.go (v1.36.2).
+    Upstream: framework/plugins/nodevolumelimits/csi.go.
     """
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:

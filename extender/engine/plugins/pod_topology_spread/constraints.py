@@ -1,7 +1,7 @@
 """Parsed spread constraints, the pods and nodes that they count, and the defaults for pods without constraints: they
 count the pods of the pod's services and of its owner.
 
-Upstream: framework/plugins/podtopologyspread/common.go; framework/plugins/helper/spread.go (v1.36.2).
+Upstream: framework/plugins/podtopologyspread/common.go; framework/plugins/helper/spread.go.
 """
 
 from collections.abc import Mapping, Sequence

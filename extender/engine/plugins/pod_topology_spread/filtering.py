@@ -3,7 +3,7 @@
 A row changes the count of its own domain only. The minimum of a row is therefore either its own count or the minimum of
 the other domains, and two numbers per constraint are enough for all rows.
 
-Upstream: framework/plugins/podtopologyspread/filtering.go (v1.36.2).
+Upstream: framework/plugins/podtopologyspread/filtering.go.
 """
 
 from collections.abc import Sequence

@@ -39,7 +39,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
     (ScheduleAnyway).
 
     State: an index of the services, for pods without constraints of their own. Upstream:
-    framework/plugins/podtopologyspread/plugin.go (v1.36.2).
+    framework/plugins/podtopologyspread/plugin.go.
     """
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:

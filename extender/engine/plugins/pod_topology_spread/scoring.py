@@ -1,6 +1,6 @@
 """Score: the fewer matching pods in a row's domains, the better.
 
-Upstream: framework/plugins/podtopologyspread/scoring.go (v1.36.2).
+Upstream: framework/plugins/podtopologyspread/scoring.go.
 """
 
 import math

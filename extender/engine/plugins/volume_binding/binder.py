@@ -1,6 +1,6 @@
 """The binder: which volumes a pod's claims would get on each node, and what is assumed once a node is chosen.
 
-Upstream: framework/plugins/volumebinding/binder.go, FindPodVolumes, AssumePodVolumes (v1.36.2).
+Upstream: framework/plugins/volumebinding/binder.go, FindPodVolumes, AssumePodVolumes.
 """
 
 from collections.abc import Iterable, Sequence

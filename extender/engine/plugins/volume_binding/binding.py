@@ -1,6 +1,6 @@
 """Writes the assumed volumes and claims, and waits until the volume controller and the provisioners have bound them.
 
-Upstream: framework/plugins/volumebinding/binder.go, BindPodVolumes, bindAPIUpdate, checkBindings (v1.36.2).
+Upstream: framework/plugins/volumebinding/binder.go, BindPodVolumes, bindAPIUpdate, checkBindings.
 """
 
 from collections.abc import Sequence

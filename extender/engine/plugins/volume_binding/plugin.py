@@ -80,7 +80,7 @@ class VolumeBinding(
 
     Once a node is chosen, Reserve assumes the volumes found there, and PreBind binds them.
 
-    Upstream: framework/plugins/volumebinding/volume_binding.go (v1.36.2).
+    Upstream: framework/plugins/volumebinding/volume_binding.go.
     """
 
     looks_at_pods = False

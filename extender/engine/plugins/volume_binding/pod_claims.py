@@ -2,7 +2,7 @@
 Storage, in which an AssumeCache has what was decided about claims and volumes.
 
 Upstream: framework/plugins/volumebinding, volume_binding.go, podHasPVCs; binder.go, GetPodVolumeClaims;
-assume_cache.go; pkg/scheduler/util/assumecache/assume_cache.go (v1.36.2).
+assume_cache.go; pkg/scheduler/util/assumecache/assume_cache.go.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping

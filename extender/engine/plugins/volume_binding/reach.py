@@ -1,7 +1,7 @@
 """Which nodes can reach a volume, and on which one can be provisioned: computed per volume for all nodes at once.
 
 Upstream: component-helpers/storage/volume/helpers.go, CheckNodeAffinity; framework/plugins/volumebinding/binder.go,
-checkBoundClaims, tryTranslatePVToCSI, hasEnoughCapacity (v1.36.2).
+checkBoundClaims, tryTranslatePVToCSI, hasEnoughCapacity.
 """
 
 from collections import defaultdict

@@ -1,6 +1,6 @@
 """Scores nodes by how much of their volumes, or of the capacity for new ones, the claims of a pod would use.
 
-Upstream: framework/plugins/volumebinding/scorer.go; volume_binding.go, Score (v1.36.2).
+Upstream: framework/plugins/volumebinding/scorer.go; volume_binding.go, Score.
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
 """Matches claims with existing volumes: on each node the smallest suitable one, each volume for one claim only.
 
 Upstream: component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume; framework/plugins/volumebinding/binder.go,
-findMatchingVolumes (v1.36.2).
+findMatchingVolumes.
 """
 
 from collections import defaultdict

@@ -1,6 +1,6 @@
 """The OpenAPI documents: versions 2 and 3 in JSON, and version 2 in protobuf.
 
-Upstream: k8s.io/kube-openapi/pkg/handler, handler3 (v1.36.2).
+Upstream: k8s.io/kube-openapi/pkg/handler, handler3.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import orjson
 
+from extender import KUBERNETES_VERSION
 from extender.rules.api_resources import Resource, served
 from extender.rules.schema.api_types import lookup
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
@@ -18,7 +19,7 @@ from reprieve.cluster.responses.openapi import openapi_protobuf, operations, sch
 
 _INDEX: Final = "/openapi/v3"
 _OLD: Final = "/openapi/v2"
-_TITLE: Final = {"title": "Kubernetes", "version": "v1.36.2"}
+_TITLE: Final = {"title": "Kubernetes", "version": KUBERNETES_VERSION}
 _TYPE_NAMES: Final = ("Status", "DeleteOptions")
 
 

@@ -2,7 +2,7 @@
 
 Clients learn which kind a path belongs to, and that the server validates fields itself (`fieldValidation`).
 
-Upstream: apiserver/pkg/endpoints/installer.go; k8s.io/kube-openapi/pkg/builder (v1.36.2).
+Upstream: apiserver/pkg/endpoints/installer.go; k8s.io/kube-openapi/pkg/builder.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

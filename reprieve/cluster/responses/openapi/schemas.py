@@ -2,7 +2,7 @@
 
 The versions of OpenAPI differ in references, and in types that may be a number or a text.
 
-Upstream: k8s.io/kube-openapi/pkg/generators (v1.36.2).
+Upstream: k8s.io/kube-openapi/pkg/generators.
 """
 
 from collections.abc import Mapping

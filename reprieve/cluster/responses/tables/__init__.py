@@ -1,6 +1,6 @@
 """The tables that kubectl prints, by upstream's rules: their columns, and the cells of an object's row.
 
-Upstream: apimachinery/pkg/apis/meta/v1/types.go, TableColumnDefinition; pkg/printers (v1.36.2).
+Upstream: apimachinery/pkg/apis/meta/v1/types.go, TableColumnDefinition; pkg/printers.
 """
 
 from collections.abc import Callable, Mapping, Sequence

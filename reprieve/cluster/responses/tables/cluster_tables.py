@@ -1,6 +1,6 @@
 """Tables of nodes, namespaces, leases, events, disruption budgets, priority classes, and the kinds of resource.k8s.io.
 
-Upstream: pkg/printers/internalversion/printers.go, printNode and following (v1.36.2).
+Upstream: pkg/printers/internalversion/printers.go, printNode and following.
 """
 
 from typing import Any, Final

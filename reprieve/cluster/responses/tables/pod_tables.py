@@ -1,6 +1,6 @@
 """Tables of pods: how many containers are ready, and the state of the pod in one word.
 
-Upstream: pkg/printers/internalversion/printers.go, printPod (v1.36.2).
+Upstream: pkg/printers/internalversion/printers.go, printPod.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Tables of volumes, claims and the kinds of storage.k8s.io.
 
-Upstream: pkg/printers/internalversion/printers.go, printPersistentVolume and following; pkg/apis/core/helper (v1.36.2).
+Upstream: pkg/printers/internalversion/printers.go, printPersistentVolume and following; pkg/apis/core/helper.
 """
 
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """Tables of workloads, services and scales.
 
-Upstream: pkg/printers/internalversion/printers.go, printReplicationController and following (v1.36.2).
+Upstream: pkg/printers/internalversion/printers.go, printReplicationController and following.
 """
 
 from typing import Final

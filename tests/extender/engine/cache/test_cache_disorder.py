@@ -88,7 +88,7 @@ class NaiveTree:
 
 
 class DisorderMachine(RuleBasedStateMachine):
-    """Upstream's cache, naively, and ours. Upstream: backend/cache, cache.go, node_tree.go (v1.36.2)."""
+    """Upstream's cache, naively, and ours. Upstream: backend/cache, cache.go, node_tree.go."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,8 +1,7 @@
 """DynamicResources and extended resources that device classes back: what is requested, what each node has to provide,
 and the reasons.
 
-The cases of requests and mappings are upstream's: framework/plugins/dynamicresources/extendeddynamicresources_test.go
-(v1.36.2).
+The cases of requests and mappings are upstream's: framework/plugins/dynamicresources/extendeddynamicresources_test.go.
 """
 
 import asyncio

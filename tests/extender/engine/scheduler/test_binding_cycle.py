@@ -1,7 +1,7 @@
 """From a decision to a binding, or back: in which order, and who hears of what.
 
 Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError; schedule_one_test.go,
-TestSchedulerScheduleOne (v1.36.2).
+TestSchedulerScheduleOne.
 """
 
 import asyncio

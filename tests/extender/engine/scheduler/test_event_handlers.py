@@ -1,6 +1,6 @@
 """What each change of a pod does to the cache, the queue and those who wait.
 
-Upstream: pkg/scheduler/eventhandlers_test.go, TestAddPod, TestUpdatePod, TestDeletePod (v1.36.2).
+Upstream: pkg/scheduler/eventhandlers_test.go, TestAddPod, TestUpdatePod, TestDeletePod.
 """
 
 from extender.engine.runtime.demands import DEMANDS

@@ -1,5 +1,5 @@
 """Making the room that was promised. Upstream: preemption/executor_test.go, TestPrepareCandidate,
-TestAsyncPreemptionFailure (v1.36.2).
+TestAsyncPreemptionFailure.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """After an attempt that came to nothing: back to the queue first, then the promise, then the event, then the condition.
 
 Upstream: pkg/scheduler/schedule_one.go, handleSchedulingFailure; scheduler_test.go, TestFailureHandler,
-TestUpdatePodStatus (v1.36.2).
+TestUpdatePodStatus.
 """
 
 import asyncio

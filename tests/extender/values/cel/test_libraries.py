@@ -1,7 +1,7 @@
 """The libraries that Kubernetes adds to CEL, one example for each promise of their documentation.
 
-Upstream: apiserver/pkg/cel/library, ip.go, cidr.go, urls.go, format.go, regex.go, lists.go (v1.36.2); cel-go/ext,
-sets.go, lists.go.
+Upstream: apiserver/pkg/cel/library, ip.go, cidr.go, urls.go, format.go, regex.go, lists.go; cel-go/ext, sets.go,
+lists.go.
 """
 
 import json
