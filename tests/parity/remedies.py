@@ -132,6 +132,46 @@ def _only_prefer(scenario: Scenario, keys: str) -> None:
         one["whenUnsatisfiable"] = "ScheduleAnyway"
 
 
+def _honor_taints(scenario: Scenario, key: str) -> None:
+    for one in _constraints(scenario, [key]):
+        one["nodeTaintsPolicy"] = "Honor"
+
+
+def _min_domains(scenario: Scenario, number: str, key: str) -> None:
+    for one in _constraints(scenario, [key]):
+        one["minDomains"] = int(number)
+
+
+def _claims(scenario: Scenario, kind: str, names: list[str]) -> Iterator[dict[str, Any]]:
+    namespace = scenario["pod"]["metadata"].get("namespace") or "default"
+    for claim in scenario["objects"][kind]:
+        meta = claim["metadata"]
+        if meta["name"] in names and (meta.get("namespace") or "default") == namespace:
+            yield claim
+
+
+def _fewer_devices(scenario: Scenario, number: str, device_class: str, before: str, name: str) -> None:
+    for claim in _claims(scenario, "resourceClaims", [name]):
+        for request in claim["spec"]["devices"]["requests"]:
+            asked = request.get("exactly") or {}
+            if asked.get("deviceClassName") == device_class and (asked.get("count") or 1) == int(before):
+                asked["count"] = int(number)
+                return
+
+
+def _tolerate_devices(scenario: Scenario, written: str, name: str) -> None:
+    tolerations = [{"operator": "Equal", **taint} for taint in _taints(written)]
+    for claim in _claims(scenario, "resourceClaims", [name]):
+        for request in claim["spec"]["devices"]["requests"]:
+            asked = request.get("exactly") or {}
+            asked["tolerations"] = [*(asked.get("tolerations") or ()), *tolerations]
+
+
+def _without_annotation(scenario: Scenario, key: str, names: str) -> None:
+    for claim in _claims(scenario, "pvcs", _items(names)):
+        del claim["metadata"]["annotations"][key]
+
+
 def _without_ports(scenario: Scenario, written: str) -> None:
     gone = {one if ":" in one else f"0.0.0.0:{one}" for one in _items(written)}
     for container in _containers(scenario):
@@ -220,6 +260,11 @@ _AMOUNT: Final = r"\S+ of \S+ instead of [^\s,]+"
 _SENTENCES: Final[list[tuple[re.Pattern[str], Callable[..., None]]]] = [
     (re.compile(pattern), do)
     for pattern, do in (
+        (r"ask for (\d+) of the class (\S+) instead of (\d+) in the claim ([^\s,]+)", _fewer_devices),
+        (rf"tolerate the device taints? {_list_of(_TAINT)} in the claim ([^\s,]+)", _tolerate_devices),
+        (rf"delete the annotation (\S+) of the claims? {_list_of(_NAME)}", _without_annotation),
+        (r"leave nodes with taints out of the spreading over (\S+) \(nodeTaintsPolicy: Honor\)", _honor_taints),
+        (r"ask for minDomains (\d+) over (\S+) instead of \d+", _min_domains),
         (rf"ask for ({_AMOUNT}(?: and {_AMOUNT})*)", _requests),
         (r'drop "(\S+) (\w+)(?: \(([^)]*)\))?" from the node affinity', _drop_requirement),
         (r"drop (\S+?)=(\S*) from the node selector", _drop_selector),
@@ -234,6 +279,7 @@ _SENTENCES: Final[list[tuple[re.Pattern[str], Callable[..., None]]]] = [
         (rf"free or do without the host ports? {_list_of(_PORT)}", _without_ports),
         (rf"tolerate the taints? {_list_of(_TAINT)}", _tolerate),
         (rf"rid nodes of the taints? {_list_of(_TAINT)}", _rid_of),
+        (rf"wait until the taints? {_list_of(_TAINT)} (?:is|are) gone", _rid_of),
         (r"uncordon nodes", _uncordon),
         (
             rf"(?:create the PersistentVolumeClaims? .*?, or )?do without the volumes? "

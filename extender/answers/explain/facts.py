@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from extender.answers.explain.advice import Advice, Refusals, nearest_places
+from extender.answers.explain.demand_facts import taint_facts
 from extender.answers.explain.device_facts import device_facts
 from extender.answers.explain.findings import Asked, Finding
 from extender.answers.explain.spreading_facts import spreading_facts
@@ -24,6 +25,7 @@ _BY_PLUGIN: Final[Mapping[str, Callable[[Asked], Iterator[Finding]]]] = {
     "DynamicResources": device_facts,
     "NodeVolumeLimits": attachment_facts,
     "PodTopologySpread": spreading_facts,
+    "TaintToleration": taint_facts,
     "VolumeBinding": volume_facts,
     "VolumeZone": zone_facts,
 }

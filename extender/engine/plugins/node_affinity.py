@@ -126,8 +126,11 @@ class NodeAffinity(
         return fwk.default_normalize_score(scores)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
-        """The pod without each part of its node selector and required affinity, then without all of them."""
-        selector, requirements = pod.spec.node_selector or {}, _requirements(pod)
+        """The pod without each part of its node selector and required affinity, then without all of them.
+
+        What an image is built for is no wish: architecture and operating system stay.
+        """
+        selector, requirements = _wishes(pod)
         for key, value in islice(selector.items(), limits.SUGGESTED_ONE_BY_ONE):
             text = f"drop {key}={value} from the node selector"
             yield fwk.Suggestion("affinity", text, without_node_selector(pod, key))
@@ -137,8 +140,8 @@ class NodeAffinity(
             yield _without_demands(pod)
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
-        """The pod without node selector and required node affinity."""
-        return _without_demands(pod) if pod.spec.node_selector or _requirements(pod) else None
+        """The pod without node selector and required node affinity, as far as they may be dropped."""
+        return _without_demands(pod) if any(_wishes(pod)) else None
 
     def _weights(self, preferred: PreferredTerms | None, snapshot: fwk.Snapshot) -> Int64s:
         weights = np.zeros(len(snapshot.nodes), np.int64)
@@ -187,11 +190,31 @@ def _matches(required: RequiredNodeAffinity, node: fwk.Node) -> bool:
 # Advice.
 
 
+_BUILT_FOR: Final = frozenset(
+    ("kubernetes.io/arch", "kubernetes.io/os", "beta.kubernetes.io/arch", "beta.kubernetes.io/os")
+)
+
+
+def _wishes(pod: fwk.Pod) -> tuple[dict[str, str], list[NodeSelectorRequirement]]:
+    """Returns the entries of the node selector and the requirements of the affinity that may be dropped."""
+    selector = {key: value for key, value in (pod.spec.node_selector or {}).items() if key not in _BUILT_FOR}
+    return selector, [each for each in _requirements(pod) if each.key not in _BUILT_FOR]
+
+
 def _without_demands(pod: fwk.Pod) -> fwk.Suggestion:
-    named = ["node selector"] if pod.spec.node_selector else []
-    named += ["required node affinity"] if _requirements(pod) else []
-    changed = without_node_affinity(without_node_selector(pod))
-    return fwk.Suggestion("affinity", f"drop the {' and the '.join(named)}", changed)
+    selector, requirements = _wishes(pod)
+    if len(selector) == len(pod.spec.node_selector or {}) and len(requirements) == len(_requirements(pod)):
+        named = ["node selector"] if selector else []
+        named += ["required node affinity"] if requirements else []
+        changed = without_node_affinity(without_node_selector(pod))
+        return fwk.Suggestion("affinity", f"drop the {' and the '.join(named)}", changed)
+    texts = [f"drop {key}={value} from the node selector" for key, value in selector.items()]
+    pod = without_node_selector(pod, *selector) if selector else pod
+    for requirement in requirements:
+        one = _without_requirement(pod, requirement)
+        texts.append(one.text)
+        pod = one.pod
+    return fwk.Suggestion("affinity", " and ".join(texts), pod)
 
 
 def _without_requirement(pod: fwk.Pod, requirement: NodeSelectorRequirement) -> fwk.Suggestion:

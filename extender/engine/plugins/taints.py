@@ -4,7 +4,8 @@ tolerate.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, final
+from fnmatch import fnmatchcase
+from typing import Any, Final, Literal, final
 
 import msgspec
 import numpy as np
@@ -75,6 +76,26 @@ def _after_toleration_change(pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod) -> fwk.Qu
     return fwk.queue_if(new.uid == pod.uid and _tolerates_cordons(new))
 
 
+Prospect = Literal["", "soon usable", "going"]
+"""What a taint says of the future of its node; empty if it says nothing."""
+
+_OF_OTHER_AGENTS: Final[Sequence[tuple[str, Prospect]]] = (
+    ("*agent-not-ready", "soon usable"),
+    ("*uninitialized", "soon usable"),
+    ("karpenter.sh/unregistered", "soon usable"),
+    ("karpenter.sh/*", "going"),
+    ("ToBeDeleted*", "going"),
+)
+"""Keys of taints of network and storage agents, cloud providers and autoscalers, the first pattern that matches. A pod
+that tolerated them would start without its network, or on a node that is being removed.
+"""
+
+
+def prospect_of(taint: Taint) -> Prospect:
+    """Returns what becomes of a node that has the taint."""
+    return next((prospect for pattern, prospect in _OF_OTHER_AGENTS if fnmatchcase(taint.key, pattern)), "")
+
+
 _CONDITIONS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Prefixes of taints that state a condition of a node: then the node has to be mended, not the pod."""
 
@@ -136,16 +157,17 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
         return fwk.default_normalize_score(scores, reverse=True)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
-        """Tolerations for the sets of taints that exclude the most nodes."""
+        """Tolerations for the sets of taints that exclude the most nodes; of nodes that are being removed, none."""
         codes, counts = np.unique(rows.taint_set, return_counts=True)
         num_nodes: Counter[tuple[Taint, ...]] = Counter()
         for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-            num_nodes[self._untolerated(pod, rows.snapshot.nodes.taints_of(code))] += count
+            num_nodes[self.untolerated(pod, rows.snapshot.nodes.taints_of(code))] += count
         for taints, _ in num_nodes.most_common(limits.SUGGESTED_ONE_BY_ONE):
-            if taints:
+            if taints and "going" not in map(prospect_of, taints):
                 yield _tolerating(pod, taints)
 
-    def _untolerated(self, pod: fwk.Pod, taints: Sequence[Taint]) -> tuple[Taint, ...]:
+    def untolerated(self, pod: fwk.Pod, taints: Sequence[Taint]) -> tuple[Taint, ...]:
+        """Returns those of the taints that keep the pod away."""
         return tuple(taint for taint in taints if not self._tolerates_all(tolerations_of(pod), [taint]))
 
     def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
@@ -158,15 +180,20 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
 
 
 def _tolerating(pod: fwk.Pod, taints: Sequence[Taint]) -> fwk.Suggestion:
-    conditions = [taint for taint in taints if taint.key.startswith(_CONDITIONS)]
-    others = [taint for taint in taints if taint not in conditions]
-    texts = [f"tolerate the {listed('taint', list(map(_written, others)))}"] if others else []
+    passing = [taint for taint in taints if prospect_of(taint)]
+    conditions = [taint for taint in taints if taint not in passing and taint.key.startswith(_CONDITIONS)]
+    others = [taint for taint in taints if taint not in passing and taint not in conditions]
+    texts = [f"tolerate the {listed('taint', list(map(taint_in_words, others)))}"] if others else []
     if conditions:
-        texts.append(f"rid nodes of the {listed('taint', list(map(_written, conditions)))}")
-    return fwk.Suggestion("node" if conditions else "toleration", " and ".join(texts), tolerating(pod, taints))
+        texts.append(f"rid nodes of the {listed('taint', list(map(taint_in_words, conditions)))}")
+    if passing:
+        are = "is" if len(passing) == 1 else "are"
+        texts.append(f"wait until the {listed('taint', list(map(taint_in_words, passing)))} {are} gone")
+    kind: Literal["node", "toleration"] = "node" if conditions or passing else "toleration"
+    return fwk.Suggestion(kind, " and ".join(texts), tolerating(pod, taints))
 
 
-def _written(taint: Taint) -> str:
+def taint_in_words(taint: Taint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
