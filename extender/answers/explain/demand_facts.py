@@ -1,14 +1,32 @@
 """What nodes lack of what a pod demands of them: taints, labels, host ports, and resources."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from typing import Final
 
+import numpy as np
+
 from extender.answers.explain.findings import Asked, Finding
-from extender.answers.phrases import all_of
+from extender.answers.parts import PodName
+from extender.answers.phrases import all_of, plural
+from extender.engine.plugins.node_ports import conflicting_ports, port_in_words
+from extender.engine.plugins.pod_topology_spread.constraints import pods_counted
 from extender.engine.plugins.taints import prospect_of, taint_in_words
+from extender.engine.snapshot.matching import node_selector_mask
+from extender.engine.snapshot.pod_attributes import host_ports, required_terms
+from extender.values import limits
+from extender.values.objects.extended_resources import backed_resources, extended_resources_of
+from extender.values.objects.label_selectors import selector_of
+from extender.values.objects.meta import LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.values.objects.node import Taint
+from extender.values.objects.node_selectors import node_selector_of
+from extender.values.objects.pod import Affinity, Pod
+from extender.values.objects.resource_amounts import filter_requests
+from extender.values.objects.resource_names import is_extended_resource_name
 from extender.values.objects.tolerations import find_untolerated_taint, tolerations_of
 
+_NEAR: Final = 3
 _PROSPECTS: Final = {
     "": "",
     "soon usable": ", until its agent is ready",
@@ -24,3 +42,107 @@ def taint_facts(asked: Asked) -> Iterator[Finding]:
         if taints:
             prospect = max(map(prospect_of, taints), key=["", "soon usable", "going"].index)
             yield Finding(f"tainted {all_of(map(taint_in_words, taints))}{_PROSPECTS[prospect]}", node.name)
+
+
+def label_facts(asked: Asked) -> Iterator[Finding]:
+    """Yields each demand on labels that no node meets, with the nearest labels that nodes have; of several, on how many
+    nodes each is met.
+    """
+    counts: list[str] = []
+    for demand in _label_demands(asked.pod):
+        alone = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_expressions=[demand])])
+        number = int(np.count_nonzero(node_selector_mask(asked.snapshot, node_selector_of(alone))))
+        written = _written(demand.key, demand.operator, demand.values)
+        counts.append(f"{written} on {number}")
+        if not number:
+            near = _values_of(asked, demand.key) or _like(asked, demand.key)
+            yield Finding(f"no node has {written}{f'; {near}' if near else ''}")
+    if len(counts) > 1:
+        yield Finding(f"of {plural(len(asked.snapshot.nodes), 'node')}: {', '.join(counts)}")
+
+
+def _label_demands(pod: Pod) -> list[NodeSelectorRequirement]:
+    """Returns the entries of the node selector and the expressions of the required affinity, each once."""
+    of_nodes = (pod.spec.affinity or Affinity()).node_affinity
+    terms = of_nodes.required.node_selector_terms if of_nodes is not None and of_nodes.required is not None else ()
+    demands = [
+        NodeSelectorRequirement(key=key, operator="In", values=[value])
+        for key, value in (pod.spec.node_selector or {}).items()
+    ]
+    demands += [each for term in terms for each in term.match_expressions]
+    return [*{_written(each.key, each.operator, each.values): each for each in demands}.values()][: limits.FACTS - 1]
+
+
+def _written(key: str, operator: str, values: Sequence[str]) -> str:
+    if operator == "In" and len(values) == 1:
+        return f"{key}={values[0]}"
+    return f"{key} {operator} ({', '.join(values)})" if values else f"{key} {operator}"
+
+
+def _values_of(asked: Asked, key: str) -> str:
+    """Returns the commonest values of a label, with the number of nodes that have each."""
+    if key not in asked.snapshot.nodes.label_keys:
+        return ""
+    column = asked.snapshot.nodes.label(key)
+    counts = Counter(column.codes[column.codes >= 0].tolist()).most_common(_NEAR)
+    return ", ".join(f"{key}={column.values[code]} on {count}" for code, count in counts)
+
+
+def _like(asked: Asked, key: str) -> str:
+    """Returns the label that is written most like this one, with its commonest values; empty if none is like it."""
+    found = get_close_matches(key, sorted(asked.snapshot.nodes.label_keys), n=1)
+    return _values_of(asked, found[0]) if found else ""
+
+
+def port_facts(asked: Asked) -> Iterator[Finding]:
+    """Yields for each node near by which pods have the host ports that the pod wants."""
+    wanted = host_ports(asked.pod)
+    for place in asked.refused[: limits.FACT_NODES].tolist():
+        for slot in asked.snapshot.pods.on_node[place]:
+            pod = asked.snapshot.pod_at(slot)
+            for port in sorted(conflicting_ports(wanted, host_ports(pod))):
+                name = asked.snapshot.nodes.objects[place].name
+                yield Finding(f"the host port {port_in_words(port)} is taken by {pod.key}", name, (PodName.of(pod),))
+
+
+def resource_facts(asked: Asked) -> Iterator[Finding]:
+    """Yields requested resources that no node offers, and pods near by whose resize has not been done."""
+    nodes = asked.snapshot.nodes.objects
+    backed = backed_resources(frozenset(extended_resources_of(asked.pod)), asked.snapshot.objects.device_classes)
+    for name, amount in filter_requests(asked.pod).scalar.items():
+        if amount and name not in backed and not any(name in node.status.allocatable for node in nodes):
+            if is_extended_resource_name(name):
+                yield Finding(f"nobody offers {name}: is its device plugin there?")
+            else:
+                yield Finding(f"nobody offers {name}")
+    for place in asked.refused[: limits.FACT_NODES].tolist():
+        for slot in asked.snapshot.pods.on_node[place]:
+            pod = asked.snapshot.pod_at(slot)
+            for condition in pod.status.conditions:
+                if condition.type == "PodResizePending" and condition.status == "True":
+                    text = f"the resize of {pod.key} is {condition.reason.lower() or 'pending'}"
+                    counts = "" if condition.reason == "Infeasible" else ", and what it asks for counts"
+                    yield Finding(f"{text}{counts}", nodes[place].name, (PodName.of(pod),))
+
+
+def pod_affinity_facts(asked: Asked) -> Iterator[Finding]:
+    """Yields for each required term of the pod how many pods it selects, and in how many domains these are."""
+    affinity = asked.pod.spec.affinity or Affinity()
+    required = [("affinity to", term) for term in required_terms(affinity.pod_affinity)]
+    required += [("anti-affinity to", term) for term in required_terms(affinity.pod_anti_affinity)]
+    for kind, term in required[: limits.FACTS]:
+        if term.namespaces or term.namespace_selector is not None or term.match_label_keys or term.mismatch_label_keys:
+            continue  # its selector alone does not say which pods are meant
+        counted = pods_counted(asked.snapshot, asked.pod.namespace, selector_of(term.label_selector))
+        codes = asked.snapshot.nodes.label(term.topology_key).codes
+        there, everywhere = ({code for code in each.tolist() if code >= 0} for each in (codes[counted > 0], codes))
+        where = f"in {len(there)} of {plural(len(everywhere), 'value')} of {term.topology_key}"
+        yield Finding(f"{kind} {_selected(term.label_selector)}: {plural(int(counted.sum()), 'such pod')}, {where}")
+
+
+def _selected(selector: LabelSelector | None) -> str:
+    if selector is None:
+        return "no pod"
+    parts = [f"{key}={value}" for key, value in selector.match_labels.items()]
+    parts += [_written(each.key, each.operator, each.values) for each in selector.match_expressions]
+    return all_of(parts) if parts else "every pod"

@@ -6,7 +6,13 @@ from typing import Final
 import numpy as np
 
 from extender.answers.explain.advice import Advice, Refusals, nearest_places
-from extender.answers.explain.demand_facts import taint_facts
+from extender.answers.explain.demand_facts import (
+    label_facts,
+    pod_affinity_facts,
+    port_facts,
+    resource_facts,
+    taint_facts,
+)
 from extender.answers.explain.device_facts import device_facts
 from extender.answers.explain.findings import Asked, Finding
 from extender.answers.explain.spreading_facts import spreading_facts
@@ -23,6 +29,10 @@ _LOG: Final = Logger(__name__)
 
 _BY_PLUGIN: Final[Mapping[str, Callable[[Asked], Iterator[Finding]]]] = {
     "DynamicResources": device_facts,
+    "InterPodAffinity": pod_affinity_facts,
+    "NodeAffinity": label_facts,
+    "NodePorts": port_facts,
+    "NodeResourcesFit": resource_facts,
     "NodeVolumeLimits": attachment_facts,
     "PodTopologySpread": spreading_facts,
     "TaintToleration": taint_facts,

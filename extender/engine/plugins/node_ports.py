@@ -84,11 +84,12 @@ def _collide(wanted: str, used: str) -> bool:
 
 
 def _without(pod: fwk.Pod, ports: Sequence[HostPort]) -> fwk.Suggestion:
-    text = f"free or do without the {listed('host port', list(map(_written, ports)))}"
+    text = f"free or do without the {listed('host port', list(map(port_in_words, ports)))}"
     return fwk.Suggestion("ports", text, without_host_ports(pod, ports))
 
 
-def _written(port: HostPort) -> str:
+def port_in_words(port: HostPort) -> str:
+    """Returns 80/TCP, or 10.0.0.1:80/TCP for one address."""
     address, protocol, number = port
     return f"{number}/{protocol}" if address == ANY_ADDRESS else f"{address}:{number}/{protocol}"
 

@@ -1,0 +1,141 @@
+"""What is said of labels, ports, resources and other pods to a pod that no node meets, and what is nearest."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from extender.answers.explain.explanation import explain
+from extender.answers.redaction import HIDDEN_POD, redacted
+from extender.answers.types import Explanation
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.cycle import NO_NOMINATIONS
+from extender.engine.runtime.registry import Registry
+from extender.testing import NodeBuilder, PodBuilder, label_term, make_node, make_pod, make_snapshot
+from extender.values.config.configuration import Configuration
+from extender.values.objects.decoding import convert
+from extender.values.objects.meta import Condition
+from extender.values.objects.pod import Pod
+
+PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
+POD = make_pod("p")
+
+
+def node(name: str, **labels: str) -> NodeBuilder:
+    return make_node(name).capacity(cpu=4).label({"host": name, **labels})
+
+
+def explained(nodes: Sequence[NodeBuilder], pod: Pod, *pods: Pod) -> Explanation:
+    return asyncio.run(explain(PROFILE, make_snapshot(*nodes, pods=pods), pod, NO_NOMINATIONS))
+
+
+def told(nodes: Sequence[NodeBuilder], pod: Pod, *pods: Pod) -> list[str]:
+    return [fact.text for fact in explained(nodes, pod, *pods).facts]
+
+
+SSD = [node(f"s{number}", disk="ssd") for number in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pod", "texts"),
+    [
+        pytest.param(
+            SSD, POD.node_selector(disktype="sdd"), ["no node has disktype=sdd; disk=ssd on 4"], id="another key"
+        ),
+        pytest.param(
+            [*SSD, node("h", disk="hdd")],
+            POD.node_selector(disk="sdd"),
+            ["no node has disk=sdd; disk=ssd on 4, disk=hdd on 1"],
+            id="another value",
+        ),
+        pytest.param(SSD, POD.node_selector(rack="r"), ["no node has rack=r"], id="nothing is like it"),
+        pytest.param(
+            SSD,
+            POD.node_affinity(label_term("disk", "In", "hdd", "tape")),
+            ["no node has disk In (hdd, tape); disk=ssd on 4"],
+            id="an affinity",
+        ),
+        pytest.param(
+            [node("a", disk="ssd"), node("b", zone="z"), node("c", zone="z")],
+            POD.node_selector(disk="ssd", zone="z"),
+            ["of 3 nodes: disk=ssd on 1, zone=z on 2"],
+            id="no node has both",
+        ),
+    ],
+)
+def test_label_that_no_node_has_is_named_with_the_nearest(
+    nodes: list[NodeBuilder], pod: PodBuilder, texts: list[str]
+) -> None:
+    assert told(nodes, pod.obj()) == texts
+
+
+def test_taints_are_named_for_the_nodes_that_have_them() -> None:
+    facts = explained(
+        [node("a").taint("gpu", "yes"), node("b").taint("gpu", "yes"), node("c").taint("x")], POD.obj()
+    ).facts
+
+    assert [(fact.text, fact.nodes) for fact in facts] == [
+        ("tainted gpu=yes:NoSchedule", ("a", "b")),
+        ("tainted x:NoSchedule", ("c",)),
+    ]
+
+
+def with_port(name: str, where: str = "", namespace: str = "default") -> Pod:
+    ports = [{"containerPort": 80, "hostPort": 80}]
+    spec = {"containers": [{"name": "c", "ports": ports}], "nodeName": where}
+    return convert(Pod, {"metadata": {"name": name, "namespace": namespace, "uid": name}, "spec": spec})
+
+
+def test_pod_that_has_a_host_port_is_named_to_those_who_may_see_it() -> None:
+    found = explained([node("a")], with_port("p"), with_port("web", "a", "other"))
+
+    assert [fact.text for fact in found.facts] == ["the host port 80/TCP is taken by other/web"]
+    assert [fact.text for fact in redacted(found, {"default"}).facts] == [
+        f"the host port 80/TCP is taken by {HIDDEN_POD}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("resource", "texts"),
+    [
+        ("nvidia.com/gpumem", ["nobody offers nvidia.com/gpumem: is its device plugin there?"]),
+        ("example.com/fpga", ["nobody offers example.com/fpga: is its device plugin there?"]),
+        ("hugepages-2Mi", ["nobody offers hugepages-2Mi"]),
+        ("cpu", []),
+    ],
+)
+def test_resource_that_no_node_offers_is_named(resource: str, texts: list[str]) -> None:
+    assert told([node("a"), node("b")], POD.req({resource: 8}).obj()) == texts
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "texts"),
+    [
+        ("Deferred", "True", ["the resize of default/r is deferred, and what it asks for counts"]),
+        ("Infeasible", "True", ["the resize of default/r is infeasible"]),
+        ("Deferred", "False", []),
+    ],
+)
+def test_resize_that_is_not_done_is_named(reason: str, status: str, texts: list[str]) -> None:
+    resized = make_pod("r").node("a").req(cpu=1).obj()
+    resized.status.conditions.append(Condition(type="PodResizePending", status=status, reason=reason))
+
+    assert told([node("a")], POD.req(cpu=4).obj(), resized) == texts
+
+
+@pytest.mark.parametrize(
+    ("kind", "running", "text"),
+    [
+        ("podAffinity", [], "affinity to app=db: 0 such pods, in 0 of 2 values of host"),
+        ("podAffinity", ["b"], "affinity to app=db: 1 such pod, in 1 of 2 values of host"),
+        ("podAntiAffinity", ["a", "b"], "anti-affinity to app=db: 2 such pods, in 2 of 2 values of host"),
+    ],
+)
+def test_pods_of_a_required_term_are_counted(kind: str, running: list[str], text: str) -> None:
+    term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "db"}}}
+    stanza = {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    wanting = {"metadata": {"name": "p", "namespace": "default", "uid": "p"}, "spec": {"affinity": stanza}}
+    pods = [make_pod(f"db-{place}").label(app="db").node(place).obj() for place in running]
+
+    assert text in told([node("a"), node("b").unschedulable()], convert(Pod, wanting), *pods)
