@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from typing import final
 
 import httpx
-from aiohttp import web
 
+from tests.extender.client.sockets import Asked, serve
 from tests.invariants.worlds import World
 from tests.kit.faults import Action, Call, FaultyTransport
 from tests.kit.faults.script import Forward
@@ -65,9 +65,9 @@ class Hold:
 class SocketServer:
     """Where processes reach the API server. `faults` is what goes wrong, or is held, on the way."""
 
-    def __init__(self, faults: FaultyTransport, port: int) -> None:
+    def __init__(self, faults: FaultyTransport, url: str) -> None:
         self.faults = faults
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = url
 
 
 @asynccontextmanager
@@ -76,55 +76,44 @@ async def a_socket_server(world: World) -> AsyncIterator[SocketServer]:
     await world.life.kill()
     faults = FaultyTransport(world.monitor)
 
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return await _answer(faults, request)
+    async def answer(asked: Asked) -> bool:
+        return await _answer(faults, asked)
 
-    app = web.Application(client_max_size=1 << 26)
-    app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
+    async with serve(answer) as server:
+        try:
+            yield SocketServer(faults, server.url)
+        finally:
+            faults.go_down()
+
+
+async def _answer(server: httpx.AsyncBaseTransport, asked: Asked) -> bool:
+    """As the server, which goes on with what it has begun even if nobody waits for it. Whether the connection goes on."""
+    method, path, _ = asked.line.split(" ")
+    headers = httpx.Headers([line.partition(": ")[::2] for line in asked.head.decode().strip().split("\r\n")[1:]])
     try:
-        yield SocketServer(faults, runner.addresses[0][1])
-    finally:
-        faults.go_down()
-        await runner.cleanup()
-
-
-async def _answer(server: httpx.AsyncBaseTransport, request: web.Request) -> web.StreamResponse:
-    """As the server, which goes on with what it has begun even if nobody waits for it any more."""
-    asked = httpx.Request(
-        request.method,
-        f"http://api{request.raw_path}",
-        headers=list(request.headers.items()),
-        content=await request.read(),
-    )
-    try:
-        found = await server.handle_async_request(asked)
+        found = await server.handle_async_request(
+            httpx.Request(method, f"http://api{path}", headers=headers, content=asked.body)
+        )
     except httpx.TransportError:
-        return _cut(request)
-    headers = {
-        name: value for name, value in found.headers.items() if name not in ("content-length", "transfer-encoding")
-    }
-    if "content-length" in found.headers:
-        return web.Response(status=found.status_code, headers=headers, body=await found.aread())
-    response = web.StreamResponse(status=found.status_code, headers=headers)
-    response.enable_chunked_encoding()
-    await response.prepare(request)
-    assert isinstance(found.stream, AsyncIterable)
+        return False
+    kept = {name: value for name, value in found.headers.items() if name not in ("content-length", "transfer-encoding")}
+    has_length = "content-length" in found.headers
+    if has_length:
+        kept["content-length"] = str(len(await found.aread()))
+    else:
+        kept["transfer-encoding"] = "chunked"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in kept.items())
     try:
+        await asked.send(f"HTTP/1.1 {found.status_code} Said\r\n{lines}\r\n".encode())
+        if has_length:
+            await asked.send(found.content)
+            return True
+        assert isinstance(found.stream, AsyncIterable)
         async for chunk in found.stream:
-            await response.write(chunk)
-        await response.write_eof()
-    except (httpx.TransportError, ConnectionError):
-        return _cut(request)
+            await asked.send(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        await asked.send(b"0\r\n\r\n")
+    except httpx.TransportError:
+        return False
     finally:
         await found.aclose()
-    return response
-
-
-def _cut(request: web.Request) -> web.StreamResponse:
-    if request.transport is not None:
-        request.transport.abort()
-    return web.Response(status=500)
+    return True
