@@ -1,5 +1,5 @@
 """Calls of an extender: one POST, over TLS if configured; why one had no answer, in the words of Go's client, is read
-off the errors of sockets and of TLS that are the cause, whichever HTTP client made the call.
+off the errors of sockets and of TLS that are the cause.
 
 Redirects are followed as Go's client follows them, and the proxies of the environment are used. Unlike upstream's
 client, ours reads only so much of an answer, and asks for no compression; an answer that comes with gzip all the same
@@ -15,21 +15,23 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, final
-from urllib.parse import urlsplit
 
-import aiohttp
 import httpx
-from httpx_aiohttp import AiohttpTransport
 
+from extender.client.transport.carrier import GZIP, Carrier, ClientResponse, CutError, Headers, TransportCarrier
+from extender.client.transport.connections import Http1Carrier
+from extender.client.transport.dialing import Route
 from extender.engine.framework import ExtenderError
 from extender.values import limits
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from extender.values.golang.quoting import quoted
 from extender.values.reasons import in_one_line
-from extender.values.targets.target import environment_proxy
+from extender.values.targets.target import basic, environment_proxy
 from extender.values.targets.tls import Pem, Tls, context
 
 _DIALLED: Final = re.compile(r"Connect call failed \('([^']+)', (\d+)")
@@ -67,7 +69,8 @@ def words(failure: BaseException, host: str, port: int, names: Names | None = No
 
     The host is what was dialled; `names` are those of the server's certificate, where it is for another name.
     """
-    for cause in reversed(list(_causes(failure))):
+    causes = list(_causes(failure))
+    for cause in reversed(causes):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"tls: failed to verify certificate: x509: {_distrust(cause, host, names)}"
         if isinstance(cause, ssl.SSLError) and cause.reason:
@@ -78,13 +81,15 @@ def words(failure: BaseException, host: str, port: int, names: Names | None = No
             return f"dial tcp: lookup {host}: no such host"
         if isinstance(cause, ConnectionError) and cause.errno is None:
             return "EOF"
-        if isinstance(cause, OSError) and cause.errno is not None:
+        if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and cause.errno is not None:
             dialled = _DIALLED.search(str(cause))
             at = _address(*dialled.groups()) if dialled else _address(host, port)
             is_cut = isinstance(cause, ConnectionResetError | BrokenPipeError)
             doing = f"read tcp {at}: read" if is_cut else f"dial tcp {at}: connect"
             return f"{doing}: {os.strerror(cause.errno).lower()}"
-    return in_one_line(failure)
+    if isinstance(causes[-1], CutError):
+        return "net/http: HTTP/1.x transport connection broken: malformed HTTP response"
+    return in_one_line(causes[-1])
 
 
 def _causes(failure: BaseException) -> Iterator[BaseException]:
@@ -127,16 +132,11 @@ def _distrust(cause: ssl.SSLCertVerificationError, host: str, names: Names | Non
 
 _LOGGER: Final = logging.getLogger(__name__)
 
-PIECE: Final = 2**18
-"""Bytes of each piece of a long body."""
-
 KEEP_ALIVE_SECONDS: Final = 4.0
 """Many servers close idle connections after 5 s. Closing them earlier avoids calls over closing ones."""
 
-_HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "reprieve"}
-
-_ENDS: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, httpx.RemoteProtocolError, httpx.ReadError)
-"""The exceptions for a connection that the other side has ended."""
+_HEADERS: Final[Headers] = (("Accept-Encoding", "identity"), ("User-Agent", "reprieve"))
+_JSON: Final[Headers] = (("Content-Type", "application/json"),)
 
 _PASSWORD: Final = re.compile(r"(?<=//)([^/@:]*):[^/@]*@")
 
@@ -172,29 +172,6 @@ def _pem(file: str, text: bytes) -> Pem | None:
     return Pem(file=Path(file)) if file else None
 
 
-def open_transport(trust: ssl.SSLContext, url_prefix: str) -> httpx.AsyncBaseTransport:
-    """Returns connections to one extender, kept alive, through the environment's proxy. Call it on the event loop."""
-    session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=trust, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS),
-        cookie_jar=aiohttp.DummyCookieJar(),
-    )
-    proxy = environment_proxy(url_prefix, os.environ)
-    return AiohttpTransport(verify=trust, client=session, proxy=httpx.Proxy(proxy) if proxy is not None else None)
-
-
-def post_request(url: str, body: bytes, headers: Mapping[str, str], extensions: Mapping[str, object]) -> httpx.Request:
-    """Returns a POST whose body, if it is long, is sent piece by piece: aiohttp warns of long ones that are not."""
-    content = body if len(body) <= PIECE else _pieces(body)
-    return httpx.Request(
-        "POST", url, headers={**headers, "Content-Length": str(len(body))}, content=content, extensions=dict(extensions)
-    )
-
-
-async def _pieces(body: bytes) -> AsyncIterator[bytes]:
-    for start in range(0, len(body), PIECE):
-        yield body[start : start + PIECE]
-
-
 @final
 class ExtenderClient:
     """Posts to one extender. State: its connections from the first call on, and whether a redirect was warned of."""
@@ -210,6 +187,8 @@ class ExtenderClient:
         self._trust = trust_of(config)
         self._server_name = config.tls_config.server_name if config.tls_config is not None else ""
         self._transport = transport
+        self._carriers: dict[str, Carrier] = {}
+        """By server: that of the extender, and those to which it redirects."""
         self._is_redirected = False
 
     async def post(self, verb: str, body: bytes) -> bytes:
@@ -218,24 +197,25 @@ class ExtenderClient:
 
         Raises ExtenderError. Upstream: net/http, client.go, Client.do, redirectBehavior (Go).
         """
-        method, url = "POST", f"{self._prefix}/{verb}"
-        response: httpx.Response | None = None
+        method, url, headers = "POST", f"{self._prefix}/{verb}", (*_JSON, *_HEADERS)
+        response: ClientResponse | None = None
         try:
             async with asyncio.timeout(self._seconds):
                 for _ in range(limits.REDIRECTS):
-                    response = await self._send(method, url, body)
+                    response = await self.send(method, url, headers, body)
                     target = self._redirected(url, response)
                     if not target:
                         break
-                    method = "GET" if response.status_code in _REDIRECTS_AS_GET else method
+                    if response.status in _REDIRECTS_AS_GET:
+                        method, headers, body = "GET", _HEADERS, b""
                     await response.aclose()
                     response, url = None, target
                 if response is None:
                     raise ExtenderError(f"{_post(url)}: stopped after {limits.REDIRECTS} redirects")
-                if response.status_code != httpx.codes.OK:
+                if response.status != httpx.codes.OK:
                     shown = without_password(f"{self._prefix}/{verb}")
-                    raise ExtenderError(f"failed {verb} with extender at URL {shown}, code {response.status_code}")
-                return await _read(response)
+                    raise ExtenderError(f"failed {verb} with extender at URL {shown}, code {response.status}")
+                return await read(response)
         except TimeoutError as exc:
             deadline = "context deadline exceeded (Client.Timeout"
             if response is not None:
@@ -243,18 +223,18 @@ class ExtenderClient:
             raise ExtenderError(f"{_post(url)}: {deadline} exceeded while awaiting headers)") from exc
         except ExtenderError:
             raise
-        except Exception as exc:  # a transport, an event loop and TLS raise what they like about a call that fails
-            has_ended = isinstance(_cause(exc), _ENDS)
-            if response is not None:
-                raise ExtenderError("unexpected EOF" if has_ended else in_one_line(_cause(exc))) from exc
-            raise ExtenderError(f"{_post(url)}: {'EOF' if has_ended else await self._why(_cause(exc), url)}") from exc
+        except Exception as exc:  # a carrier, an event loop and TLS raise what they like about a call that fails
+            is_no_http = isinstance(exc, CutError) and exc.__cause__ is None
+            if response is not None and not is_no_http:
+                raise ExtenderError("unexpected EOF" if isinstance(exc, CutError) else in_one_line(exc)) from exc
+            raise ExtenderError(f"{_post(url)}: {await self._why(exc, url)}") from exc
         finally:
             if response is not None:
                 await response.aclose()
 
-    def _redirected(self, url: str, response: httpx.Response) -> str:
-        to = response.headers.get("Location")
-        if not to or response.status_code not in (*_REDIRECTS_AS_SENT, *_REDIRECTS_AS_GET):
+    def _redirected(self, url: str, response: ClientResponse) -> str:
+        to = response.header("location")
+        if not to or response.status not in (*_REDIRECTS_AS_SENT, *_REDIRECTS_AS_GET):
             return ""
         first, target = httpx.URL(self._prefix), httpx.URL(url).join(to)
         if target.scheme not in ("http", "https") or not target.host:
@@ -272,10 +252,8 @@ class ExtenderClient:
         return str(target)
 
     async def _why(self, failure: BaseException, url: str) -> str:
-        if isinstance(failure, aiohttp.ClientResponseError):
-            return "net/http: HTTP/1.x transport connection broken: malformed HTTP response"
-        at = urlsplit(url)
-        host, port = at.hostname or "", at.port or (443 if at.scheme == "https" else 80)
+        at = httpx.URL(url)
+        host, port = at.host, at.port or (443 if at.scheme == "https" else 80)
         # The server's certificate is trusted, but for another name.
         if any(getattr(cause, "verify_code", None) in _WRONG_NAME for cause in _causes(failure)):
             return words(failure, self._server_name or host, port, await self._names(host, port))
@@ -296,41 +274,53 @@ class ExtenderClient:
         writer.close()
         return names
 
-    async def _send(self, method: str, url: str, body: bytes) -> httpx.Response:
-        if self._transport is None:
-            self._transport = open_transport(self._trust, self._prefix)
-        extensions: dict[str, object] = {"timeout": {"connect": None, "pool": None, "read": None, "write": None}}
-        if self._server_name:
-            extensions["sni_hostname"] = self._server_name
-        if method == "GET":
-            headers = {name: value for name, value in _HEADERS.items() if name != "Content-Type"}
-            request = httpx.Request("GET", url, headers=headers, extensions=extensions)
-        else:
-            request = post_request(url, body, _HEADERS, extensions)
-        return await self._transport.handle_async_request(request)
+    async def send(
+        self, method: str, url: str, headers: Headers, body: bytes, connect_seconds: float | None = None
+    ) -> ClientResponse:
+        """Returns the head of the answer to one request, as a carrier does. The caller closes it."""
+        at = httpx.URL(url)
+        if at.userinfo:
+            headers = (*headers, ("Authorization", basic(at.username, at.password)))
+        carrier = self._carrier(f"{at.scheme}://{at.netloc.decode()}")
+        return await carrier.send(method, at.raw_path.decode(), headers, body, connect_seconds)
+
+    def _carrier(self, server: str) -> Carrier:
+        carrier = self._carriers.get(server)
+        if carrier is None:
+            if self._transport is not None:
+                carrier = TransportCarrier(self._transport, server)
+            else:
+                proxy = environment_proxy(server, os.environ)
+                route = Route(server, self._trust, server_name=self._server_name, proxy=proxy)
+                # As many connections as there are calls, which are bounded where pods are bound.
+                carrier = Http1Carrier(route, max_connections=sys.maxsize, keep_alive=KEEP_ALIVE_SECONDS)
+            self._carriers[server] = carrier
+            if len(self._carriers) > limits.REDIRECTS:
+                # Its connections end when they have been idle.
+                del self._carriers[next(iter(self._carriers))]
+        return carrier
 
     async def aclose(self) -> None:
-        transport, self._transport = self._transport, None
-        if transport is not None:
-            await transport.aclose()
+        carriers = [*self._carriers.values()]
+        self._carriers.clear()
+        for carrier in carriers:
+            await carrier.aclose()
 
 
-async def _read(response: httpx.Response) -> bytes:
-    encoding = response.headers.get("Content-Encoding", "identity")
+async def read(response: ClientResponse) -> bytes:
+    """Returns the whole body, unpacked. Raises ExtenderError if it is too long, or compressed as nobody asked for."""
+    encoding = response.header("content-encoding") or "identity"
     if encoding.lower() not in ("identity", "gzip"):
         raise ExtenderError(f"the answer is compressed ({encoding[:32]!r}), which was not requested")
+    inflater = zlib.decompressobj(GZIP) if encoding.lower() == "gzip" else None
     chunks, total = [], 0
-    async for chunk in response.aiter_bytes():
-        total += len(chunk)
+    while chunk := await response.read_some():
+        plain = chunk if inflater is None else inflater.decompress(chunk, limits.EXTENDER_ANSWER_BYTES + 1)
+        total += max(len(chunk), len(plain))
         if total > limits.EXTENDER_ANSWER_BYTES:
             raise ExtenderError(f"the answer is longer than {limits.EXTENDER_ANSWER_BYTES} bytes")
-        chunks.append(chunk)
+        chunks.append(plain)
     return b"".join(chunks)
-
-
-def _cause(exc: BaseException) -> BaseException:
-    # httpx-aiohttp turns every lost connection into a ConnectTimeout, whose cause is the real error.
-    return exc.__cause__ if isinstance(exc.__cause__, aiohttp.ClientError) else exc
 
 
 def _post(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Carrier: sends requests to an API server, over sockets (`connections`) or to a transport of httpx in memory; and the
+"""Carrier: sends requests to a server, over sockets (`connections`) or to a transport of httpx in memory; and the
 bodies of responses, decompressed as they arrive, and the lines of a watch.
 """
 
@@ -26,7 +26,7 @@ class NotSentError(Exception):
 
 @final
 class CutError(Exception):
-    """The request was (perhaps) sent, but the connection was lost, or the response is not HTTP."""
+    """The request was (perhaps) sent, but the connection was lost (the cause says how), or the response is not HTTP."""
 
 
 class ClientResponse(ABC):
@@ -52,9 +52,9 @@ class Carrier(ABC):
 
     @abstractmethod
     async def send(
-        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float
+        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float | None
     ) -> ClientResponse:
-        """Returns the response as soon as its head has arrived. Only the connection has a time limit, in seconds.
+        """Returns the response as soon as its head has arrived. Only the connection may have a time limit, in seconds.
 
         The path, below the server's URL, is quoted, perhaps with a query.
 
@@ -108,7 +108,7 @@ class TransportCarrier(Carrier):
         self._server = server
 
     async def send(
-        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float
+        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float | None
     ) -> ClientResponse:
         request = httpx.Request(method, self._server + path, headers=headers, content=content)
         try:
@@ -158,7 +158,7 @@ def _what(exc: Exception) -> str:
 INFLATED_BYTES: Final = 1 << 20
 """The most bytes that are decompressed at a time; the next ones are decompressed when they are read."""
 
-_GZIP: Final = zlib.MAX_WBITS | 16
+GZIP: Final = zlib.MAX_WBITS | 16
 
 
 @final
@@ -176,7 +176,7 @@ class Body:
             )
         self._request = request
         self._response = response
-        self._inflater = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
+        self._inflater = zlib.decompressobj(GZIP) if encoding == "gzip" else None
 
     async def read_some(self) -> bytes:
         """Returns the next bytes; none at the end. Errors of the carrier are passed on, see `carried`."""

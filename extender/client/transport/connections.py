@@ -28,8 +28,10 @@ KEPT_HEADERS: Final = 16
 class Http1Carrier(Carrier):
     """Sends requests over kept connections. State: the connections, idle or in use."""
 
-    def __init__(self, route: Route, *, max_connections: int = limits.CONNECTIONS) -> None:
-        """Opens nothing yet. Requests beyond so many connections in use wait."""
+    def __init__(
+        self, route: Route, *, max_connections: int = limits.CONNECTIONS, keep_alive: float = KEEP_ALIVE_SECONDS
+    ) -> None:
+        """Opens nothing yet. Requests beyond so many connections in use wait; idle ones are kept for some seconds."""
         self._route = route
         self._always = head_lines((("Host", route.authority), *route.proxy_headers))
         self._encoded: dict[Headers, bytes] = {}
@@ -37,11 +39,12 @@ class Http1Carrier(Carrier):
         """The one that was used last comes last, and is used next."""
         self._in_use: set[Connection] = set()
         self._permits = asyncio.Semaphore(max_connections)
+        self._keep_alive = keep_alive
         self._sweep: asyncio.TimerHandle | None = None
         self._is_closed = False
 
     async def send(
-        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float
+        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float | None
     ) -> ClientResponse:
         """Sends a GET again if its connection turns out to have been closed while it was idle."""
         try:
@@ -96,27 +99,30 @@ class Http1Carrier(Carrier):
         connection.idle_since = loop.time()
         self._idle.append(connection)
         if self._sweep is None:
-            self._sweep = loop.call_later(KEEP_ALIVE_SECONDS, self._sweep_idle)
+            self._sweep = loop.call_later(self._keep_alive, self._sweep_idle)
 
     def _pop_idle(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()
-            if _is_fresh(connection):
+            if self._is_fresh(connection):
                 return connection
             connection.abort()
         return None
 
     def _sweep_idle(self) -> None:
-        stale = [connection for connection in self._idle if not _is_fresh(connection)]
+        stale = [connection for connection in self._idle if not self._is_fresh(connection)]
         for connection in stale:
             self._idle.remove(connection)
             connection.abort()
         oldest = next(iter(self._idle), None)
         self._sweep = None
         if oldest is not None:
-            self._sweep = asyncio.get_running_loop().call_at(oldest.idle_since + KEEP_ALIVE_SECONDS, self._sweep_idle)
+            self._sweep = asyncio.get_running_loop().call_at(oldest.idle_since + self._keep_alive, self._sweep_idle)
 
-    async def _dial(self, seconds: float) -> Connection:
+    def _is_fresh(self, connection: Connection) -> bool:
+        return connection.is_open and connection.idle_since > asyncio.get_running_loop().time() - self._keep_alive
+
+    async def _dial(self, seconds: float | None) -> Connection:
         try:
             async with asyncio.timeout(seconds):
                 connection = await self._route.dial()
@@ -140,10 +146,6 @@ class Http1Carrier(Carrier):
         if method == "GET":
             return b"%b%b\r\n" % (first, lines)
         return b"%b%bContent-Length: %d\r\n\r\n%b" % (first, lines, len(content), content)
-
-
-def _is_fresh(connection: Connection) -> bool:
-    return connection.is_open and connection.idle_since > asyncio.get_running_loop().time() - KEEP_ALIVE_SECONDS
 
 
 log = logging.getLogger(__name__)

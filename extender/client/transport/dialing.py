@@ -1,7 +1,6 @@
 """Opens connections to a server: to the first of its addresses that answers, with TLS, through a proxy."""
 
 import asyncio
-import base64
 import errno
 import os
 import socket
@@ -10,12 +9,14 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
+from http.client import responses
 from itertools import zip_longest
 from typing import Any, Final, final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from extender.client.transport.carrier import CutError, NotSentError
 from extender.client.transport.http1 import Connection
+from extender.values.targets.target import basic
 
 _REFUSALS: Final = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ETIMEDOUT)
 
@@ -37,10 +38,10 @@ class Route:
         parts = urlsplit(server)
         is_secure = parts.scheme == "https"
         self._host = _host_of(parts)
-        self._port = parts.port or (443 if is_secure else 80)
+        self._port = parts.port if parts.port is not None else 443 if is_secure else 80
         self._trust = trust
         self._tls = trust if is_secure else None
-        self._server_name = server_name or self._host
+        self._server_name = server_name or self._host.rstrip(".")
         self._proxy = _Proxy(proxy) if proxy is not None else None
         host = f"[{self._host}]" if ":" in self._host else self._host
         self.authority = host if parts.port is None else f"{host}:{parts.port}"
@@ -75,7 +76,8 @@ class Route:
             raise NotSentError(f"{proxy}: the proxy does not connect us: {exc}") from exc
         if response.status // 100 != 2:
             await response.aclose()
-            raise NotSentError(f"{proxy}: the proxy does not connect us: it answered {response.status}")
+            refusal = OSError(responses.get(response.status, str(response.status)))
+            raise NotSentError(f"{proxy}: the proxy does not connect us: it answered {response.status}") from refusal
         inner = Connection()
         try:
             with _nothing_sent(destination):
@@ -100,8 +102,8 @@ class _Proxy:
         self.port = parts.port or (443 if self.is_secure else 80)
         self.headers: tuple[tuple[str, str], ...] = ()
         if parts.username or parts.password:
-            secret = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}".encode()
-            self.headers = (("Proxy-Authorization", f"Basic {base64.b64encode(secret).decode()}"),)
+            secret = basic(unquote(parts.username or ""), unquote(parts.password or ""))
+            self.headers = (("Proxy-Authorization", secret),)
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -121,9 +123,15 @@ async def _dial(host: str, port: int, tls: ssl.SSLContext | None, server_name: s
     loop = asyncio.get_running_loop()
 
     async def attempt(address: str, service: str) -> Connection:
-        _, connection = await loop.create_connection(
-            Connection, address, int(service), ssl=tls, server_hostname=server_name if tls is not None else None
-        )
+        try:
+            _, connection = await loop.create_connection(
+                Connection, address, int(service), ssl=tls, server_hostname=server_name if tls is not None else None
+            )
+        except OSError as exc:
+            if not isinstance(exc, ssl.SSLError | ConnectionResetError):
+                # As asyncio says it; uvloop leaves the address out.
+                exc.strerror = f"Connect call failed {address, int(service)}"
+            raise
         if connection.is_open:
             _set_keepalive(connection.transport.get_extra_info("socket"))
         return connection

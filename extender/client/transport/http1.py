@@ -1,10 +1,11 @@
-"""HTTP/1.1 as far as an API server uses it: one request after the other on a connection, responses of any length.
+"""HTTP/1.1 as far as API servers and extenders use it: one request at a time on a connection, answers of any length.
 
 Bytes are parsed by httptools. This module opens no connections, chooses none, and has no time limits.
 """
 
 import asyncio
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, cast, final
 
 import httptools
@@ -29,7 +30,7 @@ class Connection(asyncio.Protocol):
         self._parser: Any = None
         self._transport: asyncio.Transport | None = None
         self._response: Http1Response | None = None
-        self._is_lost = False
+        self._loss: CutError | None = None
         self._got_unsolicited = False
         self._keeps_alive = False
         self._is_paused = False
@@ -49,7 +50,8 @@ class Connection(asyncio.Protocol):
     @property
     def is_open(self) -> bool:
         """Whether the server has neither closed the connection, as far as is known, nor sent anything unsolicited."""
-        return not (self._is_lost or self._got_unsolicited or self._transport is None or self._transport.is_closing())
+        has_ended = self._loss is not None or self._got_unsolicited
+        return not (has_ended or self._transport is None or self._transport.is_closing())
 
     @property
     def is_reusable(self) -> bool:
@@ -64,7 +66,10 @@ class Connection(asyncio.Protocol):
         Raises NotSentError if the connection had ended before, CutError if no head came.
         """
         if not self.is_open:
-            raise NotSentError("the connection ended before anything was sent")
+            self.abort()
+            while self._loss is None:  # noqa: ASYNC110 - the event loop is about to say why
+                await asyncio.sleep(0)
+            raise NotSentError("the connection ended before anything was sent") from self._loss
         self._response = response = Http1Response(self, on_close)
         self._overhead = 0
         self.has_received = False
@@ -116,15 +121,16 @@ class Connection(asyncio.Protocol):
             self._response.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._is_lost = True
+        cause = exc.with_traceback(None) if exc is not None else ConnectionAbortedError("the connection was closed")
+        if self._loss is None:
+            self._loss = CutError(str(cause) or type(cause).__name__)
+            self._loss.__cause__ = cause
         response = self._response
         if response is not None and not response.is_complete:
             if exc is None and response.ends_with_connection:
                 response.is_complete = True
             elif response.error is None:
-                response.error = CutError(
-                    str(exc) or type(exc).__name__ if exc is not None else "the connection was closed"
-                )
+                response.error = self._loss
             response.wake()
         # They refer to the connection, and it to them. It goes with its last user, and needs no collector to find it.
         self._parser = self._response = self._transport = None
@@ -143,7 +149,8 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """Handles the end of a head, which may be one of 1xx, after which the response itself follows."""
         status = self._parser.get_status_code()
-        if self._response is not None and not self._got_unsolicited and status >= 200:
+        is_final = status >= 200 or status == HTTPStatus.SWITCHING_PROTOCOLS
+        if self._response is not None and not self._got_unsolicited and is_final:
             self._response.status = status
 
     def on_body(self, body: bytes) -> None:
@@ -163,9 +170,9 @@ class Connection(asyncio.Protocol):
         self._keeps_alive = self._parser.should_keep_alive()
 
     def _break(self, why: str) -> None:
+        self._loss = CutError(why)
         if self._response is not None and not self._response.is_complete:
-            self._response.error = CutError(why)
-        self._is_lost = True
+            self._response.error = self._loss
         self.abort()
 
 
@@ -222,7 +229,8 @@ class Http1Response(ClientResponse):
     async def arrival(self) -> None:
         """Returns when something has arrived. Raises CutError if nothing more will."""
         if self.error is not None:
-            raise CutError(*self.error.args)  # a new one: the frames that it refers to refer to this response
+            # A new one: the frames that it refers to refer to this response.
+            raise CutError(*self.error.args) from self.error.__cause__
         self._waiting = asyncio.get_running_loop().create_future()
         try:
             await self._waiting

@@ -74,7 +74,12 @@ def token(text: str) -> Credentials:
 
 def basic_auth(user: str, password: str) -> Credentials:
     """Returns a user and a password. API servers do not support them, but proxies in front of them may."""
-    return Fixed("Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
+    return Fixed(basic(user, password))
+
+
+def basic(user: str, password: str) -> str:
+    """Returns the Authorization header for a user and a password."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 @final

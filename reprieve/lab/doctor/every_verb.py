@@ -103,8 +103,7 @@ async def checks(service: ExaminedService, verb: str, body: bytes) -> AsyncItera
     reply = await answered(service, verb, body, "is reached")
     yield ok("is reached", f"{reply.seconds * 1000:.0f} ms")
     yield _in_time(service, reply)
-    closes = reply.headers.get("connection", "").lower() == "close"
-    wrong = "the answer says Connection: close" if closes else ""
+    wrong = "the answer says Connection: close" if reply.closes else ""
     yield judged(KEPT_OPEN, wrong, "every call pays for a new connection (and TLS handshake)", Grade.WARNING)
     check = "survives a body that is not JSON"
     broken = await service.ask(verb, _BROKEN)

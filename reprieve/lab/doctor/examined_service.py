@@ -6,12 +6,11 @@ import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any, Final, final
 from urllib.parse import urlsplit
 
-import httpx
-
-from extender.client.http_extender.calling import ExtenderClient, open_transport, post_request, trust_of
+from extender.client.http_extender.calling import ExtenderClient, read, trust_of
 from extender.engine.framework import ExtenderError
 from extender.values import limits
 from extender.values.config.configuration import Extender
@@ -28,6 +27,12 @@ ProtocolSchema = Callable[[], Mapping[str, Any]]
 
 NAMES: Final = ("doctor-node-1", "doctor-node-2", "doctor-node-3")
 
+_HEADERS: Final = (
+    ("Content-Type", "application/json"),
+    ("Accept-Encoding", "identity"),
+    ("User-Agent", "Go-http-client/1.1"),
+)
+
 _PORTS: Final = {"http": 80, "https": 443}
 
 SECONDS_A_DAY: Final = 86_400
@@ -42,14 +47,15 @@ class Reply:
     """0 where no answer came."""
     body: bytes
     seconds: float
-    headers: httpx.Headers
+    closes: bool
+    """Whether it says that the connection ends with it."""
     failure: str = ""
     """Why no answer came, in kube-scheduler's words."""
 
     @property
     def is_ok(self) -> bool:
         """Whether the status is 200: kube-scheduler reads no other answer."""
-        return self.status == httpx.codes.OK
+        return self.status == HTTPStatus.OK
 
     @property
     def words(self) -> str:
@@ -71,7 +77,7 @@ class ExaminedService:
         self.may_lack_verbs = may_lack_verbs
         self._trust = trust_of(extender)
         self._server_name = extender.tls_config.server_name if extender.tls_config is not None else ""
-        self._transport: httpx.AsyncBaseTransport | None = None
+        self._client = ExtenderClient(replace(extender, http_timeout=Duration(int(self.seconds * 1e9))))
         self._unanswered = 0
         self._has_answered = False
         self._began = time.monotonic()
@@ -107,52 +113,37 @@ class ExaminedService:
         if not self.given_up and time.monotonic() - self._began > EXAMINATION_SECONDS:
             self.given_up = f"its answers have taken {EXAMINATION_SECONDS:.0f} s"
         if self.given_up:
-            return Reply(0, b"", 0.0, httpx.Headers(), f"not asked, as {self.given_up}")
-        if self._transport is None:
-            self._transport = open_transport(self._trust, self.extender.url_prefix)
+            return Reply(0, b"", 0.0, False, f"not asked, as {self.given_up}")
         seconds = min(2 * self.seconds, limits.DOCTOR_SECONDS)
-        headers = {
-            "Content-Type": "application/json",
-            "Accept-Encoding": "identity",
-            "User-Agent": "Go-http-client/1.1",
-        }
-        extensions: dict[str, object] = {
-            "timeout": {"connect": min(1.0, seconds), "pool": None, "read": None, "write": None}
-        }
-        if self._server_name:
-            extensions["sni_hostname"] = self._server_name
-        request = post_request(self.url(verb), body, headers, extensions)
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
-                response = await self._transport.handle_async_request(request)
+                response = await self._client.send("POST", self.url(verb), _HEADERS, body, min(1.0, seconds))
                 try:
-                    content = b"".join([chunk async for chunk in response.aiter_bytes()])
+                    content = await read(response)
                 finally:
                     await response.aclose()
         except TimeoutError:
             return self._no_answer(began, f"no answer within {seconds:g} s")
-        except (httpx.HTTPError, httpx.StreamError, OSError) as exc:
+        except Exception as exc:  # whatever it is, it is found out in kube-scheduler's words
             return self._no_answer(began, await self._as_kube_scheduler_says(verb, body, exc))
         self._unanswered = 0
         self._has_answered = True
-        return Reply(response.status_code, content, time.monotonic() - began, response.headers)
+        closes = response.header("connection").lower() == "close"
+        return Reply(response.status, content, time.monotonic() - began, closes)
 
     def _no_answer(self, began: float, why: str) -> Reply:
         seconds = time.monotonic() - began
         self._unanswered = self._unanswered + 1 if seconds >= self.seconds else 0
         if self._unanswered >= (PATIENCE if self._has_answered else 1):
             self.given_up = "the calls before got no answer"
-        return Reply(0, b"", seconds, httpx.Headers(), why)
+        return Reply(0, b"", seconds, False, why)
 
     async def _as_kube_scheduler_says(self, verb: str, body: bytes, exc: Exception) -> str:
-        caller = ExtenderClient(replace(self.extender, http_timeout=Duration(int(self.seconds * 1e9))))
         try:
-            await caller.post(verb, body)
+            await self._client.post(verb, body)
         except ExtenderError as again:
             return str(again)
-        finally:
-            await caller.aclose()
         return f"once: {exc or type(exc).__name__}; asked again, it answered"
 
     @property
@@ -184,5 +175,4 @@ class ExaminedService:
         return (ssl.cert_time_to_seconds(ends) - time.time()) / SECONDS_A_DAY
 
     async def aclose(self) -> None:
-        if self._transport is not None:
-            await self._transport.aclose()
+        await self._client.aclose()

@@ -7,13 +7,14 @@ import json
 import socket
 import ssl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
+import uvloop
 
 from extender.client.http_extender import HTTPExtender
 from extender.client.http_extender.calling import words
@@ -38,10 +39,15 @@ from tests.kit.certificates import Authority, can_make_certificates
 
 
 @pytest.fixture(autouse=True)
-def stage() -> Iterator[asyncio.Runner]:
+def stage(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
     """Sockets need real time."""
-    with asyncio.Runner() as runner:
+    with asyncio.Runner(loop_factory=getattr(request, "param", None)) as runner:
         yield runner
+
+
+on_each_loop = pytest.mark.parametrize(
+    "stage", [asyncio.SelectorEventLoop, uvloop.new_event_loop], ids=["asyncio", "uvloop"], indirect=True
+)
 
 
 POD, NODES = make_pod("p").obj(), [make_node("a").obj(), make_node("b").obj()]
@@ -108,6 +114,8 @@ SHORT, LONGER, LONG = ({"http_timeout": Duration.parse(time)} for time in ("200m
     [
         pytest.param(says("{}", 500), {}, "failed filter with extender at URL URL/filter, code 500", id="500"),
         pytest.param(says("{}", 201), {}, "failed filter with extender at URL URL/filter, code 201", id="201"),
+        pytest.param(raw(b"HTTP/1.1 101 Switching Protocols\r\n\r\n"), {}, "failed filter with extender at URL "
+            "URL/filter, code 101", id="101"),
         pytest.param(raw(b"HTTP/1.1 204 No Content\r\n\r\n"), {}, "failed filter with extender at URL URL/filter, code "
             "204", id="204"),
         pytest.param(says("{}", 302), {}, "failed filter with extender at URL URL/filter, code "
@@ -158,6 +166,7 @@ async def failure(address: str, **options: Any) -> str:
     return str(caught.value).replace(address, "URL")
 
 
+@on_each_loop
 @pytest.mark.parametrize(
     ("host", "dialled"), [("127.0.0.1", "127.0.0.1"), ("localhost", "127.0.0.1"), ("[::1]", "[::1]")]
 )
@@ -196,6 +205,10 @@ async def test_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch, 
     assert await failure("http://gpu.example") == f'Post "URL/filter": dial tcp: lookup gpu.example: {words}'
 
 
+async def test_port_zero_is_dialled_as_it_is() -> None:
+    assert await failure("http://127.0.0.1:0") == 'Post "URL/filter": dial tcp 127.0.0.1:0: connect: connection refused'
+
+
 async def test_name_that_no_host_can_have_is_no_such_host() -> None:
     assert await failure("http://gpu..example") == 'Post "URL/filter": dial tcp: lookup gpu..example: no such host'
 
@@ -227,8 +240,38 @@ async def test_proxy_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch, addr
     assert said == f'Post "URL/filter": proxyconnect tcp: dial tcp 127.0.0.1:{port}: connect: connection refused'
 
 
-async def test_answer_that_is_no_http_is_called_so() -> None:
-    said, _ = await asked(raw(b"SMTP ready\r\n\r\n", then_close=True))
+@pytest.mark.parametrize(
+    ("answered", "words"),
+    [
+        ("403 Forbidden", "Forbidden"),
+        ("407 Proxy Authentication Required", "Proxy Authentication Required"),
+        ("599 Nobody knows", "599"),
+    ],
+)
+async def test_proxy_that_does_not_connect_is_quoted(
+    monkeypatch: pytest.MonkeyPatch, answered: str, words: str
+) -> None:
+    async with serving(raw(f"HTTP/1.1 {answered}\r\nContent-Length: 0\r\n\r\n".encode())) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.address)
+        said = await failure("https://extender.example")
+
+    assert said == f'Post "URL/filter": {words}'
+
+
+@on_each_loop
+@pytest.mark.parametrize(
+    "bytes_sent",
+    [
+        b"SMTP ready\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nnot a length\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * limits.HEAD_BYTES,
+    ],
+    ids=["SMTP", "no header", "two lengths", "no chunk", "no end of the head"],
+)
+async def test_answer_that_is_no_http_is_called_so(bytes_sent: bytes) -> None:
+    said, _ = await asked(raw(bytes_sent, then_close=True))
 
     assert said == 'Post "URL/filter": net/http: HTTP/1.x transport connection broken: malformed HTTP response'
 
@@ -309,6 +352,33 @@ async def test_redirects_are_followed_as_go_follows_them_and_warned_of_once(
     assert [record.levelname for record in caplog.records if "redirects calls" in record.getMessage()] == ["WARNING"]
 
 
+async def test_redirect_to_a_port_that_cannot_be_is_an_error_of_the_call() -> None:
+    said, _ = await asked(says("", 307, Location="http://e:99999/"))
+
+    assert said == 'Post "http://e:99999/": Port out of range 0-65535'
+
+
+async def test_redirects_through_ever_other_servers_are_followed() -> None:
+    """More of them than connections are kept to."""
+    number = limits.REDIRECTS + 3
+    async with AsyncExitStack() as stack:
+        last = await stack.enter_async_context(serving(says_json({"NodeNames": ["a"]})))
+        there = [
+            await stack.enter_async_context(serving(says("", 307, Location=f"{last.address}/"))) for _ in range(number)
+        ]
+        targets = iter(there)
+
+        async def redirects(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await says("", 307, Location=f"{next(targets).address}/")(reader, writer)
+
+        here = await stack.enter_async_context(serving(redirects))
+        extender = HTTPExtender(config(here.address))
+        passing = [[node.name for node in (await extender.filter(POD, NODES)).nodes] for _ in range(number)]
+        await extender.aclose()
+
+    assert passing == [["a"]] * number
+
+
 async def test_redirects_in_a_circle_end() -> None:
     said, served = await asked(says("", 307, Location="/filter"))
 
@@ -374,6 +444,20 @@ async def asked_over_tls(
             return await filtered(served.address, enable_https=enable_https, tls_config=tls)
         except ExtenderError as exc:
             return str(exc).replace(served.address, "URL")
+
+
+@needs_openssl
+@pytest.mark.parametrize("host", ["gpu.example", "gpu.example."])
+async def test_dot_that_ends_a_name_is_no_part_of_it_in_a_certificate(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", lambda _, port, *args, **options: [
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
+    ])  # fmt: skip
+    async with serving(says_json({"NodeNames": ["a"]}), server_side(authority, "DNS:gpu.example")) as served:
+        address = served.address.replace("127.0.0.1", host)
+
+        assert await filtered(address, tls_config=ExtenderTLSConfig(ca_file=str(authority.certificate))) == ["a"]
 
 
 Trusting = Callable[[Authority], ExtenderTLSConfig | None]
