@@ -14,7 +14,7 @@ PAGE: Final = ROOT / "docs" / "licences.md"
 
 SWAGGER_UI: Final = "5.35.0"
 
-UNNAMED: Final = {"httpx-aiohttp": "BSD-3-Clause", "colorama": "BSD-3-Clause"}
+UNNAMED: Final = {"colorama": "BSD-3-Clause"}
 """Packages that do not name their licence, or are installed on Windows only, so that it cannot be read elsewhere."""
 
 

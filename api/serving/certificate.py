@@ -214,36 +214,8 @@ class TlsListener:
             )
 
 
-@final
-class _LentSocket:
-    """What uvloop uses of a connected socket, whose descriptor it alone closes."""
-
-    def __init__(self, connected: socket.socket) -> None:
-        connected.setblocking(False)
-        self.family, self.type, self._descriptor = connected.family, connected.type, connected.detach()
-
-    def fileno(self) -> int:
-        return self._descriptor
-
-    def setblocking(self, flag: bool) -> None:
-        """Does nothing, as it does not block."""
-
-    def detach(self) -> None:
-        """Does nothing, as it owns nothing."""
-
-    close = detach
-
-
 class Loop(uvloop.Loop):
     """The event loop of the service."""
-
-    async def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns as uvloop's, which closes a connected socket that it is given twice if it is reset in a handshake: by
-        then the descriptor may be somebody else's.
-        """
-        if isinstance(connected := kwargs.get("sock"), socket.socket):
-            kwargs["sock"] = _LentSocket(connected)
-        return await super().create_connection(*args, **kwargs)
 
     async def create_server(
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], *args: Any, **kwargs: Any

@@ -19,7 +19,7 @@ from tests.kit.waiting import DEADLINE
 ROOT = Path(__file__).parents[2]
 
 HEAVY = (  # Typer itself uses pydantic
-    "fastapi", "starlette", "uvicorn", "numpy", "aiohttp", "httpx", "jinja2", "prometheus_client", "cel_expr_python",
+    "fastapi", "starlette", "uvicorn", "numpy", "httpx", "jinja2", "prometheus_client", "cel_expr_python",
     "extender.engine.snapshot", "extender.engine.framework", "reprieve.cluster", "extender.client", "extender.values.config",
     "api.settings", "api.app",
 )  # fmt: skip
