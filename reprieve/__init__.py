@@ -1,9 +1,9 @@
 """Reprieve as a library: `from reprieve import Cluster`; and the start of `reprieve` and `kubectl-reprieve`.
 
-A name of the library is loaded when it is asked for. Nothing inside `api` and `extender` imports this package.
+A name of the library is loaded when it is asked for.
 
 The packages `api` and `extender` that are found have to be ours. Both names are common: where another package of one of
-them comes first, the command and the library say so, and what to do.
+them comes first, the command says so, and what to do. The library needs `extender` alone, and says the same of it.
 """
 
 import os
@@ -35,7 +35,7 @@ _PACKAGES = ("extender", "api")
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if why_not_ours := _why_not_ours():
+    if why_not_ours := _why_not_ours("extender"):
         raise ImportError(why_not_ours)
     return getattr(import_module("reprieve.library"), name)
 
@@ -88,12 +88,12 @@ def complete_for_kubectl() -> None:
 
 def _check_packages() -> None:
     """Ends the process in words if one of the packages is not that beside this one."""
-    if why_not_ours := _why_not_ours():
+    if why_not_ours := _why_not_ours(*_PACKAGES):
         sys.exit(f"reprieve: {why_not_ours}")
 
 
-def _why_not_ours() -> str:
-    for name in _PACKAGES:
+def _why_not_ours(*names: str) -> str:
+    for name in names:
         spec = find_spec(name)
         found = Path(spec.origin) if spec is not None and spec.origin is not None else None
         ours = Path(__file__).resolve().parents[1] / name / "__init__.py"

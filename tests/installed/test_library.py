@@ -12,6 +12,7 @@ from tests.installed.environment import ROOT, Environment, installed_into, link_
 pytestmark = pytest.mark.slow
 
 PAGE = ROOT / "docs" / "library.md"
+EXAMPLE = ROOT / "api" / "examples" / "cluster.yaml"
 NOTEBOOK = ROOT / "examples" / "notebooks" / "library.ipynb"
 
 
@@ -68,19 +69,96 @@ def test_the_notebook_is_kept_without_outputs() -> None:
     assert [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")] == []
 
 
+def foreign(folder: Path, name: str) -> str:
+    (folder / name).mkdir()
+    (folder / name / "__init__.py").write_text("raise RuntimeError('not to be run')")
+    return str(folder)
+
+
 def test_a_foreign_package_that_comes_first_is_named(place: Environment, tmp_path: Path) -> None:
-    (tmp_path / "api").mkdir()
-    (tmp_path / "api" / "__init__.py").write_text("raise RuntimeError('not to be run')")
+    done = place.run("python -c 'from reprieve import Cluster'", PYTHONPATH=foreign(tmp_path, "extender"))
 
-    done = place.run("python -c 'from reprieve import Cluster'", PYTHONPATH=str(tmp_path))
-
-    assert "ImportError: another package named 'api' comes before its own" in done.stderr
+    assert "ImportError: another package named 'extender' comes before its own" in done.stderr
 
 
-def test_a_type_checker_knows_the_names(place: Environment, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", [{}, {"PYTHONPATH": "."}], ids=["in the working directory", "in PYTHONPATH, too"])
+def test_the_library_works_beside_a_foreign_folder_api(
+    place: Environment, tmp_path: Path, path: dict[str, str]
+) -> None:
+    foreign(tmp_path, "api")
+    (tmp_path / "cluster.yaml").write_bytes(EXAMPLE.read_bytes())
+    (tmp_path / "own.py").write_text(OWN)
+    program = (
+        "from own import Fewest, rule, ask; from reprieve import Cluster; print(len(ask(Cluster.load('cluster.yaml'))))"
+    )
+
+    done = place.run(f'python -c "{program}"', cwd=tmp_path, **path)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 0
+
+
+def test_a_command_that_cannot_start_says_why_in_one_line(place: Environment, tmp_path: Path) -> None:
+    foreign(tmp_path, "api")
+
+    done = [place.run(f"reprieve {command}", cwd=tmp_path, PYTHONPATH=".") for command in ("serve", "doctor", "test")]
+
+    assert [(each.returncode, each.stdout) for each in done] == [(1, "")] * 3
+    assert {each.stderr for each in done} == {
+        f"reprieve: another package named 'api' comes before its own: {tmp_path / 'api'}; "
+        "take that folder out of PYTHONPATH, or install reprieve in an environment of its own\n"
+    }
+
+
+OWN = """
+import random
+
+import numpy as np
+
+from reprieve import Capacity, Cluster, NodeArrays, Placement, PreemptionAnswer, plugin as fwk
+from reprieve.testing import check_filter, make_node, make_pod, make_snapshot
+
+
+class Fewest(fwk.ScorePlugin):
+    name = "Fewest"
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return 100 - np.minimum(rows.pod_count, 100)
+
+
+@fwk.node_filter
+def rule(pod: fwk.Pod, node: fwk.NodeInfo) -> str | None:
+    return "no" if pod.labels.get("a") else None
+
+
+def ask(cluster: Cluster) -> list[Placement]:
+    with cluster.trial(plugins=[Fewest, rule]) as trial:
+        arrays: NodeArrays = trial.nodes()
+        assert arrays.scores is not None
+        return trial.schedule()
+
+
+def asked_of_a_pod(cluster: Cluster) -> list[str]:
+    with cluster.trial() as trial:
+        answer: PreemptionAnswer = trial.preempt("x")
+        room: Capacity = trial.fits({"kind": "Pod"})
+        return [victim.pod.key for victim in answer.victims] + [str(room.by_node[0].pods)]
+
+
+def laws(seed: int) -> None:
+    check_filter(rule(), make_snapshot(make_node("n")), make_pod().obj(), random.Random(seed))
+"""
+"""A program of a plugin's author, with names from each module that documentation tells them to import."""
+
+
+def test_a_strict_type_checker_knows_all_names(place: Environment, tmp_path: Path) -> None:
     program = "from reprieve import Cluster, Trial\nwith Cluster.load('x').trial() as trial:\n    reveal_type(trial)\n"
-    (tmp_path / "program.py").write_text(program)
+    of_the_extra_gym = "from reprieve.gym import SchedulingEnvironment\nprint(SchedulingEnvironment)\n"
+    (tmp_path / "program.py").write_text(program + of_the_extra_gym)
+    (tmp_path / "own.py").write_text(OWN)
+    mypy = f"{sys.executable} -m mypy --strict --python-executable {place.bin / 'python'}"
 
-    done = place.run(f"{sys.executable} -m mypy --python-executable {place.bin / 'python'} program.py", cwd=tmp_path)
+    done = place.run(f"{mypy} program.py own.py", cwd=tmp_path)
 
     assert 'Revealed type is "reprieve.library.Trial"' in done.stdout, done.stdout + done.stderr
+    assert "Success: no issues found in 2 source files" in done.stdout

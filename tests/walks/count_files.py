@@ -1,6 +1,6 @@
 """Counts the files that each walk of ARCHITECTURE.md passes through: python -m tests.walks.count_files
 
-A file of `extender` or `api` counts if one of its functions is called. Every walk is counted for the second time, when
+A file of `extender`, `api` or `reprieve` counts if one of its functions is called. Every walk is counted for the second time, when
 modules are loaded and what is kept between requests is there. Of a request, what other tasks of the service do
 meanwhile is counted apart: a tick of the server, and the dispatcher, which writes an event beside the answer.
 """
@@ -24,7 +24,7 @@ from tests.kit.objects import node, pod, priority_class
 from tests.kit.service import serving
 
 ROOT = Path(__file__).parents[2]
-OURS = (f"{ROOT}/extender/", f"{ROOT}/api/")
+OURS = (f"{ROOT}/extender/", f"{ROOT}/api/", f"{ROOT}/reprieve/")
 
 PENDING = "batch/train-3"
 """A pod of the example cluster that stays pending: it fits on no node, and never preempts."""
