@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from pkgutil import walk_packages
@@ -195,8 +195,9 @@ def framework(tree: Tree) -> Iterator[str]:
     """Names for plugin authors, and for those who run the service with a server of their own."""
     for name in ("extender.framework", "extender.testing"):
         yield from (f"{name}.{each}" for each in _exported_by(name))
-    for name in ("reprieve.plugin", "reprieve.testing", "reprieve.gym"):
-        yield from (f"{name}.{each}" for each in _exported_by(name) if find_spec(name))
+    for name in ("reprieve.plugin", "reprieve.testing", "reprieve.gym", "reprieve.cluster"):
+        with suppress(ModuleNotFoundError):  # older trees have none of them
+            yield from (f"{name}.{each}" for each in _exported_by(name))
     yield "api.main.app" if hasattr(import_module("api.main"), "app") else "api.main"
 
 

@@ -5,6 +5,7 @@ rules of `extender.rules` and by `patches`, and keeps them in `store`; `response
 registry like anybody else. `in_memory` lets an httpx client reach the API without a socket.
 
 Others import only the names below, which are loaded when they are asked for: a command loads no more than it needs.
+Those who test controllers use `own_cluster`; docs/library.md has an example.
 """
 
 from importlib import import_module
@@ -15,17 +16,24 @@ if TYPE_CHECKING:
     from reprieve.cluster.kube_api import KubeApi
     from reprieve.cluster.requests.request_info import Request
     from reprieve.cluster.responses.response import Response, StreamResponse
-else:
-    _MODULES = {
-        "OwnCluster": "in_memory",
-        "own_cluster": "in_memory",
-        "KubeApi": "kube_api",
-        "Request": "requests.request_info",
-        "Response": "responses.response",
-        "StreamResponse": "responses.response",
-    }
 
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__all__ = ["KubeApi", "OwnCluster", "Request", "Response", "StreamResponse", "own_cluster"]
+
+_MODULES = {
+    "OwnCluster": "in_memory",
+    "own_cluster": "in_memory",
+    "KubeApi": "kube_api",
+    "Request": "requests.request_info",
+    "Response": "responses.response",
+    "StreamResponse": "responses.response",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
