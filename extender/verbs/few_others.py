@@ -26,8 +26,31 @@ class RowVictims(NamedTuple):
     slots: Index
     row: Index
 
-    def where(self, mask: Mask) -> "RowVictims":
-        return RowVictims(self.slots[mask], self.row[mask])
+    def where(self, chosen: Mask | Index) -> "RowVictims":
+        return RowVictims(self.slots[chosen], self.row[chosen])
+
+    def joined(self, others: "RowVictims") -> "RowVictims":
+        return RowVictims(np.r_[self.slots, others.slots], np.r_[self.row, others.row])
+
+    @property
+    def removed(self) -> PodChanges:
+        return PodChanges(self.row, self.slots, np.full(len(self.slots), -1))
+
+    def by_importance(self, snapshot: Snapshot, rules: fwk.PreemptionRules) -> "RowVictims":
+        return self.where(rules.by_importance(snapshot, *self))
+
+    def in_order_of_reprieve(self, snapshot: Snapshot, named: Index, rules: fwk.PreemptionRules) -> "RowVictims":
+        """Returns them row by row: pods that the caller did not name come before those it named, those that violate a
+        budget before others, then by importance.
+        """
+        ordered = self.by_importance(snapshot, rules)
+        # The last key of lexsort comes first; it is stable, so that importance decides what the keys leave open.
+        keys = ~violating(snapshot, *ordered, rules), np.isin(ordered.slots, named), ordered.row
+        return ordered.where(np.lexsort(keys))
+
+    def candidates(self, snapshot: Snapshot, nodes: Index, rules: fwk.PreemptionRules) -> fwk.Candidates:
+        ordered = self.by_importance(snapshot, rules)
+        return candidates_by_row(snapshot, nodes, *ordered, violating(snapshot, *ordered, rules), rules)[0]
 
     def of_rows(self, chosen: Index, num_rows: int) -> "RowVictims":
         """Returns those of the chosen rows, which are numbered in this order, and may be chosen several times."""
@@ -48,14 +71,15 @@ def with_few_others(
     A bounded number of sets is looked at: those of the least important pods of each node.
     """
     snapshot = cycle.snapshot
-    named, others = _in_order_of_reprieve(snapshot, named, rules), lower.where(~np.isin(lower.slots, named.slots))
-    without_named = Rows.of(snapshot, nodes).changed(_removed(named))
-    best, is_open = _candidates(snapshot, nodes, gone, rules), np.ones(len(nodes), np.bool_)
+    named, others = (
+        named.in_order_of_reprieve(snapshot, named.slots, rules),
+        lower.where(~np.isin(lower.slots, named.slots)),
+    )
+    without_named = Rows.of(snapshot, nodes).changed(named.removed)
+    best, is_open = gone.candidates(snapshot, nodes, rules), np.ones(len(nodes), np.bool_)
     for size in (1, 2):
         sets, row = _sets(others.where(is_open[others.row]), size, len(nodes), len(named.slots))
-        trial = without_named.take(row).changed(
-            _removed(RowVictims(sets.ravel(), np.repeat(np.arange(len(row)), size)))
-        )
+        trial = without_named.take(row).changed(_victims_of(sets).removed)
         fits = cycle.run_filters_with_nominated_pods(trial).ok
         sets, row, trial = sets[fits], row[fits], trial.take(fits)
         is_open[row] = False
@@ -63,11 +87,9 @@ def with_few_others(
         # A profile without preemption cannot tell which of the caller's need not go.
         if cycle.framework.plugins.post_filter:
             of_sets = of_sets.where(~reprieve(cycle, trial, *of_sets))
-        victims = RowVictims(
-            np.r_[sets.ravel(), of_sets.slots], np.r_[np.repeat(np.arange(len(row)), size), of_sets.row]
-        )
+        victims = _victims_of(sets).joined(of_sets)
         # What comes first is taken of equal ones.
-        best = better_on_each_node(_candidates(snapshot, nodes[row], victims, rules).joined(best))
+        best = better_on_each_node(victims.candidates(snapshot, nodes[row], rules).joined(best))
     row_at = np.full(len(snapshot.nodes), -1, np.intp)
     row_at[nodes] = np.arange(len(nodes))
     return RowVictims(best.slots, np.repeat(row_at[best.node], np.diff(best.first)))
@@ -89,22 +111,5 @@ def _sets(others: RowVictims, size: int, num_rows: int, num_named: int) -> tuple
     return np.concatenate(sets), np.concatenate(row)
 
 
-def _in_order_of_reprieve(snapshot: Snapshot, victims: RowVictims, rules: fwk.PreemptionRules) -> RowVictims:
-    victims = _by_importance(snapshot, victims, rules)
-    # The last key of lexsort comes first; it is stable, so that importance decides what the keys leave open.
-    order = np.lexsort((~violating(snapshot, *victims, rules), victims.row))
-    return RowVictims(victims.slots[order], victims.row[order])
-
-
-def _candidates(snapshot: Snapshot, nodes: Index, victims: RowVictims, rules: fwk.PreemptionRules) -> fwk.Candidates:
-    victims = _by_importance(snapshot, victims, rules)
-    return candidates_by_row(snapshot, nodes, *victims, violating(snapshot, *victims, rules), rules)[0]
-
-
-def _by_importance(snapshot: Snapshot, victims: RowVictims, rules: fwk.PreemptionRules) -> RowVictims:
-    order = rules.by_importance(snapshot, *victims)
-    return RowVictims(victims.slots[order], victims.row[order])
-
-
-def _removed(victims: RowVictims) -> PodChanges:
-    return PodChanges(victims.row, victims.slots, np.full(len(victims.slots), -1))
+def _victims_of(sets: Index) -> RowVictims:
+    return RowVictims(sets.ravel(), np.repeat(np.arange(len(sets)), sets.shape[1]))

@@ -17,7 +17,7 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Mask
 from extender.values.objects.pod import Pod
-from extender.values.protocol.wire_types import MetaPod, MetaVictims
+from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.few_others import RowVictims, with_few_others
 
 _UNKNOWN: Final = -1
@@ -45,87 +45,61 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     if outcome.node_names is not None:
         given = {name: each for name, each in given.items() if name in outcome.node_names}
     usable = _usable(snapshot, pod, given, rules)
-    nodes, named, named_row = usable.nodes, usable.slots, usable.row
+    nodes = usable.nodes
     if not len(nodes):
         return {}
 
     # 1 where the caller's victims do not suffice, or are protected, all pods of lower priority are possible victims
-    lower, lower_row = lower_priority_pods(snapshot, pod, nodes, rules)
-    came_free = np.bincount(named_row, minlength=len(nodes)) == 0
-    may_go = np.isin(named, lower)
-    named, named_row = named[may_go], named_row[may_go]
-    suffices = _fits_without(cycle, nodes, named, named_row)
+    lower = RowVictims(*lower_priority_pods(snapshot, pod, nodes, rules))
+    came_free = np.bincount(usable.victims.row, minlength=len(nodes)) == 0
+    named = usable.victims.where(np.isin(usable.victims.slots, lower.slots))
+    suffices = _fits_without(cycle, nodes, named)
     # A node has victims of one kind: the named ones where they suffice, all of lower priority elsewhere.
-    slots = np.r_[named[suffices[named_row]], lower[~suffices[lower_row]]]
-    row = np.r_[named_row[suffices[named_row]], lower_row[~suffices[lower_row]]]
+    victims = named.where(suffices[named.row]).joined(lower.where(~suffices[lower.row]))
 
     # 2 reprieve victims where the pod fits without them: those that the caller did not name first
-    fits = _fits_without(cycle, nodes, slots, row)
-    slots, row = slots[fits[row]], row[fits[row]]
-    slots, row = _in_order_of_reprieve(snapshot, slots, row, np.isin(slots, named), rules)
+    fits = _fits_without(cycle, nodes, victims)
+    victims = victims.where(fits[victims.row]).in_order_of_reprieve(snapshot, named.slots, rules)
     # The caller may have assumed pods that are nominated to a node: none whom it named is spared for their room.
-    without = Rows.of(snapshot, nodes).changed(_removed(slots, row)).changed(_nominated(cycle, usable, suffices, given))
-    victims_left = ~reprieve(cycle, without, slots, row)
+    without = Rows.of(snapshot, nodes).changed(victims.removed).changed(_nominated(cycle, usable, suffices, given))
+    must_go = ~reprieve(cycle, without, *victims)
     # Where all could stay, an extender before us wants the caller's to go, for a resource that we cannot know.
-    fits_as_is = suffices & (np.bincount(row[victims_left], minlength=len(nodes)) == 0)
+    fits_as_is = suffices & (np.bincount(victims.row[must_go], minlength=len(nodes)) == 0)
     # The caller's come last in the order, so that keeping them changes nothing for the others.
-    victims_left |= np.isin(slots, named) & (fits_as_is[row] | (not cycle.framework.plugins.post_filter))
-
-    slots, row = slots[victims_left], row[victims_left]
+    must_go |= np.isin(victims.slots, named.slots) & (
+        fits_as_is[victims.row] | (not cycle.framework.plugins.post_filter)
+    )
+    victims = victims.where(must_go)
 
     # 3 where the caller's victims did not suffice and several have to go, fewer may do
-    tried = ~suffices & (np.bincount(row, minlength=len(nodes)) > 1)
+    tried = ~suffices & (np.bincount(victims.row, minlength=len(nodes)) > 1)
     if tried.any():
-        place = np.cumsum(tried) - 1  # of the node among those that are tried
-        pods = ((named, named_row), (lower, lower_row), (slots, row))
-        ours, others, general = (RowVictims(some[tried[of]], place[of[tried[of]]]) for some, of in pods)
-        few = with_few_others(cycle, nodes[tried], ours, others, general, rules)
-        slots, row = np.r_[slots[~tried[row]], few.slots], np.r_[row[~tried[row]], np.flatnonzero(tried)[few.row]]
+        at = np.flatnonzero(tried)
+        ours, others, general = (each.of_rows(at, len(nodes)) for each in (named, lower, victims))
+        few = with_few_others(cycle, nodes[at], ours, others, general, rules)
+        victims = victims.where(~tried[victims.row]).joined(RowVictims(few.slots, at[few.row]))
 
     # 4 the remaining victims, by the policies of the rules, and those that nobody knows here
-    by_node = _by_node(snapshot, nodes, slots, row, came_free & fits_as_is, rules)
-    return _with_unknown(snapshot, usable, _by_policy(cycle, nodes, by_node, rules), given, rules)
-
-
-def _by_node(
-    snapshot: Snapshot, nodes: Index, slots: Index, row: Index, may_be_free: Mask, rules: fwk.PreemptionRules
-) -> dict[str, MetaVictims]:
-    """Returns the victims of each node, in the order of the rules; without the nodes that have none and need some."""
-    order = rules.by_importance(snapshot, slots, row)
-    slots, row = slots[order], row[order]
-    # By importance first: the pods that come first use a budget up, and those after them violate it.
-    violates = violating(snapshot, slots, row, rules)
-    order = rules.as_listed(snapshot, slots, row, violates)
-    slots, violates = slots[order], violates[order]
-    # Row by row; on each the rules' order stays.
-    order = np.argsort(row, kind="stable")
-    # Then those of the node at position i are victims[ends[i - 1] : ends[i]].
-    victims = [MetaPod(snapshot.pod_at(slot).uid) for slot in slots[order].tolist()]
-    violations = np.bincount(row, violates, len(nodes)).astype(np.int64).tolist()
-    ends = np.bincount(row, minlength=len(nodes)).cumsum().tolist()
-    return {
-        snapshot.nodes.objects[place].metadata.name: MetaVictims(victims[start:end], violations[at])
-        for at, (place, start, end) in enumerate(zip(nodes.tolist(), [0, *ends], ends, strict=False))
-        if end > start or may_be_free[at]
-    }
+    chosen = _by_policy(cycle, nodes, victims, came_free & fits_as_is, rules)
+    return _with_unknown(snapshot, usable, chosen, given, rules)
 
 
 def _by_policy(
-    cycle: Cycle, nodes: Index, chosen: dict[str, MetaVictims], rules: fwk.PreemptionRules
+    cycle: Cycle, nodes: Index, victims: RowVictims, may_be_free: Mask, rules: fwk.PreemptionRules
 ) -> dict[str, MetaVictims]:
-    """Returns the victims after the rules' policies: cheaper ones if known, none where they are too costly."""
-    if not rules.also_by and rules.too_costly is None:
-        return chosen
-    free = {name: each for name, each in chosen.items() if not each.pods}
-    candidates = candidates_of(cycle, chosen)
-    if rules.also_by:
-        for each in (rules, *rules.also_by):
-            candidates = better_on_each_node(candidates.joined(dry_run(cycle, cycle.pod, nodes, each).candidates))
+    """Returns the victims of each node, or cheaper ones by the rules' policies; without the nodes where they are too
+    costly, and those that have none and need some.
+    """
+    snapshot = cycle.snapshot
+    candidates = victims.candidates(snapshot, nodes, rules)
+    for each in (rules, *rules.also_by) if rules.also_by else ():
+        candidates = better_on_each_node(candidates.joined(dry_run(cycle, cycle.pod, nodes, each).candidates))
     if rules.too_costly is not None and len(candidates):
         refused = np.logical_or.reduce([mask for _, mask in rules.too_costly(candidates)])
         candidates = candidates.take(np.flatnonzero(~refused))
-    return free | {
-        candidate.node: MetaVictims.of(tuple(victim.uid for victim in candidate.victims), candidate.num_pdb_violations)
+    is_free = may_be_free & (np.bincount(victims.row, minlength=len(nodes)) == 0)
+    return {snapshot.nodes.objects[place].name: MetaVictims() for place in nodes[is_free].tolist()} | {
+        candidate.node: MetaVictims.of((victim.uid for victim in candidate.victims), candidate.num_pdb_violations)
         for candidate in candidates.listed()
     }
 
@@ -140,9 +114,8 @@ def _with_unknown(
     """Returns the victims with those of the caller's that are not known here, each before whom it was named before."""
     if not usable.unknown:
         return chosen
-    order = rules.by_importance(snapshot, usable.slots, usable.row)
-    named, row = usable.slots[order], usable.row[order]
-    violations = np.bincount(row, violating(snapshot, named, row, rules), len(usable.names)).astype(np.int64).tolist()
+    named = usable.victims.by_importance(snapshot, rules)
+    violations = np.bincount(named.row[violating(snapshot, *named, rules)], minlength=len(usable.names)).tolist()
     merged = dict(chosen)
     for name, counted in zip(usable.names, violations, strict=True):
         unknown = usable.unknown.get(name)
@@ -175,12 +148,12 @@ def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candid
 def _candidates(cycle: Cycle, given: Mapping[str, MetaVictims], rules: fwk.PreemptionRules) -> fwk.Candidates:
     usable = _usable(cycle.snapshot, cycle.pod, given, rules)
     violations = np.array([given[name].num_pdb_violations for name in usable.names], np.int64)
-    counts = np.bincount(usable.row, minlength=len(usable.names))
+    counts = np.bincount(usable.victims.row, minlength=len(usable.names))
     # A node without victims costs nothing, which the criteria cannot compare. The others' are node by node.
     has_victims = counts > 0
     first = np.r_[0, counts[has_victims].cumsum()].astype(np.intp)
     return fwk.Candidates(
-        cycle.snapshot, usable.nodes[has_victims], usable.slots, first, violations[has_victims], rules
+        cycle.snapshot, usable.nodes[has_victims], usable.victims.slots, first, violations[has_victims], rules
     )
 
 
@@ -191,10 +164,8 @@ class _Usable(NamedTuple):
     """Of B nodes."""
     nodes: Index
     """(B,) their places."""
-    slots: Index
-    """(V,) their victims, but for the unknown ones."""
-    row: Index
-    """(V,) the positions of these among the B nodes."""
+    victims: RowVictims
+    """Their victims, but for the unknown ones."""
     unknown: Mapping[str, frozenset[str]]
     """Node -> UIDs of the victims that are not known here."""
 
@@ -221,23 +192,20 @@ def _usable(snapshot: Snapshot, pod: Pod, given: Mapping[str, MetaVictims], rule
             unknown[known[row[at]]].add(uids[at])
     is_usable = np.bincount(row[is_wrong], minlength=len(known)) == 0
     of_usable = np.flatnonzero(is_usable[row] & ~is_unknown)
-    of_usable = of_usable[
-        np.sort(np.unique(slots[of_usable], return_index=True)[1])
-    ]  # a pod that is named twice counts once
+    # A pod that is named twice counts once.
+    of_usable = of_usable[np.sort(np.unique(slots[of_usable], return_index=True)[1])]
     names = [name for name, is_one in zip(known, is_usable.tolist(), strict=True) if is_one]
     # The position of a usable node among the usable ones is the number of those before it.
     return _Usable(
         names,
         place[is_usable],
-        slots[of_usable],
-        (is_usable.cumsum() - 1)[row[of_usable]],
+        RowVictims(slots[of_usable], (is_usable.cumsum() - 1)[row[of_usable]]),
         {name: frozenset(uids) for name, uids in unknown.items()},
     )
 
 
-def _fits_without(cycle: Cycle, nodes: Index, slots: Index, row: Index) -> Mask:
-    rows = Rows.of(cycle.snapshot, nodes).changed(_removed(slots, row))
-    return cycle.run_filters_with_nominated_pods(rows).ok
+def _fits_without(cycle: Cycle, nodes: Index, victims: RowVictims) -> Mask:
+    return cycle.run_filters_with_nominated_pods(Rows.of(cycle.snapshot, nodes).changed(victims.removed)).ok
 
 
 def _nominated(cycle: Cycle, usable: "_Usable", chosen: Mask, given: Mapping[str, MetaVictims]) -> PodChanges:
@@ -251,20 +219,3 @@ def _nominated(cycle: Cycle, usable: "_Usable", chosen: Mask, given: Mapping[str
     ]
     rows, slots = np.array(added, np.intp).reshape(-1, 2).T
     return PodChanges(rows, slots, np.ones(len(added), np.int64))
-
-
-def _removed(slots: Index, row: Index) -> PodChanges:
-    return PodChanges(row, slots, np.full(len(slots), -1))
-
-
-def _in_order_of_reprieve(
-    snapshot: Snapshot, slots: Index, row: Index, is_named: Mask, rules: fwk.PreemptionRules
-) -> tuple[Index, Index]:
-    """Returns slots and rows in the order of reprieve, row by row: pods that the caller did not name come before those
-    it named, those that violate a budget before others, then by importance.
-    """
-    order = rules.by_importance(snapshot, slots, row)
-    slots, row, is_named = slots[order], row[order], is_named[order]
-    # The last key of lexsort comes first; it is stable, so that importance decides what the keys leave open.
-    order = np.lexsort((~violating(snapshot, slots, row, rules), is_named, row))
-    return slots[order], row[order]
