@@ -9,9 +9,8 @@ rebinding.
 
 A browser lets any page send requests to any address that it reaches, even on the user's own machine. Such a page may
 send what an HTML form could send, and reads no answer, but one that takes long, or that does not end, keeps a place
-from others. `Sec-Fetch-Site` and `Origin` tell of it. A page whose own name
-has been made to resolve to the service's address (DNS rebinding) reads answers, too; its requests carry that name in
-`Host`.
+from others. `Sec-Fetch-Site` and `Origin` tell of it. A page whose own name has been made to resolve to the service's
+address (DNS rebinding) reads answers, too; its requests carry that name in `Host`.
 
 Upstream: Go, net/http, csrf.go, CrossOriginProtection.Check. RFC 9112, section 3.2, has the rules for Host.
 """

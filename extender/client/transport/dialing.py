@@ -6,9 +6,8 @@ import os
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence, Set
+from collections.abc import Coroutine, Iterator, Set
 from contextlib import contextmanager
-from functools import partial
 from http.client import responses
 from itertools import zip_longest
 from typing import Any, Final, final
@@ -141,23 +140,23 @@ async def _dial(host: str, port: int, tls: ssl.SSLContext | None, server_name: s
         for family, *_, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             families.setdefault(family, []).append(socket.getnameinfo(address, _NUMERIC))
         in_turn = [address for each in zip_longest(*families.values()) for address in each if address is not None]
-        return await _first([partial(attempt, *address) for address in in_turn])
+        return await _first(attempt(*address) for address in in_turn)
 
 
-async def _first(attempts: Sequence[Callable[[], Coroutine[Any, Any, Connection]]]) -> Connection:
+async def _first(attempts: Iterator[Coroutine[Any, Any, Connection]]) -> Connection:
     """Returns the first connection that is made; an attempt begins when the one before has failed, or takes long.
 
     Raises OSError with all reasons, and the first failure as its cause. RFC 8305, section 5.
     """
-    left, tasks = list(attempts), list[asyncio.Task[Connection]]()
+    tasks = list[asyncio.Task[Connection]]()
     pending: Set[asyncio.Task[Connection]] = set()
     first: asyncio.Task[Connection] | None = None
     try:
-        while left or pending:
-            if left:
-                tasks.append(asyncio.create_task(left.pop(0)(), name="dialling"))
+        while (attempt := next(attempts, None)) is not None or pending:
+            if attempt is not None:
+                tasks.append(asyncio.create_task(attempt, name="dialling"))
                 pending |= {tasks[-1]}
-            patience = ATTEMPT_DELAY if left else None
+            patience = None if attempt is None else ATTEMPT_DELAY
             done, pending = await asyncio.wait(pending, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
             first = next((task for task in done if task.exception() is None), None)
             if first is not None:
