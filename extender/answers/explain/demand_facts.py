@@ -12,7 +12,7 @@ from extender.answers.parts import PodName
 from extender.answers.phrases import all_of, plural
 from extender.engine.plugins.node_ports import conflicting_ports, port_in_words
 from extender.engine.plugins.pod_topology_spread.constraints import pods_counted
-from extender.engine.plugins.taints import prospect_of, taint_in_words
+from extender.engine.plugins.taints import UNSCHEDULABLE_TAINT, prospect_of, taint_in_words
 from extender.engine.snapshot.matching import node_selector_mask
 from extender.engine.snapshot.pod_attributes import host_ports, required_terms
 from extender.values import limits
@@ -27,6 +27,7 @@ from extender.values.objects.resource_names import is_extended_resource_name
 from extender.values.objects.tolerations import find_untolerated_taint, tolerations_of
 
 _NEAR: Final = 3
+_CORDON: Final = UNSCHEDULABLE_TAINT.key
 _PROSPECTS: Final = {
     "": "",
     "soon usable": ", until its agent is ready",
@@ -38,7 +39,12 @@ def taint_facts(asked: Asked) -> Iterator[Finding]:
     """Yields the taints of nodes near by that the pod does not tolerate, and what becomes of such nodes."""
     tolerations = tolerations_of(asked.pod)
     for node in asked.nearest:
-        taints: list[Taint] = [each for each in node.spec.taints if find_untolerated_taint([each], tolerations)]
+        taints: list[Taint] = [
+            each
+            for each in node.spec.taints
+            # A cordon is said by the plugin that is there for it.
+            if find_untolerated_taint([each], tolerations) and not (node.spec.unschedulable and each.key == _CORDON)
+        ]
         if taints:
             prospect = max(map(prospect_of, taints), key=["", "soon usable", "going"].index)
             yield Finding(f"tainted {all_of(map(taint_in_words, taints))}{_PROSPECTS[prospect]}", node.name)
@@ -115,7 +121,7 @@ def resource_facts(asked: Asked) -> Iterator[Finding]:
                 yield Finding(f"nobody offers {name}: is its device plugin there?")
             else:
                 yield Finding(f"nobody offers {name}")
-    for place in asked.refused[: limits.FACT_NODES].tolist():
+    for place in asked.refused[: limits.NEAREST_NODES].tolist():
         for slot in asked.snapshot.pods.on_node[place]:
             pod = asked.snapshot.pod_at(slot)
             for condition in pod.status.conditions:

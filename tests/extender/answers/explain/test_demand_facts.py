@@ -81,6 +81,10 @@ def test_taints_are_named_for_the_nodes_that_have_them() -> None:
     ]
 
 
+def test_cordon_is_not_said_twice() -> None:
+    assert told([node("a").unschedulable().taint("node.kubernetes.io/unschedulable")], POD.obj()) == []
+
+
 def with_port(name: str, where: str = "", namespace: str = "default") -> Pod:
     ports = [{"containerPort": 80, "hostPort": 80}]
     spec = {"containers": [{"name": "c", "ports": ports}], "nodeName": where}
