@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.answers.explain.findings import Asked, Finding
+from extender.answers.explain.findings import Asked, NodeFact
 from extender.answers.parts import PodName
 from extender.answers.phrases import all_of, plural
 from extender.engine.plugins.node_ports import conflicting_ports, port_in_words
@@ -35,7 +35,7 @@ _PROSPECTS: Final = {
 }
 
 
-def taint_facts(asked: Asked) -> Iterator[Finding]:
+def taint_facts(asked: Asked) -> Iterator[NodeFact]:
     """Yields the taints of nodes near by that the pod does not tolerate, and what becomes of such nodes."""
     tolerations = tolerations_of(asked.pod)
     for node in asked.nearest:
@@ -47,10 +47,10 @@ def taint_facts(asked: Asked) -> Iterator[Finding]:
         ]
         if taints:
             prospect = max(map(prospect_of, taints), key=["", "soon usable", "going"].index)
-            yield Finding(f"tainted {all_of(map(taint_in_words, taints))}{_PROSPECTS[prospect]}", node.name)
+            yield NodeFact(f"tainted {all_of(map(taint_in_words, taints))}{_PROSPECTS[prospect]}", node.name)
 
 
-def label_facts(asked: Asked) -> Iterator[Finding]:
+def label_facts(asked: Asked) -> Iterator[NodeFact]:
     """Yields each demand on labels that no node meets, with the nearest labels that nodes have; of several, on how many
     nodes each is met.
     """
@@ -62,9 +62,9 @@ def label_facts(asked: Asked) -> Iterator[Finding]:
         counts.append(f"{written} on {number}")
         if not number:
             near = _values_of(asked, demand.key) or _like(asked, demand.key)
-            yield Finding(f"no node has {written}{f'; {near}' if near else ''}")
+            yield NodeFact(f"no node has {written}{f'; {near}' if near else ''}")
     if len(counts) > 1:
-        yield Finding(f"of {plural(len(asked.snapshot.nodes), 'node')}: {', '.join(counts)}")
+        yield NodeFact(f"of {plural(len(asked.snapshot.nodes), 'node')}: {', '.join(counts)}")
 
 
 def _label_demands(pod: Pod) -> list[NodeSelectorRequirement]:
@@ -100,7 +100,7 @@ def _like(asked: Asked, key: str) -> str:
     return _values_of(asked, found[0]) if found else ""
 
 
-def port_facts(asked: Asked) -> Iterator[Finding]:
+def port_facts(asked: Asked) -> Iterator[NodeFact]:
     """Yields for each node near by which pods have the host ports that the pod wants."""
     wanted = host_ports(asked.pod)
     for place in asked.refused[: limits.FACT_NODES].tolist():
@@ -108,19 +108,19 @@ def port_facts(asked: Asked) -> Iterator[Finding]:
             pod = asked.snapshot.pod_at(slot)
             for port in sorted(conflicting_ports(wanted, host_ports(pod))):
                 name = asked.snapshot.nodes.objects[place].name
-                yield Finding(f"the host port {port_in_words(port)} is taken by {pod.key}", name, (PodName.of(pod),))
+                yield NodeFact(f"the host port {port_in_words(port)} is taken by {pod.key}", name, (PodName.of(pod),))
 
 
-def resource_facts(asked: Asked) -> Iterator[Finding]:
+def resource_facts(asked: Asked) -> Iterator[NodeFact]:
     """Yields requested resources that no node offers, and pods near by whose resize has not been done."""
     nodes = asked.snapshot.nodes.objects
     backed = backed_resources(frozenset(extended_resources_of(asked.pod)), asked.snapshot.objects.device_classes)
     for name, amount in filter_requests(asked.pod).scalar.items():
         if amount and name not in backed and not any(name in node.status.allocatable for node in nodes):
             if is_extended_resource_name(name):
-                yield Finding(f"nobody offers {name}: is its device plugin there?")
+                yield NodeFact(f"nobody offers {name}: is its device plugin there?")
             else:
-                yield Finding(f"nobody offers {name}")
+                yield NodeFact(f"nobody offers {name}")
     for place in asked.refused[: limits.NEAREST_NODES].tolist():
         for slot in asked.snapshot.pods.on_node[place]:
             pod = asked.snapshot.pod_at(slot)
@@ -128,10 +128,10 @@ def resource_facts(asked: Asked) -> Iterator[Finding]:
                 if condition.type == "PodResizePending" and condition.status == "True":
                     text = f"the resize of {pod.key} is {condition.reason.lower() or 'pending'}"
                     counts = "" if condition.reason == "Infeasible" else ", and what it asks for counts"
-                    yield Finding(f"{text}{counts}", nodes[place].name, (PodName.of(pod),))
+                    yield NodeFact(f"{text}{counts}", nodes[place].name, (PodName.of(pod),))
 
 
-def pod_affinity_facts(asked: Asked) -> Iterator[Finding]:
+def pod_affinity_facts(asked: Asked) -> Iterator[NodeFact]:
     """Yields for each required term of the pod how many pods it selects, and in how many domains these are."""
     affinity = asked.pod.spec.affinity or Affinity()
     required = [("affinity to", term) for term in required_terms(affinity.pod_affinity)]
@@ -143,7 +143,7 @@ def pod_affinity_facts(asked: Asked) -> Iterator[Finding]:
         codes = asked.snapshot.nodes.label(term.topology_key).codes
         there, everywhere = ({code for code in each.tolist() if code >= 0} for each in (codes[counted > 0], codes))
         where = f"in {len(there)} of {plural(len(everywhere), 'value')} of {term.topology_key}"
-        yield Finding(f"{kind} {_selected(term.label_selector)}: {plural(int(counted.sum()), 'such pod')}, {where}")
+        yield NodeFact(f"{kind} {_selected(term.label_selector)}: {plural(int(counted.sum()), 'such pod')}, {where}")
 
 
 def _selected(selector: LabelSelector | None) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from extender.answers.explain.findings import Asked, Finding
+from extender.answers.explain.findings import Asked, NodeFact
 from extender.answers.parts import PodName
 from extender.answers.phrases import all_of, plural
 from extender.engine.plugins.dynamic_resources.advice import (
@@ -12,7 +12,7 @@ from extender.engine.plugins.dynamic_resources.advice import (
     unallocated_requests,
 )
 from extender.engine.plugins.dynamic_resources.device_features import DeviceFeatures
-from extender.engine.plugins.dynamic_resources.inventory import Inventory, NodeDevices
+from extender.engine.plugins.dynamic_resources.inventory import DeviceInventory, NodeDevices
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.extended_resources import backed_resources, device_class_of, extended_resources_of
@@ -21,11 +21,11 @@ from extender.values.objects.pod import Pod
 _NAMED = 3
 
 
-def device_facts(asked: Asked) -> Iterator[Finding]:
+def device_facts(asked: Asked) -> Iterator[NodeFact]:
     """Yields for each request, and each node near by, how many devices there are and why they do not do."""
     objects = asked.snapshot.objects
     gates = asked.framework.plugins.advice["DynamicResources"].feature_gates
-    inventory = Inventory(objects, DeviceFeatures.of(gates))
+    inventory = DeviceInventory(objects, DeviceFeatures.of(gates))
     wanted = unallocated_requests(asked.pod, objects)
     for resource in sorted(backed_resources(frozenset(extended_resources_of(asked.pod)), objects.device_classes)):
         device_class = device_class_of(resource, objects.device_classes)
@@ -39,14 +39,14 @@ def device_facts(asked: Asked) -> Iterator[Finding]:
             devices = inventory.on(node, request)
             if devices is not None and not (len(wanted) > 1 and _is_enough(request, devices)):
                 text, pods = _in_words(request, devices, inventory, asked.pod)
-                yield Finding(text, node.name, pods)
+                yield NodeFact(text, node.name, pods)
 
 
 def _is_enough(request: DeviceRequestAlternative, devices: NodeDevices) -> bool:
     return devices.free >= (request.count or max(devices.matching, 1))
 
 
-def _elsewhere(pod: Pod, claim: ResourceClaim) -> Iterator[Finding]:
+def _elsewhere(pod: Pod, claim: ResourceClaim) -> Iterator[NodeFact]:
     names = {each.resource_claim_name for each in pod.spec.resource_claims}
     names |= {each.resource_claim_name for each in pod.status.resource_claim_statuses}
     if claim.namespace == pod.namespace and claim.name in names and claim.status.allocation is not None:
@@ -55,11 +55,11 @@ def _elsewhere(pod: Pod, claim: ResourceClaim) -> Iterator[Finding]:
         every = (each for term in terms for each in (*term.match_expressions, *term.match_fields))
         where = [f"{each.key} {each.operator} ({', '.join(each.values)})" for each in every]
         if where:
-            yield Finding(f"the claim {claim.name} is allocated where {all_of(where)}")
+            yield NodeFact(f"the claim {claim.name} is allocated where {all_of(where)}")
 
 
 def _in_words(
-    request: DeviceRequestAlternative, devices: NodeDevices, inventory: Inventory, pod: Pod
+    request: DeviceRequestAlternative, devices: NodeDevices, inventory: DeviceInventory, pod: Pod
 ) -> tuple[str, tuple[PodName, ...]]:
     claim, of_class = request.claim.name, f"of the class {request.device_class.name}"
     who = f"the claim {claim}" if claim else f"the pod, by {request.request},"
@@ -86,7 +86,7 @@ def _in_words(
     return text, pods
 
 
-def _taken(devices: NodeDevices, inventory: Inventory, pod: Pod) -> tuple[list[str], tuple[PodName, ...]]:
+def _taken(devices: NodeDevices, inventory: DeviceInventory, pod: Pod) -> tuple[list[str], tuple[PodName, ...]]:
     parts: list[str] = []
     pods: list[PodName] = []
     if devices.held:

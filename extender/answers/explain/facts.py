@@ -14,7 +14,7 @@ from extender.answers.explain.demand_facts import (
     taint_facts,
 )
 from extender.answers.explain.device_facts import device_facts
-from extender.answers.explain.findings import Asked, Finding
+from extender.answers.explain.findings import Asked, NodeFact
 from extender.answers.explain.spreading_facts import spreading_facts
 from extender.answers.explain.volume_facts import attachment_facts, volume_facts, zone_facts
 from extender.answers.types import Fact
@@ -27,7 +27,7 @@ from extender.values.objects.pod import Pod
 
 _LOG: Final = Logger(__name__)
 
-_BY_PLUGIN: Final[Mapping[str, Callable[[Asked], Iterator[Finding]]]] = {
+_BY_PLUGIN: Final[Mapping[str, Callable[[Asked], Iterator[NodeFact]]]] = {
     "DynamicResources": device_facts,
     "InterPodAffinity": pod_affinity_facts,
     "NodeAffinity": label_facts,
@@ -64,7 +64,7 @@ def facts(
 
 def _told(plugin: str, asked: Asked) -> list[Fact]:
     """Returns the facts of one plugin. A failure leaves them out: they are no part of the decision."""
-    nodes: dict[Finding, list[str]] = {}
+    nodes: dict[NodeFact, list[str]] = {}
     try:
         findings = call_plugin(None, plugin, "Facts", lambda: list(_BY_PLUGIN[plugin](asked)))
     except PluginError as exc:

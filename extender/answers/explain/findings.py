@@ -34,7 +34,7 @@ class Asked:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Finding:
+class NodeFact:
     """A fact about one node, or about the cluster."""
 
     text: str
@@ -42,5 +42,5 @@ class Finding:
     pods: tuple[PodName, ...] = ()
 
     @property
-    def of_all_nodes(self) -> "Finding":
+    def of_all_nodes(self) -> "NodeFact":
         return replace(self, node="")

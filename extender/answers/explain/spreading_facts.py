@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.answers.explain.findings import Asked, Finding
+from extender.answers.explain.findings import Asked, NodeFact
 from extender.answers.phrases import all_of, plural
 from extender.engine.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, compiled
 from extender.engine.plugins.pod_topology_spread.filtering import Domains, decisive, measure
@@ -18,7 +18,7 @@ _WORDS: Final = {"NodeUnschedulable": "cordoned", "TaintToleration": "tainted", 
 """What the nodes are that these plugins refuse, the first of them."""
 
 
-def spreading_facts(asked: Asked) -> Iterator[Finding]:
+def spreading_facts(asked: Asked) -> Iterator[NodeFact]:
     """Yields for each of the pod's own constraints the counts of its domains, and what is wrong with the smallest."""
     pod, snapshot = asked.pod, asked.snapshot
     constraints = compiled(pod.spec.topology_spread_constraints, pod.labels, DO_NOT_SCHEDULE)
@@ -28,11 +28,11 @@ def spreading_facts(asked: Asked) -> Iterator[Finding]:
         key, skew = domains.constraint.topology_key, domains.constraint.max_skew
         missing = int(np.count_nonzero(domains.column.codes < 0))
         if missing:
-            yield Finding(f"{plural(missing, 'node')} without the label {key}, over which it spreads")
+            yield NodeFact(f"{plural(missing, 'node')} without the label {key}, over which it spreads")
         least = 0 if domains.is_too_few else domains.fewest
         ahead = domains.is_domain & (domains.counts + domains.self_match - least > skew)
         if ahead.any():
-            yield Finding(f"maxSkew {skew} over {key}: {_counts(domains)}{_why(domains, asked)}")
+            yield NodeFact(f"maxSkew {skew} over {key}: {_counts(domains)}{_why(domains, asked)}")
 
 
 def _counts(domains: Domains) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.answers.explain.findings import Asked, Finding
+from extender.answers.explain.findings import Asked, NodeFact
 from extender.answers.phrases import all_of, plural
 from extender.engine.plugins.node_volume_limits.csi_volumes import CannotCountError, CountedVolumes
 from extender.engine.plugins.node_volume_limits.plugin import VolumeCounter
@@ -28,7 +28,7 @@ from extender.values.objects.storage import PersistentVolume, PersistentVolumeCl
 _NAMED: Final = 3
 
 
-def volume_facts(asked: Asked) -> Iterator[Finding]:
+def volume_facts(asked: Asked) -> Iterator[NodeFact]:
     """Yields for each claim where its volume can be used, or where it is being made."""
     reached: dict[str, Mask] = {}
     for claim in _claims(asked):
@@ -38,31 +38,31 @@ def volume_facts(asked: Asked) -> Iterator[Finding]:
             affinity = affinity_of(volume)
             if affinity is not None:
                 reached[volume.metadata.name] = mask = affinity_mask(asked.snapshot, affinity)
-                yield Finding(
+                yield NodeFact(
                     f"the volume {volume.metadata.name} (claim {claim.metadata.name}) {_where(volume, mask, asked)}"
                 )
         elif selected is not None and not is_fully_bound(claim):
             lost = "" if selected in asked.snapshot.nodes.index else ", which does not exist"
-            yield Finding(
+            yield NodeFact(
                 f"the claim {claim.metadata.name} is promised to the node {selected}{lost}; no other takes it"
             )
         elif not claim.spec.volume_name:
             yield from _free_volumes(claim, asked)
     if len(reached) > 1 and not np.logical_and.reduce([*reached.values()]).any():
-        yield Finding(f"no node can use all of the volumes {all_of([*reached][: limits.FACTS])}")
+        yield NodeFact(f"no node can use all of the volumes {all_of([*reached][: limits.FACTS])}")
 
 
-def zone_facts(asked: Asked) -> Iterator[Finding]:
+def zone_facts(asked: Asked) -> Iterator[NodeFact]:
     """Yields for each claim in which zones and regions its volume is by its labels."""
     for claim in _claims(asked):
         volume = asked.snapshot.objects.pvs.get(claim.spec.volume_name)
         topologies = [] if volume is None else volume_topologies(volume)
         if topologies:
             where = all_of(f"{each.key} in ({', '.join(each.values)})" for each in topologies)
-            yield Finding(f"the volume {claim.spec.volume_name} (claim {claim.metadata.name}) is where {where}")
+            yield NodeFact(f"the volume {claim.spec.volume_name} (claim {claim.metadata.name}) is where {where}")
 
 
-def attachment_facts(asked: Asked) -> Iterator[Finding]:
+def attachment_facts(asked: Asked) -> Iterator[NodeFact]:
     """Yields for each node near by how many volumes its drivers attach, and how many the pod would add."""
     counter = VolumeCounter(asked.pod, CountedVolumes.of(asked.pod), asked.snapshot)
     rows = Rows.of(asked.snapshot, asked.refused[: limits.FACT_NODES])
@@ -71,7 +71,7 @@ def attachment_facts(asked: Asked) -> Iterator[Finding]:
             for use in counter.use_on(rows, row):
                 if use.attached + use.wanted > use.limit:
                     more = f"the pod brings {use.wanted} more"
-                    yield Finding(
+                    yield NodeFact(
                         f"{use.attached} of {plural(use.limit, 'volume')} of {use.driver} attached; {more}", node.name
                     )
         except CannotCountError:
@@ -107,7 +107,7 @@ def _written(requirement: NodeSelectorRequirement) -> str:
     return f"{requirement.key} {requirement.operator}{values}"
 
 
-def _free_volumes(claim: PersistentVolumeClaim, asked: Asked) -> Iterator[Finding]:
+def _free_volumes(claim: PersistentVolumeClaim, asked: Asked) -> Iterator[NodeFact]:
     """Yields how many volumes of a class that makes none are free, if the claim is to get one of them."""
     name = claim_class(claim)
     known = asked.snapshot.objects.storage_classes.get(name)
@@ -115,4 +115,4 @@ def _free_volumes(claim: PersistentVolumeClaim, asked: Asked) -> Iterator[Findin
         volumes = [each for each in asked.snapshot.objects.pvs.values() if each.spec.storage_class_name == name]
         free = sum(volume.spec.claim_ref is None for volume in volumes)
         kind = f"of the class {name}" if name else "without a class"
-        yield Finding(f"{free} of {plural(len(volumes), 'volume')} {kind} free for the claim {claim.metadata.name}")
+        yield NodeFact(f"{free} of {plural(len(volumes), 'volume')} {kind} free for the claim {claim.metadata.name}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from extender.engine import framework as fwk
 from extender.engine.framework.advice import listed, with_containers
-from extender.engine.plugins.dynamic_resources.inventory import Inventory, NodeDevices
+from extender.engine.plugins.dynamic_resources.inventory import DeviceInventory, NodeDevices
 from extender.engine.plugins.dynamic_resources.pod_claims import ClaimError, claims_of, each_once
 from extender.engine.plugins.dynamic_resources.pools import AllocationError, Offer
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative, alternatives_of
@@ -17,7 +17,7 @@ from extender.values.objects.resource_amounts import requested_amounts
 
 
 def suggestions(
-    pod: fwk.Pod, rows: fwk.Rows, backed: Mapping[str, DeviceClass], inventory: Inventory
+    pod: fwk.Pod, rows: fwk.Rows, backed: Mapping[str, DeviceClass], inventory: DeviceInventory
 ) -> Iterator[fwk.Suggestion]:
     """Yields the pod with the claims that are missing, then with changed ones, then without each of its claims and
     `backed` resources.

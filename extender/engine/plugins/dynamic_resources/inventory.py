@@ -36,7 +36,7 @@ class NodeDevices:
 
 
 @final
-class Inventory:
+class DeviceInventory:
     """The devices of the cluster. It raises nothing: where selectors fail or take long, nothing is known."""
 
     def __init__(self, objects: ClusterObjects, features: DeviceFeatures) -> None:

@@ -32,7 +32,7 @@ from extender.engine.plugins.dynamic_resources.claim_binding import (
 )
 from extender.engine.plugins.dynamic_resources.device_counts import ClassDevices, DeviceCounts
 from extender.engine.plugins.dynamic_resources.device_features import DeviceFeatures
-from extender.engine.plugins.dynamic_resources.inventory import Inventory
+from extender.engine.plugins.dynamic_resources.inventory import DeviceInventory
 from extender.engine.plugins.dynamic_resources.node_allocations import (
     LOOP_STEPS,
     RESUMED_STEPS,
@@ -428,7 +428,7 @@ class DynamicResources(
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
         """Claims to create or change, claims or extended resources to do without; see `advice.suggestions`."""
         backed = self._backed(extended_resources_of(pod), rows.snapshot)
-        return advice.suggestions(pod, rows, backed, Inventory(rows.snapshot.objects, self._features))
+        return advice.suggestions(pod, rows, backed, DeviceInventory(rows.snapshot.objects, self._features))
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """The pod without resource claims and without extended resources that device classes back."""
