@@ -21,7 +21,7 @@ from api.cli.showing import (
 from api.cli.sources import Answers, SourceOptions, pod_named, workload_named
 from extender.answers.catalogue import ExplainOfQuestion, ExplainQuestion, FindQuestion, PodsQuestion
 from extender.answers.overviews import PodList
-from extender.answers.phrases import alone_would_evict, loss, noun, plural, why_no_room
+from extender.answers.phrases import alone_would_evict, its_scheduler, loss, noun, plural, why_no_room
 from extender.answers.types import Answer, Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
 from extender.values import limits
 from extender.values.objects.resource_amounts import in_words
@@ -135,6 +135,8 @@ def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> No
 def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
     console.print(Text.assemble((name_of(answer.pod), "bold"), f"  {_state(answer)}"))
     console.print(answer.summary)
+    if its := its_scheduler(answer):
+        console.print(f"its scheduler: {its}")
     for note in answer.notes:
         console.print(f"note: {note}", style="dim")
     if answer.message:

@@ -26,6 +26,8 @@ _QUEUES: Final[Mapping[str, tuple[str, str]]] = {
     "backoff": ("◔", "backing off"),
     "unschedulable": ("○", "unschedulable"),
     "gated": ("‖", "gated"),
+    "placed": ("◔", "placed"),
+    "elsewhere": ("○", "not in a queue here"),
 }
 
 
@@ -173,6 +175,8 @@ def _row(place: QueuePlace, priorities: Priorities, now: datetime, deciding: boo
 
 def reason_of(place: QueuePlace) -> str:
     """Returns in a few words why the pod waits; empty if that is not known."""
+    if place.standing is not None and place.standing.reason:
+        return place.standing.reason
     if place.gated_by:
         return f"gated by {place.gated_by}"
     if place.message:

@@ -33,7 +33,7 @@ from api.ui.what_if_view import SAMPLE, evictions_alike, fix_href, moves, node_c
 from extender import __version__
 from extender.answers.catalogue import HistoryQuestion, PodsQuestion
 from extender.answers.overviews import FoundNames, NodeOnMap, Past, PodList, PodState
-from extender.answers.phrases import noun, why_no_room
+from extender.answers.phrases import its_scheduler, noun, why_no_room
 from extender.answers.types import Attempt, Capacity, Explanation, Preemption, WhatIf
 from extender.client.pod_events import PodEvents
 from extender.values import limits
@@ -64,7 +64,8 @@ def _environment() -> Environment:
         "shortened": wording.shortened, "marked": wording.marked, "quantity": quantity,
         "resource_words": resource_words,
         "breakable": wording.breakable, "short_reason": short_reason, "usage": usage, "asset": assets().path,
-        "in_words": in_words, "percent_of": wording.percent_of, "noun": noun, "why_no_room": why_no_room,
+        "in_words": in_words, "its_scheduler": its_scheduler,
+        "percent_of": wording.percent_of, "noun": noun, "why_no_room": why_no_room,
         "yaml_of": lambda obj: written([obj]).rstrip(),
     }  # fmt: skip
     found.globals.update(words, version=__version__)

@@ -112,6 +112,8 @@ def clauses(message: str) -> list[tuple[int, str]]:
 
 def _reasons(place: QueuePlace) -> Counter[str]:
     """Returns reason -> nodes; a reason that is not about nodes has none."""
+    if place.standing is not None and place.standing.reason:
+        return Counter({place.standing.reason: 0})
     if place.gated_by:
         return Counter({f"gated by {place.gated_by}": 0})
     if place.message:

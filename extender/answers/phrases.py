@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from extender.answers.parts import Victim
-from extender.answers.types import GroupOutcome, Lack, Preemption, PreemptionAnswer
+from extender.answers.types import Explanation, GroupOutcome, Lack, Preemption, PreemptionAnswer
 from extender.values.klog.setup import escaped
 from extender.values.objects.grouping import NO_VICTIMS, NOT_HELPFUL
 from extender.values.objects.resource_names import PODS
@@ -25,6 +25,17 @@ def for_people(text: str) -> str:
     if _OF_A_SCHEDULER in text:
         text = _INTERNAL.sub("", text).rstrip()
     return text if text.isprintable() else escaped(text, len(text))
+
+
+def its_scheduler(answer: Explanation) -> str:
+    """Returns what the pod's scheduler has done with it, and what it would do now; empty if the summary says it."""
+    its = answer.standing
+    if its is None or its.state in ("waiting", "binding") or answer.state == "Gated":
+        return ""
+    if its.state != "refused":
+        return its.text
+    said = its.text.removesuffix(f": {for_people(answer.message)}").removesuffix(".")
+    return f"{said}; it {'would fit now' if its.now == 'fits' else 'would be refused now, too'}"
 
 
 def plural(count: int, noun: str) -> str:

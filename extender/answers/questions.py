@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, final
 
 import msgspec
 
@@ -21,6 +21,7 @@ from extender.answers.cluster_map import ClusterMaps, DeviceRoom, node_on_map
 from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, reason_now, settled, unreadable
 from extender.answers.explain.queue_places import Registered, WallClock, with_claims
+from extender.answers.explain.standing import NO_WAITING_PODS, placed_on, standing
 from extender.answers.explain.verdict_tables import as_decided, worked_out_again
 from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.parts import PodName
@@ -39,6 +40,7 @@ from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import with_long_work
 from extender.engine.runtime.queueing_hints import registrations
 from extender.engine.runtime.registry import Registry
+from extender.engine.runtime.waiting_pods import WaitingPodsMap
 from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
@@ -68,6 +70,7 @@ class Questions:
         admits: Admits,
         *,
         queue: SchedulingQueue | None = None,
+        waiting: WaitingPodsMap = NO_WAITING_PODS,
         records: Records | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -77,10 +80,12 @@ class Questions:
             cluster: read and never changed.
             admits: makes the API server that objects of questions pass through; called in child processes as well.
             queue: where pods wait; None if another scheduler decides.
+            waiting: the pods that Permit plugins hold.
         """
         self.configuration: Final = configuration
         self._cluster = cluster
         self._queue = queue
+        self._waiting = waiting
         self._records = records or Records()
         self._now = now
         self._last_clock: WallClock | None = None
@@ -143,17 +148,34 @@ class Questions:
             return None
         if pod.spec.node_name:
             return settled(pod, "Scheduled")
-        assumed = cluster.cache.pod(pod.uid)
-        if assumed is not None:
-            return settled(pod, "Binding", assumed.spec.node_name)
+        its = self._standing(pod)
+        if its.state in ("waiting", "binding"):
+            state: Literal["Waiting", "Binding"] = "Waiting" if its.state == "waiting" else "Binding"
+            return msgspec.structs.replace(settled(pod, state, its.node, its.text), standing=its)
         framework, notes = self._framework_of(pod)
         if framework is None:
-            return settled(pod, "NotOurs")
-        answer = await explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture)
+            return msgspec.structs.replace(settled(pod, "NotOurs"), standing=its)
+        if self._placed_by_others():
+            with self.trial() as trial:
+                cycle = trial.cycle(pod)
+                answer = await explain(cycle.framework, cycle.snapshot, pod, cycle.nominations, picture=picture)
+        else:
+            answer = await explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture)
+        its = msgspec.structs.replace(its, now="fits" if answer.feasible_nodes else "refused")
         key = framework.group_of(pod)
         group = None if key is None else await self._group(key)
         summary = answer.summary if group is None else f"{answer.summary} {group.text}."
-        return msgspec.structs.replace(answer, summary=summary, group=group, notes=(*notes, *answer.notes))
+        return msgspec.structs.replace(
+            answer, summary=summary, group=group, notes=(*notes, *answer.notes), standing=its
+        )
+
+    def _standing(self, pod: Pod) -> types.Standing:
+        return standing(pod, self._cluster, self._frameworks, self._waiting)
+
+    def _placed_by_others(self) -> bool:
+        """Returns whether another scheduler has chosen a node for a pod that is still pending here."""
+        objects = self._cluster.cache.objects
+        return self._queue is None and any(placed_on(pod, objects) for pod in self._cluster.pending.values())
 
     def _framework_of(self, pod: Pod) -> tuple[Framework | None, tuple[str, ...]]:
         """Returns what decides about the pod, None if another scheduler does, and notes about it."""
@@ -278,9 +300,21 @@ class Questions:
         """Returns the pods that wait, each with its reason."""
         if self._queue is not None:
             queue = queue_places.queue_view(self._queue, self._registered, self._clock())
+            queue = self._with_others(queue)
         else:
-            queue = await self._with_reasons(queue_places.without_a_queue(self._cluster.pending.values()))
+            queue = queue_places.without_a_queue(self._cluster.pending.values())
+            queue = await self._with_reasons(queue_places.with_standings(queue, self._cluster, self._standing))
         return with_claims(queue, self._cluster)
+
+    def _with_others(self, queue: types.Queue) -> types.Queue:
+        """Returns the queue with the pods that wait and are in none: placed ones, and those of other schedulers."""
+        queued = {place.pod.uid for place in queue.items}
+        others = [pod for uid, pod in self._cluster.pending.items() if uid not in queued]
+        places = queue_places.without_a_queue(others)
+        there = queue_places.with_standings(places, self._cluster, self._standing).items
+        waiting = tuple(each for each in there if each.standing is not None and each.standing.state != "binding")
+        counts = queue.counts | ({"others": len(waiting)} if waiting else {})
+        return msgspec.structs.replace(queue, items=(*queue.items, *waiting), counts=counts)
 
     async def pending(self, *, visibility: Visibility = SEES_ALL) -> Pending:
         """Returns the pods that wait, by reason and workload."""
@@ -293,7 +327,8 @@ class Questions:
         found, items = self._reasons[1], []
         for place in queue.items:
             items.append(place)
-            pod = None if place.message or place.gated_by else self._cluster.pending.get(place.pod.uid)
+            is_told = place.message or place.gated_by or (place.standing is not None and place.standing.reason)
+            pod = None if is_told else self._cluster.pending.get(place.pod.uid)
             if pod is not None:
                 differs = pod.metadata.labels, pod.spec, pod.status.resource_claim_statuses
                 alike = pod.namespace, place.workload, msgspec.json.encode(differs)

@@ -108,7 +108,7 @@ def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str]
     if isinstance(value, Eviction | Placement | PlannedMove) and _pod_of(value).namespace not in may_see:
         value = msgspec.structs.replace(value, waits_for=("",) * len(value.waits_for))
     if isinstance(value, QueuePlace) and value.pod.namespace not in may_see:
-        value = msgspec.structs.replace(value, workload="", claims=())
+        value = msgspec.structs.replace(value, workload="", claims=(), standing=None)
     if isinstance(value, NodeOnMap):  # its other texts are not about pods
         pods = (msgspec.structs.replace(each, pod=_redacted(each.pod, may_see, without_names)) for each in value.pods)
         return msgspec.structs.replace(value, pods=tuple(pods))

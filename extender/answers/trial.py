@@ -13,6 +13,7 @@ from typing import Final, TypeVar, final
 
 import numpy as np
 
+from extender.answers.explain.standing import placed_on
 from extender.answers.profiles import simulated_frameworks
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
@@ -86,6 +87,11 @@ class Trial:
         """Opens a trial in a copy of the cluster, with `simulated_frameworks` of its own. Raises ConfigErrors."""
         copy = cluster.fork()
         frameworks = simulated_frameworks(configuration, copy, plugins=plugins, for_everybody=for_everybody)
+        if for_everybody:
+            for uid, pod in [*copy.pending.items()]:
+                # Whom another scheduler has placed holds its room, and may be evicted, before it is bound.
+                if (node := placed_on(pod, copy.cache.objects)) in copy.nodes:
+                    copy.assume(uid, node)
         with closed_at_the_end(frameworks):
             yield Trial(copy, frameworks)
 

@@ -175,11 +175,32 @@ class WakesOn(Answer, frozen=True, kw_only=True):
 
 
 @final
+class Standing(Answer, frozen=True, kw_only=True):
+    """How far a pod has come with its scheduler."""
+
+    state: Literal["untried", "refused", "nominated", "waiting", "binding", "elsewhere", "deleted"]
+    """`waiting`: a node is chosen, and something has to happen before the pod is bound. `elsewhere`: the scheduler that
+    the pod names is not seen here.
+    """
+    waits_for: Literal["", "volume", "device", "permit", "finalizer", "scheduler"] = ""
+    node: str = ""
+    """The node that was chosen."""
+    since: str | None = None
+    text: str
+    """Half a sentence for people."""
+    reason: str = ""
+    """The same without names of claims, for groups of pods; empty if the message of the pod says it."""
+    now: Literal["", "fits", "refused"] = ""
+    """What would become of the pod now, if it was asked."""
+
+
+@final
 class QueuePlace(Answer, frozen=True, kw_only=True):
     """Where a pod waits."""
 
     pod: PodName
-    queue: Literal["active", "backoff", "unschedulable", "gated", "inFlight"]
+    queue: Literal["active", "backoff", "unschedulable", "gated", "inFlight", "placed", "elsewhere"]
+    """The last two are in no queue: a node is chosen for the pod, or its scheduler is not seen here."""
     position: int | None = None
     """The place in the queue from 1; None where there is no order."""
     attempts: int = 0
@@ -193,6 +214,8 @@ class QueuePlace(Answer, frozen=True, kw_only=True):
     """The last message of its scheduler."""
     claims: tuple[str, ...] = ()
     """What its claims wait for, where the message is about claims."""
+    standing: Standing | None = None
+    """How far it has come with its scheduler."""
     workload: str = ""
     """Kind/name of what makes the pod: its controller, but the Deployment of a ReplicaSet; empty if nothing does."""
 
@@ -324,7 +347,10 @@ class Explanation(Answer, frozen=True, kw_only=True):
     """GET /v1/explain/{namespace}/{pod}."""
 
     pod: PodName
-    state: Literal["Pending", "Gated", "Nominated", "Binding", "Scheduled", "Finished", "NotOurs", "Unreadable"]
+    state: Literal[
+        "Pending", "Gated", "Nominated", "Waiting", "Binding", "Scheduled", "Finished", "NotOurs", "Unreadable"
+    ]
+    """`Waiting`: a node is chosen, and the pod is bound once something has happened, which `standing` names."""
     node: str = ""
     """The node on which it is, to which it is being bound, or to which it is nominated."""
     workload: str = ""
@@ -353,6 +379,8 @@ class Explanation(Answer, frozen=True, kw_only=True):
     """
     choice: str = ""
     """Why a pod is on its node: one sentence for people."""
+    standing: Standing | None = None
+    """How far a pod without a node has come with its scheduler."""
     queue: QueuePlace | None = None
     attempts: tuple[Attempt, ...] = ()
     """Newest first."""

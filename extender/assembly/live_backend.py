@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
+from extender.answers.explain.standing import NO_WAITING_PODS
 from extender.answers.questions import Questions
 from extender.answers.records.records import Records
 from extender.answers.what_if.admission import Admits
@@ -122,7 +123,14 @@ async def live_backend(
     backend = Backend(
         verbs=parts.verbs,
         evaluate=partial(evaluate_scenario, configuration=configuration),
-        questions=Questions(configuration, parts.cluster, options.admits, queue=queue, records=records),
+        questions=Questions(
+            configuration,
+            parts.cluster,
+            options.admits,
+            queue=queue,
+            waiting=NO_WAITING_PODS if world is None else world.waiting_pods,
+            records=records,
+        ),
         configuration=configuration,
         informers=informers,
         events=EventReader(client, asyncio.get_running_loop().time).of,

@@ -75,11 +75,17 @@ def reason_now(framework: Framework, snapshot: Snapshot, pod: Pod, nominations: 
     return fit_error_message(len(snapshot.nodes), diagnosis_of(cycle, findings))
 
 
-def settled(pod: Pod, state: Literal["Binding", "Scheduled", "Finished", "NotOurs"], node: str = "") -> Explanation:
-    """Returns what is known of a pod about which nothing is to be decided, and which may be being bound to `node`."""
+def settled(
+    pod: Pod, state: Literal["Waiting", "Binding", "Scheduled", "Finished", "NotOurs"], node: str = "", text: str = ""
+) -> Explanation:
+    """Returns what is known of a pod about which nothing is to be decided.
+
+    `node` is the one to which it is being bound, and `text` says what it waits for.
+    """
     node = node or pod.spec.node_name
     where = f" on {node}" if node else ""
     sentence = {
+        "Waiting": f"{text[:1].upper()}{text[1:]}.",
         "Binding": f"It is being bound{where}.",
         "Scheduled": f"It runs{where}." if pod.status.phase == "Running" else f"It is{where}.",
         "Finished": f"It has finished{where} ({pod.status.phase}).",

@@ -1,17 +1,17 @@
 """Where pods wait: the scheduling queue as `QueuePlace`s. And what their claims wait for, which no message names."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Final, final
+from typing import Final, Literal, final
 
 import msgspec
 
 from extender.answers.parts import PodName, workload_of
 from extender.answers.phrases import plural
-from extender.answers.types import Queue, QueuePlace, WakesOn
+from extender.answers.types import Queue, QueuePlace, Standing, WakesOn
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
@@ -103,6 +103,20 @@ def without_a_queue(pods: Iterable[Pod]) -> Queue:
         for pod in pending[: limits.QUEUE_PLACES]
     )
     return Queue(items=places, counts={"pending": len(pending)}, deciding=False)
+
+
+def with_standings(queue: Queue, cluster: Cluster, standing: Callable[[Pod], Standing]) -> Queue:
+    """Returns the queue with how far each of its pods has come with its scheduler."""
+
+    def told(place: QueuePlace) -> QueuePlace:
+        pod = cluster.pending.get(place.pod.uid)
+        its = None if pod is None else standing(pod)
+        if its is None or its.state not in ("waiting", "binding", "elsewhere"):
+            return msgspec.structs.replace(place, standing=its)
+        where: Literal["placed", "elsewhere"] = "elsewhere" if its.state == "elsewhere" else "placed"
+        return msgspec.structs.replace(place, standing=its, queue=where)
+
+    return msgspec.structs.replace(queue, items=tuple(map(told, queue.items)))
 
 
 def _in_flight(info: QueuedPodInfo, clock: WallClock) -> QueuePlace:

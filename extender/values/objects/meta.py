@@ -97,6 +97,7 @@ class Condition(ApiObject, frozen=True):
     status: str = ""
     reason: str = ""
     message: str = ""
+    last_transition_time: str | None = None
 
 
 class NodeSelectorRequirement(ApiObject, frozen=True):
