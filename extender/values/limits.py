@@ -424,9 +424,6 @@ NODE_KINDS_TRIED: Final = _row(
 )
 FACT_NODES: Final = _row(20, "nearest nodes of which a plugin says what is lacking", "the others are not looked at")
 FACTS: Final = _row(8, "facts of one plugin in an explanation")
-FACT_CYCLES: Final = _row(
-    10, "searches of a cycle that counting the devices of these nodes may cost", "what is left is not counted"
-)
 SCORES: Final = _row(10, "nodes with their scores")
 CANDIDATES: Final = _row(20, "candidates of a preemption", "the others are counted")
 QUEUE_PLACES: Final = _row(5000, "pods of the queue", "the others are counted")

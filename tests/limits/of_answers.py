@@ -133,6 +133,21 @@ def full(number: int) -> Any:
     return explained(make_snapshot(*(node(f"n{at}", cpu=1) for at in range(number))), make_pod("web").req(cpu=2).obj())
 
 
+def tainted(*keys: str) -> Any:
+    """What is said of nodes that have these taints."""
+    nodes = [node(f"n{at}").taint(key) for at, key in enumerate(keys)]
+    return explained(make_snapshot(*nodes), make_pod("web").obj()).facts
+
+
+def spares_siblings(number: int) -> bool:
+    """Only on the last of so many nodes somebody else's pod is in the way."""
+    nodes = [node(f"n{at:03}", cpu=1) for at in range(number)]
+    apps = ["web"] * (number - 1) + ["other"]
+    pods = [make_pod(f"p{at}").node(f"n{at:03}").label(app=app).req(cpu=1) for at, app in enumerate(apps)]
+    found = explained(make_snapshot(*nodes, pods=pods), make_pod("web").label(app="web").req(cpu=1).obj()).fixes
+    return any(fix.kind == "preemption" for fix in found)
+
+
 def fitting(number: int) -> Any:
     return explained(make_snapshot(*(node(f"n{at}") for at in range(number))), make_pod("web").req(cpu=2).obj())
 
@@ -242,6 +257,9 @@ ANSWERS: dict[str, Filled | Held | Kept | Page] = {
     "MAP_NODES_WITH_PODS": Filled(lambda n: on_a_map(n, 1), at=True, above=False),
     "MAP_PODS": Filled(lambda n: on_a_map(1, n), at=True, above=False),
     "FIX_PATCH_BYTES": Filled(patch_bytes, at=True, above=False),
+    "FACT_NODES": Filled(lambda n: len(tainted(*["x"] * n)[0].nodes), at=20, above=20),
+    "FACTS": Filled(lambda n: len(tainted(*(f"x{at}" for at in range(n)))), at=8, above=8),
+    "SIBLING_NODES": Filled(spares_siblings, at=True, above=False),
     "NEAREST_NODES": Filled(lambda n: len(full(n).nearest), at=5, above=5),
     "SCORES": Filled(lambda n: len(fitting(n).scores), at=10, above=10),
     "CANDIDATES": Filled(candidates, at=20, above=20),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import final
+from typing import Final, final
 
 from extender.engine.plugins.dynamic_resources.allocated_state import DeviceId, PoolId, allocated_state_of
 from extender.engine.plugins.dynamic_resources.device_features import DeviceFeatures
@@ -12,10 +12,12 @@ from extender.engine.plugins.dynamic_resources.pools import AllocationError, Off
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches, OutOfStepsError
 from extender.engine.plugins.dynamic_resources.suitable_devices import has_capacity
-from extender.values import limits
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.node import Node
+
+_STEPS: Final = 10 * LOOP_STEPS
+"""The steps that counting may take, about 200 ms; what is left then is not counted."""
 
 
 @final
@@ -46,7 +48,7 @@ class DeviceInventory:
         self._allocated = allocated_state_of(self._claims.values())
         self._features = features
         self._matches = Matches()
-        self._allowance = Allowance(steps=limits.FACT_CYCLES * LOOP_STEPS)
+        self._allowance = Allowance(steps=_STEPS)
 
     def on(self, node: Node, wanted: DeviceRequestAlternative) -> NodeDevices | None:
         """Returns what the node has for a request; None if that is not known."""
