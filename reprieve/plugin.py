@@ -3,7 +3,6 @@
 Besides it, `replaced` makes a changed copy of an API object, and `requested_amounts` says what a pod requests.
 """
 
-from extender.engine.framework.advice import Shortage, Suggestion
 from extender.engine.framework.api_calls import (
     ApiCall,
     CallConflict,
@@ -53,7 +52,9 @@ from extender.engine.framework.interface import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    Shortage,
     SignPlugin,
+    Suggestion,
     default_normalize_score,
 )
 from extender.engine.framework.one_function import node_filter, node_score

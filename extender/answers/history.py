@@ -10,8 +10,14 @@ import msgspec
 from extender.answers.explain.preemption import what_comes_first, why_not
 from extender.answers.overviews import AttemptsAlike, Count, OutcomeWanted, Past
 from extender.answers.parts import CandidateNode, Outcome, PodName, gpu_hours_of
-from extender.answers.records.details import picture_of
-from extender.answers.records.record_store import AttemptRecord, CandidateRecord, Details, KeptAttempt, PreemptionRecord
+from extender.answers.records.record_store import (
+    AttemptRecord,
+    CandidateRecord,
+    Details,
+    KeptAttempt,
+    PreemptionRecord,
+    picture_of,
+)
 from extender.answers.types import Answer, Attempt, Preemption, PreemptionAnswer, QuestionError
 from extender.engine.preemption.costs import Costs
 from extender.values import limits

@@ -11,7 +11,7 @@ from msgspec import Raw
 from opentelemetry.sdk.trace import TracerProvider
 
 from api.otel_spans import OpenTelemetryTracer
-from extender.answers.records.details import keep_candidates
+from extender.answers.records.record_store import keep_candidates
 from extender.client.credentials.exec_plugin import ExecPlugin, ExecPluginConfig
 from extender.engine import framework as fwk
 from extender.engine.plugins.node_ports import NodePorts

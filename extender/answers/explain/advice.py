@@ -1,12 +1,13 @@
 """Which plugins refuse which nodes, each asked by itself; what they advise; and the nodes nearest to taking a pod."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final, TypeVar, final
 
 import numpy as np
 
+from extender.answers.parts import PodName
 from extender.answers.types import Lack, NearNode
 from extender.engine.evaluation.evaluate import Evaluation
 from extender.engine.framework import AdvicePlugin, Code, NodeStatuses, Shortage, Suggestion, Verdicts
@@ -17,7 +18,7 @@ from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Floats, Index, Int64s, Mask
 from extender.values import limits
 from extender.values.klog.logger import Logger
-from extender.values.objects.node import HOSTNAME_LABEL
+from extender.values.objects.node import HOSTNAME_LABEL, Node
 from extender.values.objects.node_selectors import NAME_FIELD
 from extender.values.objects.pod import Affinity, Pod
 from extender.values.objects.resource_amounts import as_quantity
@@ -266,3 +267,35 @@ def _requests_by_name(pod: Pod) -> bool:
     terms = of_nodes.required.node_selector_terms if of_nodes is not None and of_nodes.required is not None else []
     keys = {each.key for term in terms for each in (*term.match_expressions, *term.match_fields)}
     return not keys.union(pod.spec.node_selector or {}).isdisjoint((HOSTNAME_LABEL, NAME_FIELD))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A pod that a plugin refuses."""
+
+    pod: Pod
+    snapshot: Snapshot
+    framework: Framework
+    refused: Index
+    """The places of the nodes that the plugin refuses, nearest first; none if PreFilter refused the pod."""
+    refusals: Refusals | None
+
+    @property
+    def nearest(self) -> Iterator[Node]:
+        """The first of these nodes."""
+        return (self.snapshot.nodes.objects[place] for place in self.refused[: limits.FACT_NODES].tolist())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NodeFact:
+    """A fact about one node, or about the cluster."""
+
+    text: str
+    node: str = ""
+    pods: tuple[PodName, ...] = ()
+
+    @property
+    def of_all_nodes(self) -> "NodeFact":
+        return replace(self, node="")

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.answers.explain.findings import Asked, NodeFact
+from extender.answers.explain.advice import Asked, NodeFact
 from extender.answers.parts import PodName
 from extender.answers.phrases import all_of, plural
 from extender.engine.plugins.node_ports import conflicting_ports, port_in_words

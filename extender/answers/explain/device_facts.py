@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from extender.answers.explain.findings import Asked, NodeFact
+from extender.answers.explain.advice import Asked, NodeFact
 from extender.answers.parts import PodName
 from extender.answers.phrases import all_of, plural
 from extender.engine.plugins.dynamic_resources.advice import (

@@ -13,7 +13,7 @@ from extender.answers.explain.advice import Advice, Refusals, nearest_places, no
 from extender.answers.parts import workload_of
 from extender.answers.types import Fix
 from extender.engine.evaluation.evaluate import Evaluation
-from extender.engine.framework.advice import SuggestionKind, listed
+from extender.engine.framework.interface import SuggestionKind, listed
 from extender.engine.preemption import rules_of
 from extender.engine.preemption.budgets import lower_priority_pods
 from extender.engine.preemption.evaluator import nodes_where_preemption_might_help

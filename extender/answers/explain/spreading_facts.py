@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.answers.explain.findings import Asked, NodeFact
+from extender.answers.explain.advice import Asked, NodeFact
 from extender.answers.phrases import all_of, plural
 from extender.engine.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, compiled
 from extender.engine.plugins.pod_topology_spread.filtering import Domains, decisive, measure

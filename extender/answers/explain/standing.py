@@ -6,7 +6,7 @@ from typing import Final, Literal
 from extender.answers.phrases import for_people
 from extender.answers.types import Standing
 from extender.engine.cache.cluster import Cluster
-from extender.engine.framework.advice import listed
+from extender.engine.framework.interface import listed
 from extender.engine.runtime.waiting_pods import WaitingPodsMap
 from extender.values.objects.claims import SELECTED_NODE_ANNOTATION, claim_class, claim_name, volumes_with_claims
 from extender.values.objects.cluster import ClusterObjects

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.answers.explain.findings import Asked, NodeFact
+from extender.answers.explain.advice import Asked, NodeFact
 from extender.answers.phrases import all_of, plural
 from extender.engine.plugins.node_volume_limits.csi_volumes import CannotCountError, CountedVolumes
 from extender.engine.plugins.node_volume_limits.plugin import VolumeCounter

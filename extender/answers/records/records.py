@@ -18,8 +18,8 @@ import numpy as np
 
 from extender.answers.explain.preemption import not_helpful
 from extender.answers.parts import Outcome, PodName, Verdict
-from extender.answers.records.details import BEST_NODES, best_scores, keep_candidate, keep_candidates, verdict_details
 from extender.answers.records.record_store import (
+    BEST_NODES,
     AttemptRecord,
     CandidateRecord,
     Details,
@@ -29,8 +29,12 @@ from extender.answers.records.record_store import (
     Quota,
     Record,
     RecordStore,
+    best_scores,
     is_victim,
+    keep_candidate,
+    keep_candidates,
     took_room,
+    verdict_details,
 )
 from extender.answers.types import NodeScore
 from extender.engine import framework as fwk

@@ -7,10 +7,6 @@
 There is no plugin, no queue and no cache in here. Plugins are run by `extender.engine.runtime`.
 """
 
-from extender.engine.framework.advice import (
-    Shortage,
-    Suggestion,
-)
 from extender.engine.framework.api_calls import (
     ApiCall,
     CallConflict,
@@ -68,7 +64,9 @@ from extender.engine.framework.interface import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    Shortage,
     SignPlugin,
+    Suggestion,
     default_normalize_score,
 )
 from extender.engine.framework.one_function import node_filter, node_score

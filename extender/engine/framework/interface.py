@@ -18,7 +18,7 @@
 A plugin is a class, and its base classes are the extension points where it runs. One instance per profile is made, with
 its arguments and a `Handle`. Filters and Scores get `Rows`, which are hypothetical nodes as arrays; plugins derived
 from `EachNodeFilterPlugin` and `EachNodeScorePlugin` get one node at a time instead. Any plugin may also derive from
-`AdvicePlugin`, for people who ask why a pod is pending; see `extender.engine.framework.advice`.
+`AdvicePlugin`, for people who ask why a pod is pending; see `extender.engine.framework.interface`.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go.
 """
@@ -29,11 +29,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, final
 
 import numpy as np
 
-from extender.engine.framework.advice import Shortage, Suggestion
 from extender.engine.framework.api_calls import Dispatcher, EventType, LiveCluster
 from extender.engine.framework.cycle_state import CycleState, StateKey
 from extender.engine.framework.events import ALL_EVENTS, ClusterEventWithHint
@@ -45,8 +44,9 @@ from extender.engine.snapshot.axes import Int64s
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.metrics import PluginMetrics
 from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata
-from extender.values.objects.pod import Pod
+from extender.values.objects.pod import Container, Pod
 
 T = TypeVar("T")
 
@@ -358,8 +358,56 @@ class PostBindPlugin(Plugin):
         """Cleans up. The pod can no longer be refused."""
 
 
+SuggestionKind = Literal["request", "toleration", "affinity", "spread", "ports", "volume", "node", "other"]
+"""What is changed. Of the suggestions of a kind that open the same nodes, only the first is shown."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A resource of which some of the rows have too little left for the pod, in base units, millicores for cpu."""
+
+    resource: str
+    requested: int
+    free: Int64s
+    """(R,) how much is left; below zero on overcommitted nodes."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A change that may let the pod fit."""
+
+    kind: SuggestionKind
+    text: str
+    """What to do, as half a sentence: `tolerate the taint dedicated=gpu:NoSchedule`. It names no other pod, which its
+    reader may not be allowed to see.
+    """
+    pod: Pod
+    """The pod for which the change would be as good as made; it is evaluated, and nothing is written."""
+    objects: tuple[HasMetadata, ...] = ()
+    """Objects other than the pod that would be changed, as they would be then, such as one of its claims."""
+
+
+def listed(noun: str, things: Sequence[str]) -> str:
+    """Returns `taint a`, `taints a and b`, or `taints a, b and c`."""
+    *others, last = things
+    return f"{noun}s {', '.join(others)} and {last}" if others else f"{noun} {last}"
+
+
+def with_containers(pod: Pod, changed: Callable[[Container], Container], **others: object) -> Pod:
+    """Returns the pod with each of its containers changed, and with other fields of its spec."""
+    containers, init = [*map(changed, pod.spec.containers)], [*map(changed, pod.spec.init_containers)]
+    return replaced(pod, spec=replaced(pod.spec, containers=containers, init_containers=init, **others))
+
+
 class AdvicePlugin(Plugin):
-    """The base of plugins that give advice; each method may be left as it is. Nominated pods count on the rows."""
+    """The base of plugins that advise people whose pod is pending; each method may be left as it is.
+
+    Advice has no part in any decision. It is asked for while a refusal is explained; nominated pods count on the rows.
+    Every suggestion is evaluated with all Filters before it is shown, so a plugin may suggest a change without knowing
+    that it helps; one that opens no node is dropped.
+    """
 
     def shortages(self, pod: Pod, rows: Rows) -> Iterable[Shortage]:
         """Returns the resources of which the plugin finds too little on some of the rows."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, final
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import listed, with_containers
+from extender.engine.framework.interface import listed, with_containers
 from extender.engine.snapshot.pod_attributes import ANY_ADDRESS, HostPort, host_ports
 from extender.engine.snapshot.symbols import HostPortIndex
 from extender.values import limits

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import listed
+from extender.engine.framework.interface import listed
 from extender.engine.snapshot.axes import Int64s
 from extender.values import limits
 from extender.values.objects.node import Taint

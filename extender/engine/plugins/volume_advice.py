@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import listed
+from extender.engine.framework.interface import listed
 from extender.values import limits
 from extender.values.objects.claims import SELECTED_NODE_ANNOTATION, claim_name
 from extender.values.objects.decoding import replaced

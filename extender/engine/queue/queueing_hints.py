@@ -12,8 +12,7 @@ from time import perf_counter
 from typing import Final, final
 
 from extender.engine.framework.events import ClusterEvent, QueueingHint, QueueingHintFunction, QueueingHintMap
-from extender.engine.queue.queued_pod_info import QueuedPodInfo
-from extender.engine.queue.unschedulable_pods import Refusal
+from extender.engine.queue.queued_pod_info import QueuedPodInfo, Refusal
 from extender.values.klog.logger import Logger
 from extender.values.metrics import Histogram
 from extender.values.objects.meta import ApiObject

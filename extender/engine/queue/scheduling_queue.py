@@ -21,11 +21,16 @@ from extender.engine.framework.events import (
     QueueingHintMap,
     match_any,
 )
-from extender.engine.queue.active_queue import ActiveQueue
-from extender.engine.queue.backoff_queue import DEFAULT_POD_INITIAL_BACKOFF, DEFAULT_POD_MAX_BACKOFF, BackoffQueue
 from extender.engine.queue.nominator import Nominator, PodLister
-from extender.engine.queue.pod_heap import SortKey, in_order
-from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.queue.pod_queues import (
+    DEFAULT_POD_INITIAL_BACKOFF,
+    DEFAULT_POD_MAX_BACKOFF,
+    ActiveQueue,
+    BackoffQueue,
+    SortKey,
+    in_order,
+)
+from extender.engine.queue.queued_pod_info import QueuedPodInfo, UnschedulablePods
 from extender.engine.queue.queueing_hints import (
     ChangeToHint,
     QueueingHints,
@@ -34,7 +39,6 @@ from extender.engine.queue.queueing_hints import (
     may_move,
     strategy_for,
 )
-from extender.engine.queue.unschedulable_pods import UnschedulablePods
 from extender.values.klog.logger import Logger
 from extender.values.metrics import PluginMetrics
 from extender.values.objects.pod import Pod

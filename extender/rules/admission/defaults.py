@@ -19,7 +19,7 @@ from extender.values.golang.schema import Field, GoType, ListOf, MapOf, Presence
 from extender.values.objects import decoding
 from extender.values.objects.pod import Pod, PodSpec
 from extender.values.objects.quantity import MILLI, quantity_of
-from extender.values.objects.request_sums import sum_limits, sum_requests
+from extender.values.objects.resource_amounts import sum_limits, sum_requests
 from extender.values.objects.resource_names import CPU, HUGEPAGES_PREFIX, MEMORY, is_pod_level_resource
 
 _DEFAULT_GRACE_SECONDS: Final = 30

@@ -24,7 +24,7 @@ from extender.values.golang.field_errors import (
 )
 from extender.values.objects.name_syntax import label_key_errors
 from extender.values.objects.quantity import quantity_of
-from extender.values.objects.request_sums import sum_requests
+from extender.values.objects.resource_amounts import sum_requests
 from extender.values.objects.resource_names import (
     HUGEPAGES_PREFIX,
     is_extended_resource_name,

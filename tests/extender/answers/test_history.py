@@ -7,8 +7,7 @@ import pytest
 from extender.answers import history
 from extender.answers.explain.verdict_tables import waterfall
 from extender.answers.parts import PodName
-from extender.answers.records.details import verdict_details
-from extender.answers.records.record_store import AttemptRecord, KeptAttempt
+from extender.answers.records.record_store import AttemptRecord, KeptAttempt, verdict_details
 from extender.answers.records.records import Records
 from extender.answers.types import Attempt, ReasonCount, WaterfallStep
 from extender.engine import framework as fwk

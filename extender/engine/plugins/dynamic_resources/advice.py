@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import listed, with_containers
+from extender.engine.framework.interface import listed, with_containers
 from extender.engine.plugins.dynamic_resources.inventory import DeviceInventory, NodeDevices
 from extender.engine.plugins.dynamic_resources.pod_claims import ClaimError, claims_of, each_once
 from extender.engine.plugins.dynamic_resources.pools import AllocationError, Offer

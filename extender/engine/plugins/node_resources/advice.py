@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import with_containers
+from extender.engine.framework.interface import with_containers
 from extender.values.objects.decoding import replaced
 from extender.values.objects.node import ResourceList
 from extender.values.objects.pod import Container, ResourceRequirements

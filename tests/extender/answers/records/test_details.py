@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from extender.answers.explain.verdict_tables import OTHER_REASONS
-from extender.answers.records.details import BEST_NODES, best_scores, picture_of, verdict_details
+from extender.answers.records.record_store import BEST_NODES, best_scores, picture_of, verdict_details
 from extender.answers.types import ReasonCount
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle

@@ -7,8 +7,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from extender.answers.records.details import picture_of
-from extender.answers.records.record_store import KeptAttempt, Limits
+from extender.answers.records.record_store import KeptAttempt, Limits, picture_of
 from extender.answers.records.records import Records
 from extender.engine import framework as fwk
 from extender.engine.queue import QueuedPodInfo

@@ -7,8 +7,7 @@ import asyncio
 import pytest
 
 from extender.answers import history
-from extender.answers.records.details import BEST_NODES
-from extender.answers.records.record_store import Limits
+from extender.answers.records.record_store import BEST_NODES, Limits
 from extender.answers.records.records import Records
 from extender.answers.types import NodeScore
 from extender.engine.framework import status as fwk_status

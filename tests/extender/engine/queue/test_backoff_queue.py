@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.engine.queue.backoff_queue import BackoffQueue
+from extender.engine.queue.pod_queues import BackoffQueue
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.testing import make_pod
 

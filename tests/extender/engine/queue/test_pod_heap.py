@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, strategies as st
 
-from extender.engine.queue.pod_heap import PodHeap
+from extender.engine.queue.pod_queues import PodHeap
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.testing import make_pod
 

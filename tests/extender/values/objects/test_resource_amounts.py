@@ -10,7 +10,6 @@ from extender.testing import PodBuilder, make_node, make_pod
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError, quantity_of
-from extender.values.objects.request_sums import sum_requests
 from extender.values.objects.resource_amounts import (
     Resources,
     allocatable,
@@ -22,6 +21,7 @@ from extender.values.objects.resource_amounts import (
     in_words,
     pod_limits,
     pod_requests,
+    sum_requests,
     validate_requests,
 )
 from tests.kit.examples import examples
