@@ -1,4 +1,6 @@
-"""`make bench`, or `python -m tests.benchmarks [NAME ...]`: all of them, or those that are named."""
+"""`make bench`, or `python -m tests.benchmarks [NAME ...]`: all of them, or those that are named. `drain` has arguments
+and runs alone.
+"""
 
 import sys
 from collections.abc import Callable
@@ -6,6 +8,7 @@ from collections.abc import Callable
 from tests.benchmarks import (
     collections,
     decision,
+    drain,
     embedded,
     explain,
     figures,
@@ -49,9 +52,11 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
 
 def main(names: list[str]) -> None:
     """Run the named benchmarks, or all."""
+    if names[:1] == ["drain"]:
+        sys.exit(drain.main(names[1:]))
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
-        raise SystemExit(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+        raise SystemExit(f"no benchmark {', '.join(unknown)}; there are {', '.join([*BENCHMARKS, 'drain'])}")
     for name in names or BENCHMARKS:
         BENCHMARKS[name]()
         print()

@@ -6,7 +6,6 @@ import gzip
 import http.client
 import json
 import math
-import os
 import random
 import statistics
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from tests.benchmarks.full_nodes import body_of, node
 from tests.kit.ports import free_port
+from tests.kit.processes import cpu_seconds
 
 GO_TRIVIAL_EXTENDER = {"names": 3.1, "full nodes": 441.0}
 """Round trip in ms of a Go extender that decides nothing, at 5,000 nodes, as recorded."""
@@ -116,16 +116,11 @@ def _until_idle(pid: int) -> None:
     """
     used = math.inf
     for _ in range(120):
-        before, used = used, _seconds_used(pid)
+        before, used = used, cpu_seconds(pid)
         if 0 <= used - before < 0.05:
             return
         time.sleep(0.5)
     raise SystemExit("the server did not come to rest within a minute")
-
-
-def _seconds_used(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _pods(num_nodes: int) -> Iterator[dict[str, object]]:

@@ -1,7 +1,6 @@
 """Real processes under real faults; `make jepsen` makes more and longer runs."""
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,12 +8,12 @@ import pytest
 
 from tests.jepsen.checker import violations
 from tests.jepsen.history import Request
-from tests.jepsen.machines import EMPTY, the_command
+from tests.jepsen.machines import the_command
 from tests.jepsen.run import run
 from tests.jepsen.schedule import schedule
 from tests.kit.certificates import can_make_certificates
-from tests.kit.forked import ROOT, ForkServer
-from tests.kit.test_control_plane import FAKE
+from tests.kit.forked import ForkServer
+from tests.kit.stand_ins import stand_ins
 
 SECONDS = 2.0
 
@@ -52,29 +51,6 @@ def test_short_run_against_a_kube_apiserver_has_no_violations(command: ForkServe
 
     assert violations(history) == []
     assert any(isinstance(each, Request) and each.is_binding and each.is_done for each in history)
-
-
-def stand_ins(folder: Path) -> Path:
-    """Writes programs in the place of etcd and kube-apiserver. The state of the cluster outlives the process in a
-    file.
-    """
-    assets = folder / "assets"
-    assets.mkdir()
-    flags = (
-        "--no-schedule --port 0 --kubernetes-port $secure_port --tls-cert-file $tls_cert_file --tls-private-key-file "
-        "$tls_private_key_file"
-    )
-    read_flags = 'for each in "$@"; do name=${each%%=*}; export "$(echo ${name#--} | tr - _)=${each#*=}"; done'
-    programs = {
-        "etcd": f'exec "{sys.executable}" -I "{FAKE}" etcd "{assets}" "$@"',
-        "kube-apiserver": f'{read_flags}; cd "{ROOT}"; exec "{sys.executable}" -m api.cli serve {flags} --save '
-        f'"{assets}/cluster.json"',
-    }
-    (assets / "cluster.json").write_text(EMPTY)
-    for name, script in programs.items():
-        (assets / name).write_text(f"#!/bin/sh\n{script}\n")
-        (assets / name).chmod(0o755)
-    return assets
 
 
 def test_a_seed_draws_the_same_faults_each_time() -> None:

@@ -7,6 +7,7 @@ and no scheduler.
 `setup-envtest use 1.36.x` downloads the programs and prints their folder, which KUBEBUILDER_ASSETS then names.
 """
 
+import json
 import secrets
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -104,6 +105,22 @@ class ControlPlane:
         return Target(
             self.url, tls=Tls(ca=Pem(file=self._authority.certificate)), credentials=token(self._tokens[user])
         )
+
+    def kubeconfig(self, user: str = ADMIN) -> Path:
+        """Writes a kubeconfig of this user into the folder, for programs that read one."""
+        written = {
+            "clusters": [
+                {
+                    "name": "test",
+                    "cluster": {"server": self.url, "certificate-authority": str(self._authority.certificate)},
+                }
+            ],
+            "users": [{"name": user, "user": {"token": self._tokens[user]}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}],
+        }
+        path = self._folder / f"{user}.kubeconfig"
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "test", **written}))
+        return path
 
     @property
     def url(self) -> str:

@@ -1,0 +1,35 @@
+"""Programs in the place of etcd and kube-apiserver, for what needs an API server that answers and no real one."""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.kit.service import ROOT
+
+FAKE: Final = Path(__file__).with_name("fake_program.py")
+
+
+def stand_ins(folder: Path, *flags: str) -> Path:
+    """Writes both, and returns their folder. The one takes kube-apiserver's flags and serves an embedded cluster over
+    TLS, to callers with any token; the cluster outlives the process in a file. The other only answers that it is well.
+
+    Arguments:
+        flags: further flags of `reprieve serve`.
+    """
+    assets = folder / "assets"
+    assets.mkdir()
+    saved = assets / "cluster.json"
+    saved.write_text('{"apiVersion": "v1", "kind": "List", "items": []}')
+    serve = (
+        "serve --no-schedule --port 0 --kubernetes-port $secure_port --tls-cert-file $tls_cert_file "
+        f'--tls-private-key-file $tls_private_key_file --save "{saved}" {" ".join(flags)}'
+    )
+    read_flags = 'for each in "$@"; do name=${each%%=*}; export "$(echo ${name#--} | tr - _)=${each#*=}"; done'
+    programs = {
+        "etcd": f'exec "{sys.executable}" -I "{FAKE}" etcd "{assets}" "$@"',
+        "kube-apiserver": f'{read_flags}; cd "{ROOT}"; exec "{sys.executable}" -m api.cli {serve}',
+    }
+    for name, script in programs.items():
+        (assets / name).write_text(f"#!/bin/sh\n{script}\n")
+        (assets / name).chmod(0o755)
+    return assets
