@@ -98,8 +98,6 @@ def nested(levels: int) -> bytes:
         pytest.param(with_number(b"NaN"), 400, id="NaN"),
         pytest.param(with_number(b"1e400"), 400, id="beyond any number"),
         pytest.param(with_number(b"9" * 5000), 400, id="5,000 digits"),
-        pytest.param(with_number(b"9" * 31), 400, id="31 digits"),
-        pytest.param(b'{"create":["' + b"x" * (2 * 2**20 + 1) + b'"]}', 400, id="a string of megabytes"),
         pytest.param(b'{"create":[' + b"0," * (limits.JSON_VALUES + 1) + b"0]}", 413, id="millions of values"),
         pytest.param(b" " * (limits.QUESTION_BYTES + 1), 413, id="too long"),
     ],
