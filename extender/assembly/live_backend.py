@@ -105,7 +105,7 @@ async def live_backend(
 
     # 3 what answers. A scheduler that calls extenders has a cluster of its own, which is the one to debug.
     informers, world = parts.informers, None if parts.scheduling is None else parts.scheduling.world
-    queue = None if world is None else world.queue
+    queue, waiting = (None, NO_WAITING_PODS) if world is None else (world.queue, world.waiting_pods)
     profiles = [profile.scheduler_name for profile in configuration.profiles]
     debugger = CacheDebugger(informers, parts.cluster if world is None else world.cluster, queue, profiles)
     exposition = Exposition(
@@ -124,12 +124,7 @@ async def live_backend(
         verbs=parts.verbs,
         evaluate=partial(evaluate_scenario, configuration=configuration),
         questions=Questions(
-            configuration,
-            parts.cluster,
-            options.admits,
-            queue=queue,
-            waiting=NO_WAITING_PODS if world is None else world.waiting_pods,
-            records=records,
+            configuration, parts.cluster, options.admits, queue=queue, waiting=waiting, records=records
         ),
         configuration=configuration,
         informers=informers,
