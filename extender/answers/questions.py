@@ -21,7 +21,6 @@ from extender.answers.cluster_map import ClusterMaps, DeviceRoom, node_on_map
 from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, reason_now, settled, unreadable
 from extender.answers.explain.queue_places import Registered, WallClock, with_claims
-from extender.answers.explain.standing import NO_WAITING_PODS, placed_on, standing
 from extender.answers.explain.verdict_tables import as_decided, worked_out_again
 from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.parts import PodName
@@ -30,6 +29,7 @@ from extender.answers.profiles import SingleProfile, stand_in_notes
 from extender.answers.records.records import Records
 from extender.answers.redaction import SEES_ALL, Visibility, as_seen_by
 from extender.answers.search import Population, find, namespaces_with_pods, pods_of, seen
+from extender.answers.standing import NO_WAITING_PODS, placed_on, standing
 from extender.answers.what_if.admission import Admits
 from extender.engine.cache.cluster import Cluster
 from extender.engine.framework import Plugin

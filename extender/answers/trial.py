@@ -13,8 +13,8 @@ from typing import Final, TypeVar, final
 
 import numpy as np
 
-from extender.answers.explain.standing import placed_on
 from extender.answers.profiles import simulated_frameworks
+from extender.answers.standing import placed_on
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.preemption.budgets import Disruptions

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
-from extender.answers.explain.standing import NO_WAITING_PODS
 from extender.answers.questions import Questions
 from extender.answers.records.records import Records
+from extender.answers.standing import NO_WAITING_PODS
 from extender.answers.what_if.admission import Admits
 from extender.assembly.backend import Backend, Tap, empty_api_server, nothing_to_do
 from extender.assembly.debugger import CacheDebugger
@@ -88,8 +88,7 @@ async def live_backend(
         rng: breaks ties between nodes, and spreads retries.
     """
     rng, records = rng or random.Random(), records or Records()
-    # A single replica may always write.
-    fence: Callable[[], str | None] = (lambda: None) if elector is None else elector.fence
+    fence: Callable[[], str | None] = (lambda: None) if elector is None else elector.fence  # a single one may write
 
     # 1 the parts, each subscribed to the changes it needs
     parts = _assembled(configuration, client, options, fence, rng, records)
@@ -97,21 +96,21 @@ async def live_backend(
     # 2 the scheduler's start and end. A replica that only follows the cluster once it leads needs no memory for it
     # before.
     may_follow = asyncio.Event()
-    lifecycle: Lifecycle | None = None
-    if parts.scheduling is not None:
-        lifecycle = Lifecycle(parts.informers, parts.scheduling, parts.dispatcher, elector, may_follow)
+    scheduling, lifecycle = parts.scheduling, None
+    if scheduling is not None:
+        lifecycle = Lifecycle(parts.informers, scheduling, parts.dispatcher, elector, may_follow)
     if lifecycle is None or elector is None or not configuration.delay_cache_until_active:
         may_follow.set()
 
     # 3 what answers. A scheduler that calls extenders has a cluster of its own, which is the one to debug.
-    informers, world = parts.informers, None if parts.scheduling is None else parts.scheduling.world
+    informers, world = parts.informers, None if scheduling is None else scheduling.world
     queue, waiting = (None, NO_WAITING_PODS) if world is None else (world.queue, world.waiting_pods)
     profiles = [profile.scheduler_name for profile in configuration.profiles]
     debugger = CacheDebugger(informers, parts.cluster if world is None else world.cluster, queue, profiles)
     exposition = Exposition(
         informers=informers,
         dispatcher=parts.dispatcher,
-        scheduling=parts.scheduling,
+        scheduling=scheduling,
         elector=elector,
         now=asyncio.get_running_loop().time,
         disabled=options.disabled_metrics,
