@@ -11,13 +11,21 @@ from extender.values import limits
 from extender.values.concurrency import virtual_time
 from tests.kit.service import Service
 from tests.limits.of_answers import ANSWERS
+from tests.limits.of_kept import KEPT
 from tests.limits.of_objects import OBJECTS
 from tests.limits.of_questions import QUESTIONS
 from tests.limits.of_verbs import VERBS
 from tests.limits.rows import Filled, Held, Kept, Page, Unfilled
 from tests.limits.unfilled import UNFILLED
 
-ROWS: dict[str, Filled | Kept | Page | Held | Unfilled] = {**UNFILLED, **OBJECTS, **VERBS, **QUESTIONS, **ANSWERS}
+ROWS: dict[str, Filled | Kept | Page | Held | Unfilled] = {
+    **UNFILLED,
+    **OBJECTS,
+    **VERBS,
+    **QUESTIONS,
+    **ANSWERS,
+    **KEPT,
+}
 LIMITS = {name: limit for name, limit in vars(limits).items() if isinstance(limit, limits.Limit)}
 ROOT = Path(__file__).parents[2]
 

@@ -61,7 +61,7 @@ def check_node_names(what: str, names: Sequence[str]) -> None:
     for place, name in enumerate(names):
         if subdomain_errors(name):
             raise JsonError(f"{what}[{place}] is not the name of a node")
-    if len(_known_names) > limits.NODE_NAMES_KEPT:
+    if len(_known_names) + len(names) > limits.NODE_NAMES_KEPT:
         _known_names.clear()
     _known_names.update(names)
 
