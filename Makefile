@@ -169,7 +169,7 @@ churn: $(VENV)/.ready ## Tell 1,000 random stories of ordinary churn, none of wh
 
 .PHONY: generated
 generated: $(VENV)/.ready ## Write openapi.json, the pages, dashboards and roles that are generated from the code.
-	$(BIN)/python -m api.openapi
+	$(BIN)/python -m tools.generate_openapi
 	$(BIN)/python -m tools.generate_flags_page
 	$(BIN)/python -m tools.generate_feature_gates_page
 	$(BIN)/python -m tools.generate_access_page

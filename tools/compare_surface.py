@@ -26,8 +26,8 @@ import typer
 
 from api.app import create_app
 from api.cli import SUBCOMMANDS, app as commands_of_reprieve
-from api.openapi import document_text
 from api.settings.settings import DECLARATIONS, Settings
+from tools.generate_openapi import document_text
 
 ROOT: Final = Path(__file__).parents[1]
 SINCE: Final = "54ba3d6"

@@ -13,7 +13,6 @@ from rich.text import Text
 
 from api.cli.init import plugin_name
 from api.cli.showing import OutputOption, heading, name_of, show, table
-from api.plugin_project import PluginProject
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.answers.phrases import plural
 from extender.answers.plugin_effects import Destination, PluginEffects
@@ -25,6 +24,7 @@ from reprieve.errors import StartUpError
 from reprieve.sources.configurations import read_configuration
 from reprieve.sources.dumps import about_dump
 from reprieve.sources.live_clusters import about_cluster
+from reprieve.sources.plugin_project import PluginProject
 from reprieve.sources.reaching import reach
 
 SECONDS: Final = 0.25

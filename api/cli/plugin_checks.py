@@ -12,7 +12,6 @@ from rich.text import Text
 
 from api.cli.showing import console
 from api.cli.verify import Decider, printed_verdicts
-from api.plugin_project import PluginProject
 from extender.answers.phrases import plural
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
@@ -23,6 +22,7 @@ from extender.testing.laws import check_filter, random_cluster
 from extender.values.config.configuration import ConfigErrors, Configuration
 from reprieve.errors import NegativeError
 from reprieve.sources.configurations import read_configuration, with_fix
+from reprieve.sources.plugin_project import PluginProject
 
 CLUSTERS: Final = 50
 """The number of random clusters on which the laws are tried."""

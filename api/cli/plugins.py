@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.showing import OutputOption, show, table
-from api.plugin_project import PYPROJECT, PluginProject
 from extender.answers.types import Answer
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
@@ -21,6 +20,7 @@ from extender.values.config.completion import written
 from extender.values.config.configuration import Configuration
 from reprieve.errors import StartUpError
 from reprieve.sources.configurations import read_configuration
+from reprieve.sources.plugin_project import PYPROJECT, PluginProject
 
 HERE = Path()
 

@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from api.openapi import SCHEMA_FILE, schema_text
 from tests.kit.service import Service
+from tools.generate_openapi import SCHEMA_FILE, schema_text
 
 SCHEMA: dict[str, Any] = json.loads(SCHEMA_FILE.read_text())
 TYPE_OF = {

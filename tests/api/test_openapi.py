@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from api.openapi import document_text
 from tests.kit.service import Service
+from tools.generate_openapi import document_text
 
 FILE = Path(__file__).parents[2] / "openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(FILE.read_text())

@@ -1,6 +1,6 @@
 """Writes openapi.json, and docs/schemas/extender-v1.json, the JSON Schema of the extender protocol.
 
-python -m api.openapi [FILE]
+python -m tools.generate_openapi [FILE]
 """
 
 import json
