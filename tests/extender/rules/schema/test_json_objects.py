@@ -16,7 +16,7 @@ from extender.values.golang.json import JsonError, parse_json
 from extender.values.golang.schema import Kind, ListOf, MapOf, Scalar, Struct, type_meta
 
 HERE = Path(__file__)
-TRANSCRIPT = json.loads((HERE.parents[2] / "cluster" / "transcript.json").read_text())
+TRANSCRIPT = json.loads((HERE.parents[3] / "reprieve" / "cluster" / "transcript.json").read_text())
 CASES = HERE.parents[3] / "parity" / "cases"
 ANSWERED = [
     pytest.param(body, id=name)
