@@ -227,6 +227,8 @@ class ColumnWriter:
         self._snapshot = None
 
     def _count_parts(self) -> None:
+        if [*map(len, self._tallies.symbols)] == self._counted_symbols:
+            return
         for attribute, symbols in zip(Attribute, self._tallies.symbols, strict=True):
             for code in range(self._counted_symbols[attribute], len(symbols)):
                 self._num_parts += num_parts(symbols[code])
