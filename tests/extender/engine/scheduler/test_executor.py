@@ -156,14 +156,24 @@ async def test_victim_that_is_already_gone_is_no_failure_and_records_no_event(
     assert told.notes == []
 
 
-async def test_a_victim_that_another_preemption_evicts_is_no_failure() -> None:
+@pytest.mark.parametrize(
+    ("victims", "told_to_go"),
+    [
+        pytest.param((FIRST, SECOND), ["second"], id="one of two"),
+        pytest.param((SECOND, FIRST), ["first"], id="the other one of two"),
+        pytest.param((FIRST,), [], id="the only one"),
+    ],
+)
+async def test_a_victim_that_another_preemption_evicts_is_no_failure(
+    victims: tuple[Pod, ...], told_to_go: list[str]
+) -> None:
     """The newer call for it includes this one. The other preemption deletes it, and records the event."""
     told = Told()
     told.writes.fail(fwk.PatchPodStatus, fwk.CallMerged("a call of the same type was enqueued for this object"))
 
-    assert await told.evict(FIRST, SECOND)
+    assert await told.evict(*victims)
 
-    assert (told.told_to_go(), told.notes[0][0]) == (["second"], "second")
+    assert (told.told_to_go(), [pod for pod, *_ in told.notes]) == (told_to_go, told_to_go)
 
 
 async def test_a_victim_that_is_bound_meanwhile_is_a_failure() -> None:
