@@ -36,7 +36,7 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from extender.values.reasons import InputError
 from reprieve.sources.configurations import read_configuration, with_fix, with_plugins
-from reprieve.sources.dumps import about_dump
+from reprieve.sources.dumps import about_dump, left_out_of
 from reprieve.sources.manifest_files import read_manifests, state_of
 
 __all__ = ["Capacity", "Cluster", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer", "ReprieveError", "Trial"]
@@ -100,31 +100,38 @@ class NodeArrays:
 
 @final
 class Cluster:
-    """A cluster as it was read. It never changes: trials are copies. Each thread needs a cluster of its own."""
+    """A cluster as it was read. It never changes: trials are copies. Each thread needs a cluster of its own.
 
-    def __init__(self, questions: Questions) -> None:
-        """Use `load`, `connect` or `of`."""
+    Attributes:
+        notes: sentences about what was left out, or could not be read.
+    """
+
+    def __init__(self, questions: Questions, notes: Iterable[str] = ()) -> None:
+        """Use `load` or `connect`."""
         self._questions = questions
+        self.notes = tuple(notes)
 
     @staticmethod
     def load(source: str | Path | Iterable[Mapping[str, Any]], *, at: str | None = None) -> "Cluster":
         """Returns the cluster in a file, or that objects make up.
 
         Arguments:
-            source: a file with a List as `kubectl get -o yaml` prints it, with YAML documents, or with a recording; or
-                objects as the API has them. Nothing is filled in: a pod with `spec.nodeName` is there, another one is
-                pending.
+            source: a file with a List as `kubectl get -o yaml` prints it, with YAML documents, or with a recording; the
+                folder or the text of `kubectl cluster-info dump`; or objects as the API has them. Nothing is filled in:
+                a pod with `spec.nodeName` is there, another one is pending.
             at: the moment of a recording, `2026-11-23T05:00:00Z` or `90s` after its beginning; None for its end.
 
         Raises:
             ReprieveError: the file cannot be used, or an object has the wrong form.
         """
         if isinstance(source, str | Path):
-            return Cluster(_read(about_dump(Path(source), None, at)))
+            notes: list[str] = []
+            return Cluster(_read(about_dump(Path(source), None, at, notes.append)), notes)
         with _in_words():
             objects, configuration = [dict(each) for each in source], read_configuration(None)
             admits = partial(rules.trial, templates_among(objects), configuration.feature_gates)
-            return Cluster(Questions.of(configuration, state_of(objects), admits))
+            questions = Questions.of(configuration, state_of(objects), admits)
+            return Cluster(questions, filter(None, [left_out_of(objects)]))
 
     @staticmethod
     def connect(kubeconfig: str | Path | None = None, *, context: str | None = None) -> "Cluster":
@@ -182,6 +189,9 @@ class Trial:
     end of the `with` block drops all. No time passes: pods that are placed run, and evicted ones are gone, at once.
 
     All methods raise ReprieveError: there is no such pod, node or file, or an API server would refuse an object.
+
+    Attributes:
+        notes: sentences about objects of the last call that were left out, and about what was assumed.
     """
 
     def __init__(self, opened: AbstractContextManager[engine.Trial], admits: Admits) -> None:
@@ -190,6 +200,7 @@ class Trial:
         self._trial = self._steps.enter_context(opened)
         self._admits = admits
         self._done: list[ExitStack] | None = []
+        self.notes: tuple[str, ...] = ()
         self._turns: dict[str, int] = {}
         """UID -> a number, the higher the later the pod became pending. One that is put back has its turn again."""
         self._next_turn = count()
@@ -338,6 +349,7 @@ class Trial:
     def _step(self, *, is_kept: bool = True) -> Iterator[ExitStack]:
         if self._done is None:
             raise ReprieveError("this trial is over: open another one with Cluster.trial()")
+        self.notes = ()
         with _in_words(), ExitStack() as taken_back:
             taken_back.enter_context(self._trial.transaction())
             yield taken_back
@@ -376,6 +388,7 @@ class Trial:
             return pods
         self._waiting()
         applied = manifests.apply_manifests(self._trial, objects, self._admits, most_pods=sys.maxsize)
+        self.notes = applied.notes
         if applied.rollouts:
             name = applied.rollouts[0][0].name
             raise ReprieveError(f"{name} has pods of another template: `reprieve whatif` plays how they are replaced")

@@ -77,8 +77,8 @@ class Source:
     dump: Annotated[
         Path | None,
         typer.Option(
-            help="Ask about the cluster in this file, a List as kubectl get -o json prints it, or a recording; - reads "
-            "standard input."
+            help="Ask about the cluster in this file, a List as kubectl get -o json prints it, what kubectl "
+            "cluster-info dump prints or its folder, or a recording; - reads standard input."
         ),
     ] = None
     at: Annotated[

@@ -13,6 +13,7 @@ from extender.answers.catalogue import WhatIfQuestion
 from extender.answers.parts import Victim
 from extender.answers.phrases import loss, plural, why_no_room
 from extender.answers.types import Eviction, NodesLike, Placement, PreemptionAnswer, WhatIf, WhatIfRequest
+from extender.values.byte_order_marks import in_utf8
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml
 from extender.values.reasons import in_one_line
@@ -95,7 +96,7 @@ def victims(
 
 def _read_configuration(file: Path) -> dict[str, object]:
     try:
-        value = plain(read_yaml(file.read_text()).value)
+        value = plain(read_yaml(in_utf8(file.read_bytes()).decode()).value)
     except (OSError, UnicodeDecodeError, YamlError) as exc:
         raise StartUpError(f"{file}: {in_one_line(exc)}") from exc
     if not isinstance(value, dict):

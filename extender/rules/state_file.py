@@ -1,7 +1,7 @@
 """A cluster in a file: read as kubectl prints it, written so that `kubectl apply -f` accepts it.
 
 A file holds one object, a List, a list of one kind such as PodList, or several documents of these, in JSON or YAML,
-perhaps gzipped.
+perhaps gzipped; or what `kubectl cluster-info dump` prints. A text with a byte order mark may be UTF-16 as well.
 """
 
 import gzip
@@ -19,6 +19,7 @@ import yaml
 
 from extender.rules.api_resources import Object
 from extender.values import limits
+from extender.values.byte_order_marks import in_utf8
 from extender.values.concurrency.collector import collector_paused
 from extender.values.concurrency.replaced_file import replaced_file
 from extender.values.golang.json import plain
@@ -32,6 +33,11 @@ _UNPACKED_ANYWAY: Final = 64 * 2**20
 """The number of bytes that are read at one time."""
 
 _IS_JSON: Final = re.compile(rb"\s*[\[{]")
+_BETWEEN_JSON: Final = re.compile(r"[-\s]*")
+_LOGS: Final = re.compile(
+    rb"^==== START logs (for container \S+ of pod \S+) ====$.*?(?:==== END logs \1 ====$|\Z)", re.DOTALL | re.MULTILINE
+)
+"""What `kubectl cluster-info dump` prints between its lists. A log need not end with a line, and all may be cut."""
 _GZIP: Final = b"\x1f\x8b"
 HOW_TO_DUMP: Final = "kubectl get nodes,pods,pdb,ns,svc,rs,sts,pv,pvc,sc,pc -A -o json prints one"
 _OF_ONE_SERVER: Final = ("resourceVersion", "managedFields", "selfLink")
@@ -68,6 +74,9 @@ def read_state(data: bytes, source: str) -> list[Object]:
                 text = _content(stream, most)
         if len(text) > most:
             raise StateFileError(f"{source}: more than {most} bytes")
+        text = in_utf8(text)
+        if b"==== START logs " in text:
+            text = _LOGS.sub(b"", text.replace(b"\r\n", b"\n"))
         with collector_paused():
             return [item for document in _documents(text) for item in _items(document)]
     except StateFileError:
@@ -168,20 +177,22 @@ def _json_documents(text: bytes) -> Iterator[Any]:
             raise
     else:
         return
-    decoder, rest = json.JSONDecoder(), text.decode().strip()
-    while rest:
-        document, end = decoder.raw_decode(rest)
+    decoder, rest, at = json.JSONDecoder(), text.decode().strip(), 0
+    while at < len(rest):
+        document, end = decoder.raw_decode(rest, at)
         yield document
-        rest = rest[end:].lstrip("-\n\r\t ")
+        between = _BETWEEN_JSON.match(rest, end)
+        at = len(rest) if between is None else between.end()
 
 
-def _items(document: Any, kind: str = "", api_version: str = "") -> Iterator[Object]:
+def _items(document: Any, kind: str = "", api_version: str = "", place: str = "") -> Iterator[Object]:
     """The objects of a document, each with its kind, which the items of a PodList do not name."""
+    where = f" at {place}" if place else ""
     if not isinstance(document, dict):
-        raise ValueError("expected a Kubernetes List or object")
+        raise ValueError(f"expected a Kubernetes List or object{', not null,' if document is None else ''}{where}")
     kind, api_version = document.get("kind") or kind, document.get("apiVersion") or api_version
     if not isinstance(kind, str) or not kind:
-        raise ValueError("an object has no kind")
+        raise ValueError(f"an object has no kind{where}")
     items = document.get("items")
     if not kind.endswith("List") or items is None:
         yield (
@@ -192,8 +203,8 @@ def _items(document: Any, kind: str = "", api_version: str = "") -> Iterator[Obj
         return
     if not isinstance(items, list):
         raise ValueError(f"{kind}: items is not a list")
-    for item in items:
-        yield from _items(item, kind.removesuffix("List"), api_version)
+    for number, item in enumerate(items):
+        yield from _items(item, kind.removesuffix("List"), api_version, f"items[{number}] of the {kind}{where}")
 
 
 def _write(file: BinaryIO | gzip.GzipFile, kind: str, objects: Iterable[Object], version: int) -> None:

@@ -1,7 +1,7 @@
-"""Answers about the cluster in a file: what kubectl printed, or a recording."""
+"""Answers about the cluster in a file or a folder: what kubectl printed, or a recording."""
 
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -9,14 +9,18 @@ from typing import Final
 
 from extender import rules
 from extender.answers.questions import Questions
+from extender.rules.api_resources import RESOURCES, Object
 from extender.rules.claim_templates import templates_among
 from extender.rules.state_file import HOW_TO_DUMP, load_state, read_state
+from extender.values import limits
 from extender.values.objects.decoding import DecodeError
+from extender.values.workloads.custom_kinds import is_custom, left_out
 from reprieve.errors import StartUpError
 from reprieve.sources.configurations import read_configuration
 from reprieve.sources.manifest_files import state_of
 
 STANDARD_INPUT: Final = Path("-")
+_ENDINGS: Final = (".json", ".yaml", ".yml")
 _GZIP: Final = b"\x1f\x8b"
 """What a recording begins with, as other files may."""
 
@@ -25,9 +29,10 @@ _GZIP: Final = b"\x1f\x8b"
 async def about_dump(
     dump: Path, config: Path | None, at: str | None = None, tell: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[Questions]:
-    """Yields answers about a file (- is standard input); of a recording at a moment or its end. Raises InputError.
+    """Yields answers about a file or a folder (- is standard input); of a recording at a moment or its end.
 
-    `tell` is called with a line for people about a dump that says less than it should.
+    `tell` is called with a line for people about a dump that says less than it should, or has objects that are left
+    out. Raises InputError.
     """
     recording = None
     if dump != STANDARD_INPUT and _is_gzipped(dump):
@@ -41,7 +46,7 @@ async def about_dump(
     elif at is not None:
         raise StartUpError(f"--at: {dump} is not a recording: it shows one moment only")
     else:
-        objects = read_state(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load_state(dump)
+        objects = _read(dump)
     source = "standard input" if dump == STANDARD_INPUT else dump
     try:
         state = state_of(objects)
@@ -51,6 +56,8 @@ async def about_dump(
         kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects}))
         holds = f"it holds {kinds:.80}, and neither nodes nor pods" if kinds else "it is empty"
         raise StartUpError(f"{source}: {holds}; {HOW_TO_DUMP}")
+    if note := left_out_of(objects):
+        tell(f"{source}: {note}")
     if not state.nodes:
         tell(f"{source} holds no nodes; {HOW_TO_DUMP}")
     yield Questions.of(
@@ -58,6 +65,26 @@ async def about_dump(
         state,
         partial(rules.trial, templates_among(objects), configuration.feature_gates),
     )
+
+
+def left_out_of(objects: Iterable[Object]) -> str:
+    """Returns a sentence about the custom resources among the objects; empty if there are none."""
+    resources = {resource.kind: resource.api_version for resource in RESOURCES if resource.is_stored}
+    return left_out(obj for obj in objects if is_custom(obj, resources.get))
+
+
+def _read(dump: Path) -> list[Object]:
+    """Returns the objects of standard input, a file, or the files of a folder, as `cluster-info dump` writes it."""
+    if dump == STANDARD_INPUT:
+        return read_state(sys.stdin.buffer.read(), "standard input")
+    if not dump.is_dir():
+        return load_state(dump)
+    files = sorted(file for depth in ("*", "*/*") for ending in _ENDINGS for file in dump.glob(f"{depth}{ending}"))
+    if not files:
+        raise StartUpError(f"{dump}: a folder without a file that ends in {', '.join(_ENDINGS)}; {HOW_TO_DUMP}")
+    if sum(file.stat().st_size for file in files) > limits.STATE_FILE_BYTES:
+        raise StartUpError(f"{dump}: its files have more than {limits.STATE_FILE_BYTES:d} bytes")
+    return [obj for file in files for obj in load_state(file)]
 
 
 def _is_gzipped(path: Path) -> bool:

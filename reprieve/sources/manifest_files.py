@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from extender.rules.api_resources import RESOURCES
+from extender.values.byte_order_marks import in_utf8
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import DecodeError
 from extender.values.objects.kinds import KINDS
@@ -23,7 +24,7 @@ _IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.nam
 def read_manifests(file: str) -> list[dict[str, Any]]:
     """Returns the objects in a file of YAML or JSON; `-` is standard input. Raises StartUpError in one line."""
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text()
+        text = in_utf8(sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
     except (OSError, UnicodeDecodeError) as exc:
         raise StartUpError(
             f"{file}: {in_one_line(exc)}; give a file with Kubernetes objects, or - for standard input"

@@ -43,12 +43,14 @@ def configuration_in(text: str) -> dict[str, Any] | None:
     return objects[0]
 
 
-def _objects(value: object) -> list[dict[str, Any]]:
+def _objects(value: object, place: str = "every document") -> list[dict[str, Any]]:
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
-        raise ManifestTextError("every document has to be a Kubernetes object with apiVersion and kind")
+        instead = ", not null" if value is None else ""
+        raise ManifestTextError(f"{place} has to be a Kubernetes object with apiVersion and kind{instead}")
     items = value.get("items")
     if value["kind"].endswith("List") and isinstance(items, list):
-        return [obj for item in items for obj in _objects(item)]
+        of = f"of the {value['kind']}"
+        return [obj for number, item in enumerate(items) for obj in _objects(item, f"items[{number}] {of}")]
     return [value]
 
 

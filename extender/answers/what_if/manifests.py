@@ -23,6 +23,7 @@ from extender.values.objects.meta import Object
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod, PodResourceClaimStatus
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+from extender.values.workloads.custom_kinds import is_custom, left_out
 from extender.values.workloads.deployments import desired_healthy
 from extender.values.workloads.expansion import JOB_SET, WORKLOADS, Surroundings, jobs_of, objects_of
 from extender.values.workloads.templates import claims_without_object, resource_claim, volume_claims
@@ -81,18 +82,21 @@ def apply_manifests(
     """Creates the objects in the trial's cluster; those that exist already are replaced.
 
     With `keeps_priorities`, and where the classes of the cluster are not known, a new pod may have another priority
-    than its class, which an API server refuses. Raises ManifestError if an object is wrong, of an unknown kind, or a
-    pod that runs already; then nothing has been applied.
+    than its class, which an API server refuses. Custom resources are left out, with a note. Raises ManifestError if an
+    object is wrong, of an unknown kind of Kubernetes', or a pod that runs already; then nothing has been applied.
     """
     # A cluster never has the same number of changes again, so that no two pods that are created get the same UID.
     admission = admits(seed=trial.cluster.changes)
-    wanted = [obj for obj in unrolled(objects, admission) if obj["kind"] not in IGNORED_KINDS]
+    given = [obj for obj in unrolled(objects, admission) if obj["kind"] not in IGNORED_KINDS]
+    custom = left_out(obj for obj in given if is_custom(obj, admission.api_version_of))
+    wanted = [obj for obj in given if not is_custom(obj, admission.api_version_of)]
     if len(wanted) > max(limits.OBJECTS_CREATED, most_pods):
         raise ManifestError(f"more than {limits.OBJECTS_CREATED} objects cannot be created at a time")
     if sum(obj["kind"] == "Pod" for obj in wanted) > most_pods:
         raise ManifestError(f"more than {most_pods} pods cannot be created at a time")
+    notes = (custom,) if custom else ()
     if not wanted:
-        return Applied()
+        return Applied(notes=notes)
     cluster = trial.cluster
     known = frozenset(cluster.nodes)
     batch = _Batch(cluster, wanted, admission, checks_priorities=not keeps_priorities and knows_classes(cluster))
@@ -103,6 +107,7 @@ def apply_manifests(
         applied = batch.put_into(trial)
     except decoding.DecodeError as exc:
         raise ManifestError(str(exc)) from exc
+    applied = dataclasses.replace(applied, notes=(*notes, *applied.notes))
     added = [node for name, node in cluster.nodes.items() if name not in known]
     daemons = daemon_pods(cluster, added, batch.daemon_sets)
     for pod in daemons:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
+from extender.values.byte_order_marks import in_utf8
 from extender.values.config.configuration import (
     API_VERSION,
     KIND,
@@ -54,8 +55,8 @@ def load(text: str | bytes, features: FeatureGates = DEFAULT_FEATURES) -> Config
 def load_file(path: str | Path, features: FeatureGates = DEFAULT_FEATURES) -> Configuration:
     """Returns the configuration that a file holds. Raises as `load`, also if the file cannot be read."""
     try:
-        text = Path(path).read_bytes()
-    except OSError as exc:
+        text = in_utf8(Path(path).read_bytes())
+    except (OSError, UnicodeDecodeError) as exc:
         _refuse(f"open {path}: {in_one_line(exc)}", exc)
     return load(text, features)
 

@@ -1,9 +1,11 @@
 """A cluster is read from whatever kubectl prints, and written so that kubectl and we read it back."""
 
+import codecs
 import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +54,64 @@ def file_with(folder: Path, data: str | bytes) -> Path:
             ),
             id="lists of one kind with items without one",
         ),
+        pytest.param(codecs.BOM_UTF8 + json.dumps(LIST).encode(), id="JSON with a byte order mark"),
+        pytest.param(json.dumps(LIST, indent=2).replace("\n", "\r\n").encode("utf-16"), id="JSON in UTF-16"),
+        pytest.param(codecs.BOM_UTF16_BE + json.dumps(LIST).encode("utf-16-be"), id="JSON in UTF-16, big-endian"),
+        pytest.param(yaml.safe_dump(LIST).encode("utf-32"), id="YAML in UTF-32"),
+        pytest.param(gzip.compress(yaml.safe_dump(LIST).encode("utf-16")), id="packed YAML in UTF-16"),
     ],
 )
 def test_all_forms_of_a_state_file_load_the_same_objects(tmp_path: Path, data: str | bytes) -> None:
     assert load_state(file_with(tmp_path, data)) == [NODE, POD]
+
+
+LOGS = """==== START logs for container c of pod default/p ====
+{"kind": "Pod"} of no list
+==== START logs for container c of pod default/p ====
+and ==== END logs for container d of pod default/p ====
+no end of line==== END logs for container c of pod default/p ====
+==== START logs for container d of pod default/p ====
+==== END logs for container d of pod default/p ====
+"""
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("separator, written", [("", json.dumps), ("---\n", yaml.safe_dump)], ids=["JSON", "YAML"])
+def test_logs_in_what_cluster_info_dump_prints_are_passed_over(
+    tmp_path: Path, separator: str, written: Callable[[Object], str], ending: str
+) -> None:
+    def listed(kind: str, *items: Object) -> str:
+        return written({"apiVersion": "v1", "kind": f"{kind}List", "metadata": {}, "items": [*items]}) + "\n"
+
+    lists = listed("Node", NODE), listed("Event"), listed("Pod", POD) + LOGS, listed("Event"), listed("Pod") + LOGS[:80]
+    text = separator.join(lists).replace("\n", ending)
+
+    assert load_state(file_with(tmp_path, text)) == [NODE, POD]
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        pytest.param(
+            {**LIST, "items": [NODE, None]},
+            "expected a Kubernetes List or object, not null, at items[1] of the List;",
+            id="null",
+        ),
+        pytest.param(
+            {"apiVersion": "v1", "kind": "PodList", "items": [POD, POD, None]},
+            "not null, at items[2] of the PodList;",
+            id="null in a list of one kind",
+        ),
+        pytest.param({**LIST, "items": [NODE, LIST | {"items": [None]}]}, "at items[0] of the List at items[1] of the List;", id="nested"),
+        pytest.param({**LIST, "items": [7]}, "expected a Kubernetes List or object at items[0] of the List;", id="7"),
+        pytest.param({**LIST, "items": [POD, {}]}, "an object has no kind at items[1] of the List;", id="no kind"),
+    ],
+)  # fmt: skip
+def test_what_is_no_object_is_told_with_its_place(tmp_path: Path, document: Object, why: str) -> None:
+    with pytest.raises(StateFileError) as refused:
+        load_state(file_with(tmp_path, json.dumps(document)))
+
+    assert why in str(refused.value)
 
 
 @pytest.mark.parametrize("path", [TWELVE_NODES, EXAMPLE_CLUSTER], ids=lambda path: Path(path).name)

@@ -291,15 +291,54 @@ def test_admission_refuses_an_unknown_class_where_the_classes_are_known(spec: di
 
 
 @pytest.mark.parametrize(
+    ("custom", "named"),
+    [
+        ([("monitoring.coreos.com/v1", "ServiceMonitor")], "ServiceMonitor (monitoring.coreos.com/v1)"),
+        ([("serving.knative.dev/v1", "Service")], "Service (serving.knative.dev/v1)"),
+        ([("gateway.networking.k8s.io/v1", "HTTPRoute")] * 2, "HTTPRoute (gateway.networking.k8s.io/v1)"),
+        (
+            [("cert-manager.io/v1", "Certificate"), ("snapshot.storage.k8s.io/v1", "VolumeSnapshot")],
+            "Certificate (cert-manager.io/v1), VolumeSnapshot (snapshot.storage.k8s.io/v1)",
+        ),
+    ],
+)
+def test_custom_resources_are_left_out_and_named(custom: list[tuple[str, str]], named: str) -> None:
+    others = [{"apiVersion": version, "kind": kind, "metadata": {"name": "x"}} for version, kind in custom]
+
+    applied = apply_manifests(Trial(cluster("n"), {}), [*others, workload("Deployment", replicas=2)], TrialRegistry)
+
+    assert (len(applied.pods), applied.notes) == (2, (f"left out, since no pods are known to come of them: {named}",))
+
+
+def test_objects_of_which_all_are_custom_are_named_too() -> None:
+    monitor = {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "metadata": {"name": "x"}}
+
+    applied = apply_manifests(Trial(cluster("n"), {}), [monitor], TrialRegistry)
+
+    assert not applied.pods
+    assert "ServiceMonitor" in applied.notes[0]
+
+
+@pytest.mark.parametrize(
     ("written", "why"),
     [
         pytest.param({"metadata": {"name": "x"}}, "an object has no kind", id="no kind"),
         pytest.param({"kind": "Pod"}, "Pod: an object needs an apiVersion and metadata", id="no metadata"),
         pytest.param({"kind": "List", "items": [7]}, "List: an item is no object", id="a list of something else"),
         pytest.param(
-            {"apiVersion": "example.com/v1", "kind": "Whatever", "metadata": {"name": "x"}},
-            "Whatever x: objects of kind Whatever (example.com/v1) are not known here",
+            {"apiVersion": "apps/v1", "kind": "Whatever", "metadata": {"name": "x"}},
+            "Whatever x: objects of kind Whatever (apps/v1) are not known here",
             id="an unknown kind",
+        ),
+        pytest.param(
+            {"apiVersion": "resource.k8s.io/v1alpha9", "kind": "ResourceClaim", "metadata": {"name": "x"}},
+            "ResourceClaim x: objects of kind ResourceClaim (resource.k8s.io/v1alpha9) are not known here",
+            id="a version that is not there",
+        ),
+        pytest.param(
+            {"apiVersion": "jobset.x-k8s.io/v1alpha1", "kind": "JobSet", "metadata": {"name": "x"}},
+            "JobSet x: objects of kind JobSet (jobset.x-k8s.io/v1alpha1) are not known here",
+            id="another version of what makes pods",
         ),
         pytest.param(
             pod(priorityClassName="nobody"),
@@ -406,7 +445,7 @@ def test_a_namespace_that_does_not_exist_is_refused_as_the_api_server_does(writt
 def test_no_object_is_taken_when_one_of_them_is_wrong() -> None:
     about = cluster("n")
     with pytest.raises(ManifestError):
-        taken(about, [pod("fine"), {"apiVersion": "example.com/v1", "kind": "Whatever", "metadata": {"name": "x"}}])
+        taken(about, [pod("fine"), {"apiVersion": "apps/v1", "kind": "Whatever", "metadata": {"name": "x"}}])
 
     assert not about.pending
 
