@@ -1,21 +1,22 @@
-"""What the routes share: the service behind them, and how requests are decoded and answered."""
+"""What the routes share: the service behind them, and how requests are decoded, answered, and given up."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, Final, TypeVar, final
 
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from api.callers.access import Access, OpenAccess
 from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
-from api.callers.streaming import Streams, until_hang_up
+from api.callers.streaming import Streams
 from api.kubernetes import KubernetesApp
 from api.verb_metrics import VerbMetrics
 from extender import __version__
@@ -101,7 +102,7 @@ class QuestionWorker:
         self._taken[caller] += 1
         turn = self._turns.setdefault(caller, asyncio.Lock())
         try:
-            async with until_hang_up(request), turn, self.turn:
+            async with UntilHangUp(request), turn, self.turn:
                 return await in_child(
                     work, seconds=self._seconds, memory=self._memory, answer=limits.QUESTION_ANSWER_BYTES
                 )
@@ -183,6 +184,53 @@ def decoded(decode: Callable[[B], T], body: B) -> T:
     """Returns what `decode` makes of the body; JSON that it cannot read is refused."""
     with unreadable_refused():
         return decode(body)
+
+
+@final
+class UntilHangUp:
+    """Cancels what is awaited in its block when the caller hangs up, and raises ClientDisconnect: nothing is sent.
+
+    No generator, which would be most of what a short block costs.
+    """
+
+    def __init__(self, request: Request, *, is_read: bool = False) -> None:
+        """Begins with the block; `is_read` says that the body was read as a stream."""
+        self._request: Final = request
+        self._is_read: Final = is_read
+        self._patience: Final = asyncio.timeout(None)
+        self._listening: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        if not self._is_read:
+            await self._request.body()  # then there is only one thing that can still come
+        await self._patience.__aenter__()
+        # Most blocks end before the next turn of the loop, and need nobody to listen.
+        self._beginning = asyncio.get_running_loop().call_soon(self._listen)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._beginning.cancel()
+        # The frames of a task that was cancelled refer to this object; it must not refer to them.
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.cancel()
+            await asyncio.wait([listening])
+        try:
+            await self._patience.__aexit__(kind, exc, traceback)
+        except TimeoutError as late:
+            # As in `unreadable_refused`: the traceback of the cancellation would hold the request.
+            (late.__cause__ or late).with_traceback(None)
+            raise ClientDisconnect from None
+
+    def _listen(self) -> None:
+        # Not in a TaskGroup, which would wrap whatever the block raises; the task does not outlive the block.
+        self._listening = asyncio.create_task(self._hear(), name="listening for a hang-up")
+
+    async def _hear(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+        self._patience.reschedule(asyncio.get_running_loop().time())
 
 
 def json_response(body: bytes) -> Response:

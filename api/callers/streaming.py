@@ -2,11 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, suppress
 from typing import Final, final
 
-from fastapi import Request
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -113,34 +111,3 @@ async def _send_each(parts: AsyncIterator[bytes], send: Send) -> None:
 async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-@asynccontextmanager
-async def until_hang_up(request: Request, *, is_read: bool = False) -> AsyncIterator[None]:
-    """Cancels what is awaited in the block when the caller hangs up, and raises ClientDisconnect: nothing is sent.
-
-    `is_read` says that the body was read as a stream.
-    """
-    if not is_read:
-        await request.body()  # then there is only one thing that can still come
-    try:
-        async with asyncio.timeout(None) as patience:
-            # Not in a TaskGroup, which would wrap whatever the block raises; the task does not outlive the block.
-            listening = asyncio.create_task(_hear(request, patience), name="listening for a hang-up")
-            try:
-                yield
-            finally:
-                listening.cancel()
-                await asyncio.wait([listening])
-    except TimeoutError as exc:
-        if not patience.expired():
-            raise
-        # As in `unreadable_refused`: the traceback of the cancellation would hold the request.
-        (exc.__cause__ or exc).with_traceback(None)
-        raise ClientDisconnect from None
-
-
-async def _hear(request: Request, patience: asyncio.Timeout) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-    patience.reschedule(asyncio.get_running_loop().time())

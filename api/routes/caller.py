@@ -11,8 +11,7 @@ from typing import Annotated, TypeVar, final
 from fastapi import Depends, Request
 
 from api.callers.http_refusals import RETRY_SOON, Refusal, cannot_be_done, unreadable_refused
-from api.callers.streaming import until_hang_up
-from api.service_state import ServiceState, service_of
+from api.service_state import ServiceState, UntilHangUp, service_of
 from api.ui.wording import span
 from extender.answers.catalogue import Question, worked_out
 from extender.answers.questions import Questions
@@ -33,7 +32,7 @@ A = TypeVar("A")
 class Caller:
     """The sender of a request, with the time and the cluster's version when it came.
 
-    What waits for something ends with a ClientDisconnect when the caller hangs up (`api.callers.streaming`).
+    What waits for something ends with a ClientDisconnect when the caller hangs up (`UntilHangUp`).
     """
 
     request: Request
@@ -55,7 +54,7 @@ class Caller:
                 self.service.answering(question), **({"visibility": self.visibility} if chooses else {})
             )
             if isawaitable(made):
-                async with until_hang_up(self.request):
+                async with UntilHangUp(self.request):
                     made = await made
         except QuestionError as exc:
             raise cannot_be_done(exc) from exc
@@ -83,7 +82,7 @@ class Caller:
             return PodEvents(why_none="the service has no API server to ask")
         if not await self.visibility.events(namespace):
             return PodEvents(why_none="you may not list the events of this namespace")
-        async with until_hang_up(self.request):
+        async with UntilHangUp(self.request):
             return await ask(namespace, name)
 
 

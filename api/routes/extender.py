@@ -14,9 +14,8 @@ from starlette.requests import ClientDisconnect
 
 from api.callers.access import certified_user
 from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
-from api.callers.streaming import until_hang_up
 from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
-from api.service_state import JsonInParts, ServiceState, decoded, json_response, service_of
+from api.service_state import JsonInParts, ServiceState, UntilHangUp, decoded, json_response, service_of
 from api.settings.settings import Settings
 from api.verb_metrics import MeasuredRoute, Outcome
 from extender.client.access_review import User
@@ -52,7 +51,7 @@ async def filter_nodes(request: Request) -> Response:
         return json_response(filter_error(_NO_NODES))
     service.verb_metrics.asked_about("filter", len(asked.names))
     try:
-        async with until_hang_up(request, is_read=True):
+        async with UntilHangUp(request, is_read=True):
             result = await service.backend.verbs.filter(
                 asked.pod, node_names=asked.names, nodes=asked.nodes, caller=_caller(request)
             )
@@ -81,7 +80,7 @@ async def prioritize_nodes(request: Request) -> Response:
         return json_response(prioritize_result([], []))
     service.verb_metrics.asked_about("prioritize", len(asked.names))
     try:
-        async with until_hang_up(request, is_read=True):
+        async with UntilHangUp(request, is_read=True):
             scores = await service.backend.verbs.prioritize(
                 asked.pod, node_names=asked.names, nodes=asked.nodes, caller=_caller(request)
             )
@@ -101,7 +100,7 @@ async def preempt(request: Request) -> Response:
     asked = decoded(read_preemption_args, await request.body())
     service.verb_metrics.asked_about("preempt", len(asked.candidates))
     try:
-        async with until_hang_up(request):
+        async with UntilHangUp(request):
             chosen = await service.backend.verbs.preempt(
                 asked.pod, asked.candidates, victim=asked.victim, caller=_caller(request)
             )
@@ -152,7 +151,7 @@ async def _asked_nodes(request: Request, service: ServiceState) -> AskedNodes:
     async for part in request.stream():
         arriving.take(part)
     with unreadable_refused():
-        async with until_hang_up(request, is_read=True):
+        async with UntilHangUp(request, is_read=True):
             return await read_extender_args(arriving.finish(), service.decoded_nodes)
 
 

@@ -1,8 +1,8 @@
 """Verbs: the answers to kube-scheduler about one cluster."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 from typing import final
@@ -69,6 +69,14 @@ class VerbError(Exception):
 
 
 @final
+class _Turn(asyncio.Lock):
+    """Whoever holds it decides. Between two of them others have the event loop."""
+
+    def release(self) -> None:
+        asyncio.get_running_loop().call_soon(super().release)
+
+
+@final
 class Verbs:
     """Answers the verbs, or raises VerbError. State: an overlay with the nodes of the last call that brought some."""
 
@@ -93,7 +101,7 @@ class Verbs:
         self._is_ready = is_ready
         self._dispatcher = dispatcher
         self._overlay: Overlay | None = None
-        self._turn = asyncio.Lock()
+        self._turn = _Turn()
         self._reporter = Reporters(reporter)
 
     @property
@@ -120,9 +128,10 @@ class Verbs:
         caller: str = "",
     ) -> FilterResult:
         """Returns on which of the given nodes the pod can run; `caller` is for the records."""
-        async with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
-            names, cycle = await self._cycle(pod, node_names, nodes)
-            result = filter_nodes(cycle, names)
+        with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
+            async with self._turn:
+                names, cycle = await self._cycle(pod, node_names, nodes)
+                result = filter_nodes(cycle, names)
         if result.findings is not None:
             self._reporter.filter_called(call_so_far(), result.findings, len(result.kept))
         return result
@@ -137,9 +146,10 @@ class Verbs:
         caller: str = "",
     ) -> list[int]:
         """Returns a score from 0 to 10 for each given node, in their order."""
-        async with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
-            names, cycle = await self._cycle(pod, node_names, nodes)
-            scores = prioritize_nodes(cycle, names)
+        with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
+            async with self._turn:
+                names, cycle = await self._cycle(pod, node_names, nodes)
+                scores = prioritize_nodes(cycle, names)
         self._reporter.prioritize_called(call_so_far(), names, scores)
         return scores
 
@@ -157,12 +167,13 @@ class Verbs:
         A victim that has no node here counts as assumed on the caller's: kube-scheduler names pods that wait at Permit
         or in PreBind. `victim` returns one that came in full, by UID.
         """
-        async with self._answering(pod, len(candidates), caller) as call_so_far:
-            with self._cluster.assuming(self._without_node(candidates, victim)):
-                _, cycle = await self._cycle(pod, (), None)
-                chosen = choose_victims(cycle, candidates)
-                num_spared, alone = _num_spared(candidates, chosen), without_policies(cycle, candidates)
-                self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen), alone)
+        with self._answering(pod, len(candidates), caller) as call_so_far:
+            async with self._turn:
+                with self._cluster.assuming(self._without_node(candidates, victim)):
+                    _, cycle = await self._cycle(pod, (), None)
+                    chosen = choose_victims(cycle, candidates)
+                    num_spared, alone = _num_spared(candidates, chosen), without_policies(cycle, candidates)
+                    self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen), alone)
         parts = []
         if len(chosen) < len(candidates):
             parts.append(f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on")
@@ -277,12 +288,9 @@ class Verbs:
 
     # Used by all verbs.
 
-    @asynccontextmanager
-    async def _answering(self, pod: Pod, num_nodes: int, caller: str) -> AsyncIterator[Callable[[], VerbCall]]:
-        """Waits for the call's turn, and turns what keeps a verb from answering into VerbErrors.
-
-        Yields what returns the call for the reporter.
-        """
+    @contextmanager
+    def _answering(self, pod: Pod, num_nodes: int, caller: str) -> Iterator[Callable[[], VerbCall]]:
+        """Turns what keeps a verb from answering into VerbErrors. Yields what returns the call for the reporter."""
         began = perf_counter()
 
         def call_so_far() -> VerbCall:
@@ -290,9 +298,7 @@ class Verbs:
 
         try:
             try:
-                async with self._turn:
-                    await asyncio.sleep(0)  # between two decisions others have the loop
-                    yield call_so_far
+                yield call_so_far
             except (PluginError, CacheError, QuantityError) as exc:
                 # In Python 3.12 and 3.13 its traceback is in a cycle with this block, and would hold the call's body.
                 raise VerbError(str(exc)) from exc.with_traceback(None)

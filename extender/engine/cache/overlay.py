@@ -63,10 +63,10 @@ class Overlay:
         self._from_request = wanted
         nodes_now = self.cluster.nodes
         changed = [node for name, node in wanted.items() if nodes_now.get(name) is not node]
-        for place, node in enumerate(changed, 1):
-            self.cluster.set_node(node)
+        for place, node in enumerate(changed):
             if place % NODES_IN_A_STEP == 0:
                 yield
+            self.cluster.set_node(node)
         self._last = nodes
 
     def _give_back(self, name: str) -> None:

@@ -599,6 +599,15 @@ async def test_others_have_the_event_loop_between_two_calls() -> None:
     assert len(set(decided)) == len(decided) == 5
 
 
+async def test_a_call_that_comes_alone_waits_for_no_turn() -> None:
+    verbs = make_verbs(ClusterState(nodes=[make_node("a").obj()]))
+
+    for _ in range(2):
+        with pytest.raises(StopIteration):
+            verbs.filter(make_pod("p").obj(), node_names=["a"]).send(None)
+        await asyncio.sleep(0)
+
+
 async def test_new_nodes_of_a_call_are_taken_some_at_a_time() -> None:
     """The call that is let go in between leaves nothing that the next one sees."""
     verbs = make_verbs(ClusterState(nodes=[make_node("a").capacity(cpu=1).obj()]))
