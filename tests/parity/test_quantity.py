@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from extender.values.golang.int64 import scale_up
-from extender.values.objects.quantity import Quantity, QuantityError, milli_value_of, quantity_of, value_of
+from extender.values.objects.quantity import Quantity, QuantityError, milli_value_of, quantity_of, scale_up, value_of
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 

@@ -1,4 +1,5 @@
-"""resource.Quantity: exact amounts such as `100m`, `1.5Gi` or `3e2`, as Kubernetes has them. No unbounded work.
+"""resource.Quantity: exact amounts such as `100m`, `1.5Gi` or `3e2`, as Kubernetes has them. No unbounded work:
+limits on what is read keep powers of ten below 10**120.
 
 Upstream: apimachinery/pkg/api/resource, quantity.go, amount.go, math.go, scale_int.go, suffix.go.
 """
@@ -9,16 +10,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, final
 
 from extender.values import limits
-from extender.values.golang.int64 import (
-    MAX_INT64,
-    MIN_INT64,
-    add_scaled,
-    divide_away,
-    scale_big,
-    scale_up,
-    ten_to,
-    wrap,
-)
+from extender.values.golang.int64 import MAX_INT64, MIN_INT64, wrap
 
 RawQuantity = str | int | float
 """A quantity as JSON held it: a string or a number."""
@@ -33,6 +25,10 @@ MILLI: Final = -3
 
 # Up to here a decimal number surely fits an int64; upstream calls it maxInt64Factors.
 _INT64_DIGITS: Final = 18
+
+# Powers of ten that upstream multiplies by in one step: on overflow the product wraps. Others are looped over and give
+# 0.
+_ONE_STEP_SCALES: Final = frozenset({1, 2, 3, 6, 9})
 
 CACHE_SIZE: Final = 32768
 """Quantities that each reader below keeps: more than a large cluster spells, tens of megabytes at worst."""
@@ -123,9 +119,9 @@ class Quantity:
         decimals round up when positive; a negative one is cut and then one is added. All of that is upstream's.
         """
         if self.is_big:
-            return scale_big(self.amount, self.exponent - scale)
+            return _scale_big(self.amount, self.exponent - scale)
         if self.exponent < scale:
-            return divide_away(self.amount, scale - self.exponent)[0]
+            return _divide_away(self.amount, scale - self.exponent)[0]
         return scale_up(self.amount, self.exponent - scale)[0]
 
     def nanos(self) -> int:
@@ -136,7 +132,7 @@ class Quantity:
         """Returns the sum, in this format; in the format of `other` if this is zero. Upstream: quantity.go, Add."""
         notation = self.format if self else other.format
         if not self.is_big and not other.is_big:
-            total = add_scaled(self.amount, self.exponent, other.amount, other.exponent)
+            total = _add_scaled(self.amount, self.exponent, other.amount, other.exponent)
             if total is not None:
                 return Quantity(*total, False, notation)
         exponent = min(self.exponent, other.exponent)
@@ -147,7 +143,7 @@ class Quantity:
         if not self.is_big and not other.is_big:
             notation = self.format if self else other.format
             # Beware: upstream's -b wraps for the least int64, and so it does here.
-            total = add_scaled(self.amount, self.exponent, wrap(-other.amount), other.exponent)
+            total = _add_scaled(self.amount, self.exponent, wrap(-other.amount), other.exponent)
             if total is not None:
                 return Quantity(*total, False, notation)
         return self + replace(other, amount=-other.amount, is_big=True)
@@ -164,7 +160,7 @@ class Quantity:
             return self, True
         if self.exponent >= scale:
             return replace(self, amount=self._at(scale), exponent=scale, text=""), True
-        amount, exact = divide_away(self.amount, scale - self.exponent)
+        amount, exact = _divide_away(self.amount, scale - self.exponent)
         return replace(self, amount=amount, exponent=scale, text=""), exact
 
     def canonical(self) -> str:
@@ -201,7 +197,8 @@ class Quantity:
 
     def _at(self, exponent: int) -> int:
         # Only called with exponents not above our own: the product is exact.
-        return self.amount * ten_to(self.exponent - exponent)
+        amount: int = self.amount * 10 ** (self.exponent - exponent)
+        return amount
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -300,11 +297,11 @@ def _parse_big(whole: str, fraction: str, unit: _Unit) -> Quantity:
     else:
         number <<= unit.exponent
     if number:
-        number = number * ten_to(scale - NANO) if scale > NANO else divide_away(number, NANO - scale)[0]
+        number = number * 10 ** (scale - NANO) if scale > NANO else _divide_away(number, NANO - scale)[0]
         scale = NANO
-    if notation == BINARY_SI and number > MAX_INT64 * ten_to(-scale):
+    if notation == BINARY_SI and number > MAX_INT64 * 10**-scale:
         number, scale = MAX_INT64, 0
-    if notation == BINARY_SI and 0 < number < ten_to(-scale):
+    if notation == BINARY_SI and 0 < number < 10**-scale:
         notation = DECIMAL_SI
     return Quantity(number, scale, True, notation)
 
@@ -315,14 +312,60 @@ def _canonical_decimal(amount: int, exponent: int) -> tuple[int, int]:
         amount //= 10
         exponent += 1
     spare = exponent % 3
-    return amount * ten_to(spare), exponent - spare
+    return amount * 10**spare, exponent - spare
 
 
 def _canonical_binary(whole: Quantity) -> str:
-    amount = whole.amount * ten_to(whole.exponent)
+    amount = whole.amount * 10**whole.exponent
     # Upstream's int64 loop does not touch the least int64: its negation is itself.
     times = 0
     while amount % 1024 == 0 and (whole.is_big or amount != MIN_INT64):
         amount //= 1024
         times += 1
     return f"{amount}{_BINARY_SUFFIX_OF.get(times * 10, '')}"
+
+
+def scale_up(amount: int, zeros: int) -> tuple[int, bool]:
+    """Returns `amount` * 10**`zeros` as int64, and whether it fits. Upstream: math.go, positiveScaleInt64."""
+    product = amount * 10**zeros
+    if MIN_INT64 <= product <= MAX_INT64:
+        return product, True
+    if zeros in _ONE_STEP_SCALES and amount != MIN_INT64:
+        return wrap(product), False
+    return 0, False
+
+
+def _divide_away(amount: int, zeros: int) -> tuple[int, bool]:
+    """Returns `amount` / 10**`zeros` rounded away from zero, and whether it was exact (negativeScaleInt64)."""
+    quotient, rest = divmod(abs(amount), 10**zeros)
+    rounded = quotient + (rest > 0)
+    return (-rounded if amount < 0 else rounded), rest == 0
+
+
+def _scale_big(unscaled: int, zeros: int) -> int:
+    """Returns `unscaled` * 10**`zeros` as int64, wrapping. Upstream: scale_int.go, scaledValue."""
+    if zeros >= 0:
+        # float64 -> int64 of 1e19 and more gives the least int64 on amd64.
+        return wrap(unscaled * (10**zeros if zeros < 19 else MIN_INT64))
+    divisor: int = 10**-zeros
+    if unscaled < MAX_INT64 and zeros > -19:
+        number = wrap(unscaled)
+        quotient = abs(number) // divisor
+        return (-quotient if number < 0 else quotient) + (number % divisor != 0)
+    quotient, rest = divmod(unscaled, divisor)
+    return wrap(quotient + (rest != 0))
+
+
+def _add_scaled(mine: int, my_exponent: int, theirs: int, their_exponent: int) -> tuple[int, int] | None:
+    """Returns amount and exponent of a sum of two int64 forms; None if it does not fit (int64Amount.Add)."""
+    if theirs == 0:
+        return mine, my_exponent
+    if mine == 0:
+        return theirs, their_exponent
+    exponent = min(my_exponent, their_exponent)
+    mine, mine_fits = scale_up(mine, my_exponent - exponent)
+    theirs, theirs_fits = scale_up(theirs, their_exponent - exponent)
+    total = mine + theirs
+    if not (mine_fits and theirs_fits and MIN_INT64 <= total <= MAX_INT64):
+        return None
+    return total, exponent
