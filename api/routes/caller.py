@@ -89,7 +89,7 @@ class Caller:
 async def caller_of(request: Request) -> Caller:
     """Returns the caller, for routes. Raises Refusal: 503 while nothing can be answered, 401 for an unknown caller."""
     service = service_of(request)
-    if service is None or service.backend.questions is None or not service.backend.verbs.is_ready:
+    if service is None or service.backend.questions is None or not service.backend.is_ready():
         raise Refusal(503, await _why_not_ready(request, service), RETRY_SOON)
     questions, visibility = service.backend.questions, await service.access.of(request)
     # For the page that says what went wrong. Without the request, which would hold itself, and its whole body with it,

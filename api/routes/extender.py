@@ -157,6 +157,6 @@ async def _asked_nodes(request: Request, service: ServiceState) -> AskedNodes:
 
 def _ready_service(request: Request) -> ServiceState:
     service = service_of(request)
-    if service is None or not service.backend.verbs.is_ready:
+    if service is None or not service.backend.is_ready():
         raise Refusal(503, "the cluster is not known yet", RETRY_SOON)
     return service

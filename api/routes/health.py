@@ -32,7 +32,7 @@ def _ping(service: ServiceState | None) -> str:
 def _informer_sync(service: ServiceState | None) -> str:
     if service is None:
         return "not started yet"
-    if service.backend.verbs.is_ready:
+    if service.backend.is_ready():
         return ""
     waiting = [
         f"{each.resource} ({each.last_error or 'being listed'})" for each in service.backend.health() if not each.synced
@@ -50,7 +50,7 @@ def _informer_sync(service: ServiceState | None) -> str:
 def _handler_sync(service: ServiceState | None) -> str:
     if service is not None:
         health = service.backend.health()
-        if service.backend.verbs.is_ready or (health and all(each.synced for each in health)):
+        if service.backend.is_ready() or (health and all(each.synced for each in health)):
             return ""
     return "handlers are not fully synchronized"
 

@@ -83,6 +83,8 @@ class Backend:
     verbs: Verbs
     evaluate: Callable[[Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
     """Evaluates a scenario in a cluster of its own; see `extender.engine.evaluation.scenario`."""
+    is_ready: Callable[[], bool] = lambda: True
+    """Returns whether the cluster is completely known."""
     questions: Questions | None = None
     """Answers people's questions; None in tests that serve only the verbs."""
     configuration: Configuration | None = None

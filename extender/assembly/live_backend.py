@@ -103,10 +103,10 @@ async def live_backend(
         may_follow.set()
 
     # 3 what answers. A scheduler that calls extenders has a cluster of its own, which is the one to debug.
-    informers, world = parts.informers, None if scheduling is None else scheduling.world
+    cluster, informers, world = parts.cluster, parts.informers, None if scheduling is None else scheduling.world
     queue, waiting = (None, NO_WAITING_PODS) if world is None else (world.queue, world.waiting_pods)
     profiles = [profile.scheduler_name for profile in configuration.profiles]
-    debugger = CacheDebugger(informers, parts.cluster if world is None else world.cluster, queue, profiles)
+    debugger = CacheDebugger(informers, cluster if world is None else world.cluster, queue, profiles)
     exposition = Exposition(
         informers=informers,
         dispatcher=parts.dispatcher,
@@ -122,9 +122,8 @@ async def live_backend(
     backend = Backend(
         verbs=parts.verbs,
         evaluate=partial(evaluate_scenario, configuration=configuration),
-        questions=Questions(
-            configuration, parts.cluster, options.admits, queue=queue, waiting=waiting, records=records
-        ),
+        is_ready=informers.is_ready,
+        questions=Questions(configuration, cluster, options.admits, queue=queue, waiting=waiting, records=records),
         configuration=configuration,
         informers=informers,
         events=EventReader(client, asyncio.get_running_loop().time).of,
@@ -209,7 +208,7 @@ def _assembled(
         )
         if scheduling is not None:
             feed.subscribe(scheduling.handlers.changed)
-    verbs = Verbs(frameworks, cluster, is_ready=informers.is_ready, dispatcher=dispatcher, reporter=reporter)
+    verbs = Verbs(frameworks, cluster, dispatcher=dispatcher, reporter=reporter)
     feed.subscribe(verbs.changed)
     feed.subscribe(_LettingGo(cluster.cache).changed)
     if scheduling is not None and scheduling.world.cluster is not cluster:

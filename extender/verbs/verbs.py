@@ -85,7 +85,6 @@ class Verbs:
         frameworks: Mapping[str, Framework],
         cluster: Cluster,
         *,
-        is_ready: Callable[[], bool] = lambda: True,
         dispatcher: fwk.Dispatcher | None = None,
         reporter: Reporter = NO_REPORTER,
     ) -> None:
@@ -93,20 +92,14 @@ class Verbs:
 
         Arguments:
             frameworks: one per profile, by scheduler name.
-            is_ready: returns whether the cluster is completely known.
             dispatcher: performs writes; None without an API server.
         """
         self._frameworks = frameworks
         self._cluster = cluster
-        self._is_ready = is_ready
         self._dispatcher = dispatcher
         self._overlay: Overlay | None = None
         self._turn = _Turn()
         self._reporter = Reporters(reporter)
-
-    @property
-    def is_ready(self) -> bool:
-        return self._is_ready()
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Handles a change that the cluster has already handled."""

@@ -483,7 +483,7 @@ def in_process(state: Path, story: Callable[[httpx.AsyncClient, ServiceState], A
     async def main() -> None:
         app = create_app(Settings.model_validate({"port": 0, "state": state, "schedule": False}))
         async with app.router.lifespan_context(app):
-            await until(lambda: app.state.service.backend.verbs.is_ready)
+            await until(app.state.service.backend.is_ready)
             async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
                 await story(client, app.state.service)
 

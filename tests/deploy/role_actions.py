@@ -106,7 +106,7 @@ def no_streamed_lists() -> Fault:
 async def follows_the_cluster(role: Rbac, *faults: Fault) -> bool:
     async with a_world(role, node("a"), decides=False, faults=faults) as world:
         await asyncio.sleep(120)
-        return world.backend.verbs.is_ready
+        return world.backend.is_ready()
 
 
 async def follows_a_server_that_streams_no_lists(role: Rbac) -> bool:

@@ -191,7 +191,8 @@ def _prepared_with(engine: Callable[[Settings], Any]) -> Callable[[Settings], Op
         configuration = Configuration()
         evaluate = getattr(verbs, "evaluate", None) or partial(evaluate_scenario, configuration=configuration)
         yield ServiceState(
-            Backend(verbs, evaluate), worker=QuestionWorker(settings.question_seconds, settings.question_memory)
+            Backend(verbs, evaluate, is_ready=lambda: getattr(verbs, "is_ready", True)),
+            worker=QuestionWorker(settings.question_seconds, settings.question_memory),
         )
 
     return lambda settings: lambda: opened(settings)

@@ -37,8 +37,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("stage", [OURS], indirec
 class Asked:
     """The verbs of a service in a thread of its own, which sees the cluster of a story; but not pods called `unseen`."""
 
-    is_ready = True
-
     def __init__(self) -> None:
         self._cluster = Cluster()
         frameworks = Registry(IN_TREE).make_frameworks(Configuration(), random.Random(1), live=self._cluster.cache)

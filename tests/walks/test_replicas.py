@@ -186,7 +186,7 @@ DELAYED = dataclasses.replace(Configuration(), delay_cache_until_active=True)
 
 
 def is_ready(replica: Replica) -> bool:
-    return replica.following is not None and replica.following.verbs.is_ready
+    return replica.following is not None and replica.following.is_ready()
 
 
 async def test_standby_with_a_delayed_cache_lists_and_watches_nothing() -> None:

@@ -57,7 +57,6 @@ def refusal(of: Verbs, pod: PodBuilder = ASKED, **asked: Any) -> str:
 def test_a_pod_goes_where_there_is_room() -> None:
     ready = engine(A, B, pods=[make_pod("full").req(cpu=1).node("a")])
 
-    assert ready.is_ready
     assert kept(ready, "a", "b") == ["b"]
     assert filtered(ready, ASKED.obj(), node_names=["a", "c"]).failed == {
         "a": "Insufficient cpu",
