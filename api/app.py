@@ -18,7 +18,7 @@ from api.serving.limits import RequestLimits
 from api.settings.settings import Settings, listed
 from api.starting import Opens, opens
 from extender import __version__
-from extender.values.concurrency.collector import rare_collections
+from extender.values.concurrency.process import rare_collections
 
 ROUTERS: Final = (
     extender.router,

@@ -1,11 +1,11 @@
 """`app` for `uvicorn api.main:app`, set up by the environment; `reprieve serve` adds limits on headers."""
 
-from extender.values.concurrency.collector import collector_paused
+from extender.values.concurrency.process import collector_paused, fill_standard_descriptors
 
 with collector_paused():  # there is no garbage while modules are loaded
     from api.app import create_app
     from api.settings.settings import read_settings
-    from extender.values.klog.setup import configure, fill_standard_descriptors
+    from extender.values.klog.setup import configure
 
 fill_standard_descriptors()
 configure()

@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Final, TypeVar, final
 
 from prometheus_client.exposition import generate_latest
@@ -188,10 +187,7 @@ def decoded(decode: Callable[[B], T], body: B) -> T:
 
 @final
 class UntilHangUp:
-    """Cancels what is awaited in its block when the caller hangs up, and raises ClientDisconnect: nothing is sent.
-
-    No generator, which would be most of what a short block costs.
-    """
+    """Cancels what is awaited in its block when the caller hangs up, and raises ClientDisconnect: nothing is sent."""
 
     def __init__(self, request: Request, *, is_read: bool = False) -> None:
         """Begins with the block; `is_read` says that the body was read as a stream."""
@@ -207,9 +203,7 @@ class UntilHangUp:
         # Most blocks end before the next turn of the loop, and need nobody to listen.
         self._beginning = asyncio.get_running_loop().call_soon(self._listen)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc: Any) -> None:
         self._beginning.cancel()
         # The frames of a task that was cancelled refer to this object; it must not refer to them.
         listening, self._listening = self._listening, None
@@ -217,7 +211,7 @@ class UntilHangUp:
             listening.cancel()
             await asyncio.wait([listening])
         try:
-            await self._patience.__aexit__(kind, exc, traceback)
+            await self._patience.__aexit__(*exc)
         except TimeoutError as late:
             # As in `unreadable_refused`: the traceback of the cancellation would hold the request.
             (late.__cause__ or late).with_traceback(None)

@@ -20,8 +20,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from extender import __version__
-from extender.values.concurrency.collector import collector_paused
-from extender.values.klog.setup import fill_standard_descriptors
+from extender.values.concurrency.process import collector_paused, fill_standard_descriptors
 from extender.values.reasons import InputError
 from reprieve.errors import StartUpError
 

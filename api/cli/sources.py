@@ -24,7 +24,7 @@ from rich.console import Console
 from api.cli import Options
 from api.cli.showing import WaitingLine, show, show_until_interrupted, tell
 from extender.answers.catalogue import Question
-from extender.values.concurrency.collector import collector_paused
+from extender.values.concurrency.process import collector_paused
 from reprieve.errors import SourceAwayError, StartUpError
 
 A = TypeVar("A")

@@ -20,7 +20,7 @@ import yaml
 from extender.rules.api_resources import Object
 from extender.values import limits
 from extender.values.byte_order_marks import in_utf8
-from extender.values.concurrency.collector import collector_paused
+from extender.values.concurrency.process import collector_paused
 from extender.values.concurrency.replaced_file import replaced_file
 from extender.values.golang.json import plain
 from extender.values.golang.json_bytes import check_number_of_values

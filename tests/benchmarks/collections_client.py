@@ -15,7 +15,7 @@ from typing import Any
 
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
-from extender.values.concurrency.collector import rare_collections
+from extender.values.concurrency.process import rare_collections
 from extender.values.config.configuration import Configuration
 from extender.values.targets.target import Target
 

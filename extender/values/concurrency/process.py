@@ -1,13 +1,21 @@
-"""The garbage collector, which leaves alone what the first sync brought, and begins less often."""
+"""The process: its standard descriptors, and its garbage collector, which leaves alone what the first sync brought."""
 
 import asyncio
 import gc
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 THRESHOLDS: Final = (50_000, 20, 10)
 """Of Python's three generations: its own, 700, begin in the middle of every decision."""
+
+
+def fill_standard_descriptors() -> None:
+    """Opens closed standard descriptors on /dev/null, so that no socket becomes stderr and gets the log."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
 
 
 @asynccontextmanager

@@ -99,13 +99,6 @@ class Outlet(logging.Handler):
 STDERR: Final = Outlet(_STDERR)
 
 
-def fill_standard_descriptors() -> None:
-    """Opens closed standard descriptors on /dev/null, so that no socket becomes stderr and gets the log."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
-        os.set_inheritable(descriptor, True)
-    os.close(descriptor)
-
-
 Format = Literal["text", "json"]
 
 _ESCAPES: Final = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.values.concurrency.collector import THRESHOLDS, collector_paused, rare_collections
+from extender.values.concurrency.process import THRESHOLDS, collector_paused, rare_collections
 
 ROOT = Path(__file__).parents[4]
 
