@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import final
+from typing import Final, final
 from uuid import UUID
 from weakref import WeakValueDictionary
 
@@ -40,6 +40,8 @@ from extender.values.objects.cluster import Key
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import AllocationResult, ResourceClaim
 
+_UNBOUNDED: Final = Allowance()
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ class ClaimsOfCycle:
     """Claim -> the pending allocation that it shares with pods of its group, which are assumed in the same cycle."""
     to_allocate: NodeClaims | None = None
     """For the unallocated claims and the special claim; None if there is nothing to allocate."""
-    allowance: Allowance = field(default_factory=Allowance)
-    """What the searches of the cycle may still spend."""
+    allowance: Allowance = _UNBOUNDED
+    """What the searches of the cycle may still spend, if there is something to allocate."""
     long_search: LongSearch | None = None
     """The search in a thread, if one was begun in an earlier cycle of the attempt."""
     in_use: Mapping[PoolId, PoolState] = field(default_factory=dict)
