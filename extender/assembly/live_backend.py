@@ -4,7 +4,7 @@ import asyncio
 import random
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
@@ -35,6 +35,7 @@ from extender.engine.reporter import Reporters
 from extender.engine.runtime.quarantine import QUARANTINES, Quarantines
 from extender.engine.runtime.registry import Registry
 from extender.values.config.configuration import Configuration, Extender
+from extender.values.klog.logger import Logger
 from extender.values.metrics.tracing import Tracer
 from extender.values.objects.kinds import KINDS
 from extender.values.objects.meta import HasMetadata
@@ -44,6 +45,8 @@ SECONDS_TO_FINISH: Final = 5.0
 """The time for writes that are in flight at the end."""
 SECONDS_TO_LET_GO: Final = 1.0
 """The time after a change in which a snapshot is taken, so that no earlier one holds what was deleted."""
+
+_LOG: Final = Logger(__name__)
 
 
 @final
@@ -248,8 +251,10 @@ class _LettingGo:
     def _let_go(self) -> None:
         self._is_due = False
         if self._may():
-            with suppress(CacheError):  # the next snapshot has recovered
+            try:
                 self._cache.update_snapshot()
+            except CacheError as exc:
+                _LOG.error(exc, "A snapshot, which lets go of what was deleted, was taken from an inconsistent cache")
 
 
 async def _resource_metrics(informers: Informers, fence: Callable[[], object]) -> bytes:

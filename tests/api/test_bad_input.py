@@ -90,6 +90,14 @@ WRONG = {
     "node in full: line feed": with_node(metadata={"name": "a\nb"}),
     "node in full: 300 characters": with_node(metadata={"name": "n" * 300}),
     "nodes is a list": asking(Nodes=[]),
+    "node in full: created on no day": with_node(metadata={"name": "n", "creationTimestamp": "99999-99-99"}),
+    "node in full: created on 30 February": with_node(
+        metadata={"name": "n", "creationTimestamp": "2026-02-30T00:00:00Z"}
+    ),
+    "node in full: created at an empty time": with_node(metadata={"name": "n", "creationTimestamp": ""}),
+    "node in full: deleted at a time without a zone": with_node(
+        metadata={"name": "n", "deletionTimestamp": "2026-11-28T10:00:00"}
+    ),
     "items is an object": asking(Nodes={"items": {}}),
     "an item is null": asking(Nodes={"items": [None]}),
     "an item is a number": asking(Nodes={"items": [1]}),

@@ -14,7 +14,9 @@ from msgspec import Raw
 from extender.values import limits
 from extender.values.golang.json import JsonError, TooLargeError
 from extender.values.golang.json_bytes import check_json, quickly
+from extender.values.golang.times import TimeError, read_time
 from extender.values.objects import decoding
+from extender.values.objects.meta import HasMetadata
 from extender.values.objects.name_syntax import subdomain_errors
 from extender.values.objects.node import Node, NodeDecoder
 from extender.values.objects.whole import in_full
@@ -76,6 +78,17 @@ def check_number_of_names(number: int) -> None:
     """Raises TooLargeError if a body may not have so many names of nodes."""
     if number > limits.NODE_NAMES:
         raise TooLargeError(f"the body has more than {limits.NODE_NAMES} names of nodes")
+
+
+def check_times(what: str, of: HasMetadata) -> None:
+    """Raises JsonError if a time of the metadata is none. Upstream: apimachinery/pkg/apis/meta/v1/time.go."""
+    meta = of.metadata
+    for name, text in (("creationTimestamp", meta.creation_timestamp), ("deletionTimestamp", meta.deletion_timestamp)):
+        try:
+            if text is not None:
+                read_time(text)
+        except TimeError as exc:
+            raise JsonError(f"{what}: metadata.{name} is no time in the form of RFC 3339") from exc
 
 
 @final
@@ -227,6 +240,7 @@ def _decoded(place: int, body: Raw, decode: NodeDecoder, *, is_checked: bool) ->
         raise JsonError(f"{what} has no name")
     if subdomain_errors(node.name):
         raise JsonError(f"{what}: metadata.name is not the name of a node")
+    check_times(what, node)
     return node
 
 

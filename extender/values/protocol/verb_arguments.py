@@ -18,7 +18,6 @@ from extender.values import limits
 from extender.values.golang.int64 import MAX_INT64
 from extender.values.golang.json import JsonError, TooLargeError
 from extender.values.golang.json_bytes import check_json, check_number_of_values, is_null, members, quickly, read
-from extender.values.golang.times import TimeError, read_time
 from extender.values.objects import decoding
 from extender.values.objects.name_syntax import dns_label_errors, subdomain_errors
 from extender.values.objects.node import Node
@@ -32,6 +31,7 @@ from extender.values.protocol.node_lists import (
     check_node_names,
     check_number_of_names,
     check_number_of_nodes,
+    check_times,
     names_known,
 )
 from extender.values.protocol.wire_types import (
@@ -270,18 +270,8 @@ def _read_pod(document: Raw | None) -> Pod:
         raise JsonError("Pod: metadata.name or metadata.namespace is not a name that a pod can have")
     if len(pod.metadata.uid) > limits.UID_CHARACTERS:
         raise JsonError(f"Pod: metadata.uid has more than {limits.UID_CHARACTERS} characters")
-    _check_time("creationTimestamp", pod.metadata.creation_timestamp)
-    _check_time("deletionTimestamp", pod.metadata.deletion_timestamp)
+    check_times("Pod", pod)
     return pod
-
-
-def _check_time(name: str, text: str | None) -> None:
-    """Upstream: apimachinery/pkg/apis/meta/v1/time.go, UnmarshalJSON."""
-    try:
-        if text is not None:
-            read_time(text)
-    except TimeError as exc:
-        raise JsonError(f"Pod: metadata.{name} is no time in the form of RFC 3339") from exc
 
 
 def _read_names(document: Raw) -> list[str]:

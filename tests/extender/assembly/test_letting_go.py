@@ -1,6 +1,7 @@
 """What was deleted is let go, though nobody asks: a snapshot holds its pods until the next one is taken."""
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,10 +11,12 @@ import pytest
 from extender.assembly.backend import Tap
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
+from extender.engine.cache import CacheError
 from extender.engine.cache.cluster import Cluster
 from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.snapshot import Snapshot
 from extender.rules.api_resources import PODS, Object
+from extender.testing import make_node
 from extender.values.config.configuration import Configuration, Extender
 from reprieve.cluster import own_cluster
 from reprieve.cluster.registry.object_registry import ObjectRegistry
@@ -70,3 +73,23 @@ async def test_a_snapshot_holds_no_pod_longer_than_some_seconds(
 
         assert sorted(before) == ["goes", "stays"]
         assert held(snapshot) == ["stays"]
+
+
+async def test_a_cache_that_is_found_inconsistent_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    there, elsewhere = (make_node("z").label({"topology.kubernetes.io/zone": zone}).obj() for zone in ("z1", "z2"))
+    async with followed(LiveOptions(), Configuration()) as (registry, cluster):
+        registry.create(PODS, "default", pod("goes"))
+        cluster.cache.add_node(there)
+        await asyncio.sleep(1)
+        cluster.cache.update_snapshot()
+        with pytest.raises(CacheError):
+            cluster.cache.remove_node(elsewhere)
+        cluster.cache.add_node(elsewhere)
+        registry.delete(PODS, "default", "goes", {"gracePeriodSeconds": 0})
+        with caplog.at_level(logging.ERROR):
+            await asyncio.sleep(3)
+
+        (logged,) = (record.getMessage() for record in caplog.records)
+        assert "lets go of what was deleted" in logged
+        assert "snapshot state is not consistent" in logged
+        assert held(cluster.cache.update_snapshot()) == []
