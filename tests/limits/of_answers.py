@@ -32,7 +32,9 @@ from tests.extender.answers.test_past import Told
 from tests.extender.client.scripted import Scripted, answer, refusal
 from tests.extender.client.test_client import PODS, client_of
 from tests.extender.client.test_pod_events import event, listing
+from tests.extender.verbs.test_engine import A, engine, filtered
 from tests.limits.of_records import RECORDS
+from tests.limits.of_wire import WIRE
 from tests.limits.rows import Filled, Held, Kept, Page
 
 # Answers of servers that are called.
@@ -187,23 +189,32 @@ def counted_reason(length: int) -> int:
     return metrics.text().decode().count("x" * length)
 
 
+def reason(length: int) -> str:
+    """Returns which part of so long a reason for refusing a node is left out."""
+    a_half, rest = divmod(length - len(", "), 2)
+    names = [f"example.com/{at}".ljust(each - len("Insufficient "), "x") for at, each in ((0, a_half), (1, a_half + rest))]
+    pod = make_pod("p").req(dict.fromkeys(names, 1)).obj()
+    said = filtered(engine(A), pod, node_names=["a"]).failed_and_unresolvable["a"]
+    return said[said.find(" and ") :] if " and " in said else "" if len(said) == length else said
+
+
 def past(*attempts: tuple[str, str]) -> Any:
     return Told(*attempts).ask()
 
 
 ANSWERS: dict[str, Filled | Held | Kept | Page] = {
     **RECORDS,
+    **WIRE,
     "PAGE_PODS": Page(42, "/ui/pods", r'href="/ui/pods/\w'),
     "PAGE_FOUND": Page(7, "/ui/find?q=web-", r'href="/ui/pods/shop/web-'),
     "PAGE_SUGGESTED": Page(7, "/ui/found?q=web-", r'href="/ui/pods/shop/web-'),
-    "WATCH_EVENT_BYTES": Held("tests/extender/client/test_watch.py::test_an_event_without_an_end_is_given_up"),
     "POD_ANNOTATIONS": Held(
         "tests/extender/client/test_keeping.py::test_the_longest_annotations_of_a_pod_with_a_node_are_not_kept"
     ),
     "REDIRECTS": Held(
         "tests/extender/client/http_extender/test_calling.py::test_redirects_in_a_circle_end", says="after 10 redirects"
     ),
-    "NODE_REASON": Held("tests/extender/verbs/test_engine.py::test_reason_of_thousands_of_resources_is_shortened"),
+    "NODE_REASON": Filled(reason, above="and 1 more reasons", lowered_to=100),
     "BUDGETS_NAMED": Held(
         "tests/extender/engine/preemption/test_budgets.py::test_thousands_of_budgets_are_counted_as_one_after_the_other_would_be"
     ),
@@ -235,9 +246,6 @@ ANSWERS: dict[str, Filled | Held | Kept | Page] = {
     "DELETIONS_REMEMBERED": Held("tests/extender/client/test_store.py::test_number_of_remembered_deletions_is_limited"),
     "SHARED_PART_BYTES": Filled(lambda n: is_shared(lambda: "".join(["x" * n]), SharedParts()), at=True, above=False),
     "EXTENDER_TEXT": Filled(lambda n: len(json.loads(filter_error("x" * n))["Error"].rstrip("…")), at=1024, above=1023),
-    "EXTENDER_ANSWER_BYTES": Held(
-        "tests/extender/client/http_extender/test_calling.py::test_misbehaving_server_gives_one_error_in_upstreams_words_without_a_second_request"
-    ),
     "EVENTS_SHOWN": Held(
         "tests/extender/client/test_pod_events.py::test_newest_events_are_shown_with_a_note_that_there_are_more"
     ),

@@ -1,8 +1,6 @@
 """Questions, configuration and files."""
 
-import asyncio
 import gzip
-import pickle
 import random
 import re
 import tempfile
@@ -11,12 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
-from starlette.types import Message
-
-from api.callers.http_refusals import Refusal
 from api.routes.page import _read_form
-from api.service_state import QuestionWorker
 from extender.client.credentials.kubeconfig_files import read_files
 from extender.client.http_extender.checks import warnings_of
 from extender.rules.state_file import read_state
@@ -30,6 +23,7 @@ from reprieve.lab.simulation.perf_templates import TemplateFile
 from reprieve.lab.simulation.sweeping import read_workloads
 from reprieve.sources.manifest_text import objects_in
 from tests.extender.answers.what_if import test_capacity as capacities, test_what_if as what_ifs
+from tests.limits.of_processes import PROCESSES
 from tests.limits.rows import Filled, Held, Kept, words
 from tests.reprieve.lab.plan import test_plan as plans
 
@@ -121,22 +115,6 @@ def kubeconfig(size: int) -> str:
     )
 
 
-async def answered(size: int) -> str:
-    """Asks the worker for an answer that has so many bytes as it is written."""
-
-    async def receive() -> Message:
-        await asyncio.sleep(3600)
-        return {"type": "http.disconnect"}
-
-    request = Request({"type": "http", "method": "POST", "path": "/", "headers": [], "client": ("a", 1)}, receive)
-    request._body = b""
-    answer = b"x" * (size - len(pickle.dumps((b"x" * 1000, None))) + 1000)
-    try:
-        return "" if await QuestionWorker().answer(request, lambda: answer) == answer else "another answer"
-    except Refusal as exc:
-        return f"{exc.code} {exc}"
-
-
 def pending(number: int) -> bool:
     """Whether it is said what becomes of so many pending pods if a node comes."""
     pods = tuple(make_pod(f"p{at}").req(cpu=1).obj() for at in range(number))
@@ -164,6 +142,7 @@ def slow(seconds: int) -> str:
 
 
 QUESTIONS: dict[str, Filled | Held | Kept] = {
+    **PROCESSES,
     "QUESTION_BYTES": Held("tests/api/test_limits.py::test_a_question_is_not_as_large_as_a_call_with_full_nodes"),
     "QUESTIONS_AT_ONE_TIME": Held(
         "tests/api/test_bad_questions.py::test_caller_waits_for_at_most_one_question_of_each_other_one"
@@ -220,9 +199,6 @@ QUESTIONS: dict[str, Filled | Held | Kept] = {
         cut="/w.yaml: yaml: document has more than 26 nodes",
     ),
     "PENDING_TRIED": Kept(2, lambda: pending(2), whole=True, cut=False),
-    "QUESTION_ANSWER_BYTES": Filled(
-        lambda n: asyncio.run(answered(n)), above="413 the answer has more than 100000 bytes", lowered_to=100_000
-    ),
     "PODS_CREATED": Held(
         "tests/extender/answers/what_if/test_manifests.py::test_malformed_manifest_is_refused_with_the_reason",
         says="more than 5000 pods cannot be created",

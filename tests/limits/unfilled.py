@@ -5,19 +5,9 @@ from tests.limits.rows import Unfilled
 UNFILLED = {
     name: Unfilled()
     for name in (
-        "EXPRESSION_MILLISECONDS",
-        "EXPRESSION_MEMORY",
-        "EXPRESSION_WAIT_SECONDS",
         "DEVICE_SEARCHES",
-        "QUESTION_SECONDS",
-        "QUESTION_MEMORY",
         "WORKLOAD_BYTES",
         "WORKLOAD_PLAYS",
-        "CONNECT_SECONDS",
-        "CONNECTIONS",
-        "UNREAD_BYTES",
-        "EXEC_SECONDS",
-        "HEAD_BYTES",
         "REPORTED_SAMPLES",
         "REPORTED_REFUSALS",
         "REPLAY_DIFFERENCES",

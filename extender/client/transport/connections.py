@@ -28,9 +28,7 @@ KEPT_HEADERS: Final = 16
 class Http1Carrier(Carrier):
     """Sends requests over kept connections. State: the connections, idle or in use."""
 
-    def __init__(
-        self, route: Route, *, max_connections: int = limits.CONNECTIONS, keep_alive: float = KEEP_ALIVE_SECONDS
-    ) -> None:
+    def __init__(self, route: Route, *, max_connections: int, keep_alive: float = KEEP_ALIVE_SECONDS) -> None:
         """Opens nothing yet. Requests beyond so many connections in use wait; idle ones are kept for some seconds."""
         self._route = route
         self._always = head_lines((("Host", route.authority), *route.proxy_headers))
@@ -239,4 +237,4 @@ class Connections:
 
 def _open(target: Target, material: TlsMaterial) -> Carrier:
     route = Route(target.server, context(material), server_name=target.tls.server_name, proxy=target.proxy)
-    return Http1Carrier(route)
+    return Http1Carrier(route, max_connections=limits.CONNECTIONS)
