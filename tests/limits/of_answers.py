@@ -33,6 +33,7 @@ from tests.extender.client.scripted import Scripted, answer, refusal
 from tests.extender.client.test_client import PODS, client_of
 from tests.extender.client.test_pod_events import event, listing
 from tests.extender.verbs.test_engine import A, engine, filtered
+from tests.limits.of_lab import LAB
 from tests.limits.of_records import RECORDS
 from tests.limits.of_wire import WIRE
 from tests.limits.rows import Filled, Held, Kept, Page
@@ -192,7 +193,9 @@ def counted_reason(length: int) -> int:
 def reason(length: int) -> str:
     """Returns which part of so long a reason for refusing a node is left out."""
     a_half, rest = divmod(length - len(", "), 2)
-    names = [f"example.com/{at}".ljust(each - len("Insufficient "), "x") for at, each in ((0, a_half), (1, a_half + rest))]
+    names = [
+        f"example.com/{at}".ljust(each - len("Insufficient "), "x") for at, each in ((0, a_half), (1, a_half + rest))
+    ]
     pod = make_pod("p").req(dict.fromkeys(names, 1)).obj()
     said = filtered(engine(A), pod, node_names=["a"]).failed_and_unresolvable["a"]
     return said[said.find(" and ") :] if " and " in said else "" if len(said) == length else said
@@ -205,6 +208,7 @@ def past(*attempts: tuple[str, str]) -> Any:
 ANSWERS: dict[str, Filled | Held | Kept | Page] = {
     **RECORDS,
     **WIRE,
+    **LAB,
     "PAGE_PODS": Page(42, "/ui/pods", r'href="/ui/pods/\w'),
     "PAGE_FOUND": Page(7, "/ui/find?q=web-", r'href="/ui/pods/shop/web-'),
     "PAGE_SUGGESTED": Page(7, "/ui/found?q=web-", r'href="/ui/pods/shop/web-'),

@@ -31,6 +31,7 @@ from tests.extender.client.embedded_server import Server
 from tests.extender.client.test_event_recorder import event, record, recorded
 from tests.extender.engine.queue.clocked_queue import ClockedQueue
 from tests.kit.service import serving
+from tests.limits.of_scheduling import SCHEDULING
 from tests.limits.rows import Filled, Held, Kept
 
 
@@ -160,6 +161,7 @@ def unknown_parameter(length: int) -> int:
 
 
 RECORDS: dict[str, Filled | Held | Kept] = {
+    **SCHEDULING,
     "NODES_KEPT": Filled(nodes_known, at=20_000, above=20_000, is_slow=True),
     "NODES_KEPT_BYTES": Held(
         "tests/extender/values/protocol/test_node_lists.py::test_the_bytes_of_remembered_nodes_are_bounded",

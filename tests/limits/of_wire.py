@@ -100,7 +100,7 @@ async def headed(size: int) -> str:
     return ""
 
 
-async def run(seconds: int) -> str:
+def run(seconds: int) -> str:
     """Returns what comes of a program that ends after nearly so many seconds."""
     said = '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"t"}}'
     with TemporaryDirectory() as folder:
@@ -108,24 +108,19 @@ async def run(seconds: int) -> str:
         os.mkfifo(gate)
         program.write_text(f"#!/bin/sh\nread -r word < {gate}\nprintf '%s' '{said}'\n")
         program.chmod(0o755)
-        plugin = ExecPlugin(ExecPluginConfig("client.authentication.k8s.io/v1", str(program)))
-        running = asyncio.create_task(plugin.identity(0))
-        while (opened := _opened(gate)) is None:
-            await asyncio.sleep(0.005)
-        await wait(seconds - ALMOST)
-        os.close(opened)
+        config = ExecPluginConfig("client.authentication.k8s.io/v1", str(program))
         try:
-            return str((await running).authorization)
+            return on_sockets(_identified(ExecPlugin(config), gate, seconds))
         except CredentialsError as exc:
             return str(exc)
 
 
-def _opened(gate: Path) -> int | None:
-    """Opens a pipe that somebody reads; returns None if nobody does yet."""
-    try:
-        return os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:
-        return None
+async def _identified(plugin: ExecPlugin, gate: Path, seconds: int) -> str:
+    running = asyncio.create_task(plugin.identity(0))
+    opened = await asyncio.to_thread(os.open, gate, os.O_WRONLY)  # once the program reads it
+    await wait(seconds - ALMOST)
+    os.close(opened)
+    return str((await running).authorization)
 
 
 def watched(size: int) -> str:
@@ -145,7 +140,7 @@ WIRE: dict[str, Filled] = {
     "HEAD_BYTES": Filled(
         lambda n: on_sockets(headed(n)), at="the connection was closed", above="the head of the answer does not end"
     ),
-    "EXEC_SECONDS": Filled(lambda n: on_sockets(run(n)), at="Bearer t", above="has not finished within 60 s"),
+    "EXEC_SECONDS": Filled(run, at="Bearer t", above="has not finished within 60 s"),
     "WATCH_EVENT_BYTES": Filled(watched, at="None", above="an event of more than", lowered_to=1000),
     "EXTENDER_ANSWER_BYTES": Filled(
         lambda n: asyncio.run(extended(n)), at="['a']", above="the answer is longer than 1000 bytes", lowered_to=1000

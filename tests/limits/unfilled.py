@@ -5,17 +5,6 @@ from tests.limits.rows import Unfilled
 UNFILLED = {
     name: Unfilled()
     for name in (
-        "DEVICE_SEARCHES",
-        "WORKLOAD_BYTES",
-        "WORKLOAD_PLAYS",
-        "REPORTED_SAMPLES",
-        "REPORTED_REFUSALS",
-        "REPLAY_DIFFERENCES",
-        "RECORDED_ANSWER_BYTES",
-        "SHADOW_CHANGES",
-        "SHADOW_DIFFERENCES",
-        "LOSSES_KEPT",
-        "IGNORED_ANNOTATIONS",
         "PREEMPTIONS_TOLD",
         "PREEMPTIONS_SEARCHED",
         "PODS_LISTED",
@@ -34,8 +23,5 @@ UNFILLED = {
         "HISTORY_SEARCHED",
         "GROUP_MEMBERS",
         "ROLLOUT_DIFFERENCES",
-        "RECORDS_FILE_BYTES",
-        "RECORDS_WAITING",
-        "TAKERS_KEPT",
     )
 }

@@ -36,14 +36,10 @@ class RecordsFileError(ValueError):
 
 @asynccontextmanager
 async def kept_in(
-    path: Path,
-    limits: Limits | None = None,
-    *,
-    now: Callable[[], float] = time.time,
-    max_file: int = limits.RECORDS_FILE_BYTES,
+    path: Path, limits: Limits | None = None, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[Records]:
     """Yields records that begin with those in the file, and are kept there meanwhile. Raises RecordsFileError."""
-    file = RecordsFile(path, max_file)
+    file = RecordsFile(path)
     remove_leftovers(path)
     records = Records(limits, now=now, write=file.append)
     records.restore(file.read())
@@ -60,10 +56,8 @@ async def kept_in(
 class RecordsFile:
     """The file. State: the records that are still to be written, and whether the disk refused the last time."""
 
-    def __init__(self, path: Path, max_size: int = limits.RECORDS_FILE_BYTES) -> None:
-        """Arguments: max_size: the length in bytes after which the file is replaced."""
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._max_size = max_size
         self._waiting: deque[Record] = deque(maxlen=limits.RECORDS_WAITING)
         self._encode = msgspec.json.Encoder().encode
         self._writing = threading.Lock()
@@ -104,7 +98,7 @@ class RecordsFile:
             try:
                 length = await asyncio.to_thread(self._append, batch)
                 batch = []
-                if length > self._max_size:
+                if length > limits.RECORDS_FILE_BYTES:
                     await asyncio.to_thread(self._replace, everything())
             except OSError as exc:
                 self._waiting = deque([*batch, *self._waiting], limits.RECORDS_WAITING)
@@ -144,7 +138,7 @@ class RecordsFile:
 
     def _replace(self, everything: list[Record]) -> None:
         """Replaces the file. If there is too much, the oldest goes: calls first, then attempts, then preemptions."""
-        room, lines = self._max_size // 2, list[bytes]()
+        room, lines = limits.RECORDS_FILE_BYTES // 2, list[bytes]()
         for line in self._lines(sorted(everything, key=_worth, reverse=True)):
             room -= len(line)
             if room < 0:

@@ -101,7 +101,7 @@ def _table(folder: Path, name: str) -> Path | None:
 
 
 def _rows(path: Path, columns: tuple[str, ...], limit: int) -> Iterator[_Row]:
-    reader = csv.reader(lines_of(path), strict=True)
+    reader = csv.reader(lines_of(path, limits.WORKLOAD_BYTES), strict=True)
     try:
         names = [name.strip() for name in next(reader, [])]
         missing = [column for column in columns if column not in names]

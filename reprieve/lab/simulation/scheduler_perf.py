@@ -134,7 +134,7 @@ class PerfWorkload(Workload):
 def read_scheduler_perf(path: Path, prefix: str = "") -> Sequence[PerfWorkload]:
     """Returns the workloads of a file, in order, with this before their names. Raises WorkloadError."""
     try:
-        document = read_yaml("".join(lines_of(path)), max_nodes=limits.WORKLOAD_YAML_NODES)
+        document = read_yaml("".join(lines_of(path, limits.WORKLOAD_BYTES)), max_nodes=limits.WORKLOAD_YAML_NODES)
         cases = convert(tuple[PerfCase, ...], plain(document.value))
     except (YamlError, DecodeError) as exc:
         raise WorkloadError(f"{path}: {exc}") from exc

@@ -63,7 +63,10 @@ def read_workloads(path: Path) -> Sequence[Workload]:
 
 def _is_list(path: Path) -> bool:
     """Whether the file begins with a list, as those of scheduler_perf do."""
-    first = next((line for line in lines_of(path) if line.strip() and not line.startswith(("#", "---"))), "")
+    first = next(
+        (line for line in lines_of(path, limits.WORKLOAD_BYTES) if line.strip() and not line.startswith(("#", "---"))),
+        "",
+    )
     return first.lstrip().startswith(("-", "["))
 
 

@@ -12,7 +12,6 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.reasons import InputError, in_one_line
 from reprieve.lab.simulation.report import Assertion, SimulationReport
@@ -112,7 +111,7 @@ class Workload(ABC):
         """Plays until all that the workload makes has happened, though pods may still wait. Raises WorkloadError."""
 
 
-def lines_of(path: Path, limit: int = limits.WORKLOAD_BYTES) -> Iterator[str]:
+def lines_of(path: Path, limit: int) -> Iterator[str]:
     """Yields the lines of a text file, packed or not. Raises WorkloadError, also beyond the limit of unpacked bytes."""
     read = 0
     try:

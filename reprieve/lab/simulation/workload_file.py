@@ -182,7 +182,7 @@ class WorkloadFile(Workload):
 
 
 def _read(path: Path) -> WrittenWorkload:
-    text = "".join(lines_of(path))
+    text = "".join(lines_of(path, limits.WORKLOAD_BYTES))
     try:
         document = read_yaml(text, max_nodes=limits.WORKLOAD_YAML_NODES)
         if document.others or len([part for part in split_documents(text) if part.strip()]) > 1:

@@ -14,6 +14,7 @@ from extender.answers.records.records import Records
 from extender.engine.queue import QueuedPodInfo
 from extender.engine.reporter import VerbCall
 from extender.testing import make_node, make_pod
+from extender.values import limits
 from tests.extender.answers.records.test_record_store import attempt, preemption
 from tests.kit.told_scheduler import NOON, ToldScheduler
 
@@ -79,11 +80,12 @@ async def test_lines_that_are_not_whole_are_skipped(tmp_path: Path, caplog: pyte
     assert "Incomplete lines of the records file were skipped" in caplog.text
 
 
-async def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path) -> None:
+async def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From what is still kept; preemptions are kept longer than attempts."""
     path = tmp_path / "records"
 
-    async with kept_in(path, max_file=20_000) as records:
+    monkeypatch.setattr(limits, "RECORDS_FILE_BYTES", 20_000)
+    async with kept_in(path) as records:
         await a_preemption(records)
         for second in range(20):
             for number in range(20):
@@ -98,12 +100,15 @@ async def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["records"]
 
 
-async def test_calls_are_dropped_first_when_the_file_is_rewritten(tmp_path: Path) -> None:
+async def test_calls_are_dropped_first_when_the_file_is_rewritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever may call the verbs could push out everything else."""
     path = tmp_path / "records"
     call = VerbCall(make_pod("asked").uid("asked").obj(), "default-scheduler", 1, 0.001, "anonymous at 10.0.0.9")
 
-    async with kept_in(path, max_file=20_000) as records:
+    monkeypatch.setattr(limits, "RECORDS_FILE_BYTES", 20_000)
+    async with kept_in(path) as records:
         for number in range(20):
             decided(records, f"pod-{number}")
         for _ in range(20):
