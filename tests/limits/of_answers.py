@@ -32,7 +32,9 @@ from tests.extender.answers.test_past import Told
 from tests.extender.client.scripted import Scripted, answer, refusal
 from tests.extender.client.test_client import PODS, client_of
 from tests.extender.client.test_pod_events import event, listing
-from tests.extender.verbs.test_engine import A, engine, filtered
+from tests.extender.verbs.test_engine import A, engine
+from tests.extender.verbs.verb_calls import filtered
+from tests.limits.of_explanations import EXPLANATIONS
 from tests.limits.of_lab import LAB
 from tests.limits.of_records import RECORDS
 from tests.limits.of_wire import WIRE
@@ -208,6 +210,7 @@ def past(*attempts: tuple[str, str]) -> Any:
 ANSWERS: dict[str, Filled | Held | Kept | Page] = {
     **RECORDS,
     **WIRE,
+    **EXPLANATIONS,
     **LAB,
     "PAGE_PODS": Page(42, "/ui/pods", r'href="/ui/pods/\w'),
     "PAGE_FOUND": Page(7, "/ui/find?q=web-", r'href="/ui/pods/shop/web-'),

@@ -4,12 +4,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from extender.answers.records.file import RecordsFile, kept_in
+from extender.answers.records.file import kept_in
 from extender.answers.records.records import Records
 from extender.engine import framework as fwk
 from extender.engine.framework.devices import LongWork
@@ -62,9 +63,7 @@ async def searched(number: int) -> int:
 
 def losses_are_kept(number: int) -> bool:
     """Whether the loss of a pod is kept beside so many, and not computed again, which is logged as it cannot be."""
-    logged = list[logging.LogRecord]()
-    log, handler = logging.getLogger("extender.engine.preemption.victim_policy"), logging.Handler(1)
-    handler.emit = logged.append  # type: ignore[method-assign]
+    log, handler = logging.getLogger("extender.engine.preemption.victim_policy"), BufferingHandler(10**6)
     losses = Losses(EvictionCost(per_hour='double(annotations["price"])'), lambda: NOON)
     # One pod each, for which two are kept besides.
     snapshots = [make_snapshot(node("n"), pods=[running(f"p{at}", "n")]) for at in range(number + 2)]
@@ -77,7 +76,7 @@ def losses_are_kept(number: int) -> bool:
     finally:
         log.setLevel(level)
         log.removeHandler(handler)
-    return len(logged) == len(snapshots)
+    return len(handler.buffer) == len(snapshots)
 
 
 async def annotations_told(number: int) -> int:
@@ -133,8 +132,9 @@ async def waiting(number: int) -> list[str]:
             for at in range(number):
                 info = QueuedPodInfo(make_pod(f"p{at}").obj(), 0.0)
                 records.decided(info, "default-scheduler", "n", 1, 1, 0.0)
-        names = [each.pod.name for each in RecordsFile(path).read()]
-    return [names[0], names[-1]]
+        async with kept_in(path) as restored:
+            names = [each.record.pod.name for each in restored.attempts()]
+    return [names[-1], names[0]]
 
 
 SCHEDULING: dict[str, Filled] = {

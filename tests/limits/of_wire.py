@@ -15,10 +15,10 @@ from extender.client.transport.http1 import Connection
 from extender.values.targets.target import CredentialsError, Target
 from tests.extender.client.http_extender import serving as extenders
 from tests.extender.client.http_extender.test_calling import asked as asked_extender
-from tests.extender.client.scripted import Scripted
+from tests.extender.client.scripted import Scripted, stream
 from tests.extender.client.sockets import STAGES, Asked, T, asking, pass_time, serve
 from tests.extender.client.test_client import PODS
-from tests.extender.client.test_watch import Watched, stream
+from tests.extender.client.test_watch import Watched
 from tests.limits.rows import Filled
 
 ALMOST = 0.95
@@ -30,9 +30,14 @@ def on_sockets(test: Coroutine[object, object, T]) -> T:
 
 
 async def wait(seconds: float) -> None:
-    """So much time passes, without taking any, and what was due in it happens."""
+    """So much time passes, without taking any, after what was begun and before what was due in it is done."""
+    await _turns()
     pass_time(seconds)
-    for _ in range(3):
+    await _turns()
+
+
+async def _turns() -> None:
+    for _ in range(50):
         await asyncio.sleep(0)
 
 

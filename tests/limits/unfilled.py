@@ -14,14 +14,5 @@ UNFILLED = {
         "PAGE_PREEMPTIONS",
         "PAGE_DRAWN_PREEMPTIONS",
         "PAGE_CHANGED_NODES",
-        "DEVICE_COUNT_SECONDS",
-        "FIXES",
-        "FIXES_TRIED",
-        "FIXES_TRIED_TOGETHER",
-        "PRIORITIES_TRIED",
-        "NODE_KINDS_TRIED",
-        "HISTORY_SEARCHED",
-        "GROUP_MEMBERS",
-        "ROLLOUT_DIFFERENCES",
     )
 }

@@ -1,0 +1,139 @@
+"""What an explanation tries and says, and what the past, groups and devices come to."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from extender.answers.cluster_map import DeviceRoom
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_snapshot
+from extender.values.objects.decoding import replaced
+from tests.extender.answers import test_questions as questions
+from tests.extender.answers.explain.test_fixes import WEB, found, node, on, told
+from tests.extender.answers.what_if import test_rollouts as rollouts
+from tests.extender.answers.what_if.test_what_if import ask
+from tests.kit.devices import make_device_class, make_slice
+from tests.kit.owners import owned_by
+from tests.limits.rows import Filled, Kept
+
+
+class Labelling(fwk.FilterPlugin, fwk.AdvicePlugin):
+    """Refuses nodes, by their places, to pods without a label, and suggests some for a pod that nobody else refuses."""
+
+    def __init__(self, name: str, wanted: Mapping[int, str], *suggested: str) -> None:
+        super().__init__()
+        self._name, self.wanted, self.suggested = name, wanted, suggested
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        refused = [self.wanted.get(place, "") not in {"", *pod.labels} for place in rows.node.tolist()]
+        return fwk.reject(np.array(refused, np.bool_), "no label")
+
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> list[fwk.Suggestion]:
+        return [labelled(pod, label) for label in self.suggested]
+
+
+class LabellingAnyway(Labelling):
+    """Suggests its label where others refuse a node, too."""
+
+    def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion:
+        return labelled(pod, self.wanted[0])
+
+
+def labelled(pod: fwk.Pod, label: str) -> fwk.Suggestion:
+    changed = replaced(pod, metadata=replaced(pod.metadata, labels={**pod.labels, label: "yes"}))
+    return fwk.Suggestion("other", f"label it {label}", changed)
+
+
+def fixed(number_of_nodes: int, *plugins: Labelling) -> int:
+    """Returns how many fixes there are for a pod that these plugins refuse."""
+    snapshot = make_snapshot(*(node(f"n{at}") for at in range(number_of_nodes)))
+    return len(found(snapshot, WEB.obj(), framework=make_framework(*plugins)))
+
+
+def fixes(number: int) -> int:
+    """Returns how many fixes are told of so many, each of which opens a node."""
+    labels = [f"l{at}" for at in range(number)]
+    return fixed(number, Labelling("one", dict(enumerate(labels)), *labels))
+
+
+def is_tried(number: int) -> bool:
+    """Whether the last of so many suggestions of a plugin is tried, which alone helps."""
+    labels = [f"l{at}" for at in range(number)]
+    return fixed(1, Labelling("one", {0: labels[-1]}, *labels)) > 0
+
+
+def is_tried_together(number: int) -> bool:
+    """Whether what two plugins suggest is tried for the last of so many pairs that refuse a node each."""
+    last = number - 1
+    each = [Labelling(f"of-{at}", {at: f"l{at}"}, f"l{last}" if at == last else "other") for at in range(number)]
+    return fixed(number, *each, LabellingAnyway("of-all", dict.fromkeys(range(number), "all"))) > 0
+
+
+def is_lowest_priority(number: int) -> bool:
+    """Whether so many tries find the lowest priority at which preemption helps."""
+    priorities = range(10, 10 + 2 ** (number - 1))
+    nodes = [node(f"n{at}") for at in priorities]
+    pods = [make_pod(f"p{at}").node(f"n{at}").req(cpu=4).priority(at) for at in priorities]
+    return any("above 10," in text for _, text, _ in told(nodes, pods, WEB.req(cpu=4).priority(7)))
+
+
+def is_tried_as_new(number: int) -> bool:
+    """Whether a new node is tried of the last of so many kinds, of which alone one has room beside its DaemonSet."""
+    nodes = [node(f"n{at}", cpu=10 + at) for at in range(number)]
+    pods = [on(f"p{at}", f"n{at}").req(cpu=5 + at) for at in range(number - 1)]
+    daemons = [PodBuilder(owned_by(each.obj(), "DaemonSet", "d")) for each in pods]
+    full = on("full", f"n{number - 1}").req(cpu=10 + number - 1)
+    return any("add a node" in text for _, text, _ in told(nodes, [*daemons, full], WEB.req(cpu=10)))
+
+
+def rolled_out(number: int) -> str:
+    """Returns what is left out of a note about a template that differs in so many tolerations."""
+    about = rollouts.cluster([4], rollouts.pod("web-a", "n1"))
+    tolerations = [{"key": f"t{at}", "operator": "Exists"} for at in range(number)]
+    (note,) = ask(about, rollouts.workload(1, pod_spec={"tolerations": tolerations})).notes
+    return note.partition(" and ")[2]
+
+
+def is_said_of_group(number: int) -> bool:
+    """Whether the explanation of a member says what would become of so many."""
+    members = [questions.a_pod(f"train-{at}").group("train") for at in range(number)]
+    about = questions.about_gang(questions.A.capacity(cpu=number, pods=number), pods=members)
+    return questions.explained(about, "train-0").group is not None
+
+
+async def searched(number: int) -> int:
+    """Returns how many of so many attempts an answer about the past has."""
+    scheduling, about = questions.deciding()
+    scheduling.comes(make_node("n").capacity(cpu=number, pods=number))
+    scheduling.comes(*(questions.a_pod(f"p{at}") for at in range(number)))
+    await scheduling.decides()
+    return sum(each.count for each in (await about.history(range="", since="", until="")).alike)
+
+
+def nodes_counted() -> list[int]:
+    """Returns of how many nodes the devices are counted the first time, and the second."""
+    cluster = Cluster()
+    for each in (make_node("a").obj(), make_node("b").obj(), make_device_class("any", "true")):
+        cluster.changed(None, each)
+    for name in "ab":
+        cluster.changed(None, make_slice(f"gpu-{name}", name=name, pool=name, nodeName=name))
+    room = DeviceRoom(cluster)
+    return [len(room.now()), len(room.now())]
+
+
+EXPLANATIONS: dict[str, Filled | Kept] = {
+    "FIXES": Filled(fixes, at=6, above=6),
+    "FIXES_TRIED": Filled(is_tried, at=True, above=False),
+    "FIXES_TRIED_TOGETHER": Filled(is_tried_together, at=True, above=False),
+    "PRIORITIES_TRIED": Filled(is_lowest_priority, at=True, above=False),
+    "NODE_KINDS_TRIED": Filled(is_tried_as_new, at=True, above=False),
+    "ROLLOUT_DIFFERENCES": Filled(rolled_out, above="1 more"),
+    "GROUP_MEMBERS": Filled(is_said_of_group, at=True, above=False, lowered_to=10),
+    "HISTORY_SEARCHED": Filled(searched, at=10, above=10, lowered_to=10),
+    "DEVICE_COUNT_SECONDS": Kept(1, nodes_counted, whole=[2, 2], cut=[1, 1]),
+}
