@@ -36,9 +36,10 @@ from tests.extender.verbs.test_engine import A, engine
 from tests.extender.verbs.verb_calls import filtered
 from tests.limits.of_explanations import EXPLANATIONS
 from tests.limits.of_lab import LAB
+from tests.limits.of_pages import PAGES
 from tests.limits.of_records import RECORDS
 from tests.limits.of_wire import WIRE
-from tests.limits.rows import Filled, Held, Kept, Page
+from tests.limits.rows import Command, Filled, Held, Kept, Page
 
 # Answers of servers that are called.
 
@@ -207,14 +208,12 @@ def past(*attempts: tuple[str, str]) -> Any:
     return Told(*attempts).ask()
 
 
-ANSWERS: dict[str, Filled | Held | Kept | Page] = {
+ANSWERS: dict[str, Filled | Held | Kept | Page | Command] = {
     **RECORDS,
     **WIRE,
+    **PAGES,
     **EXPLANATIONS,
     **LAB,
-    "PAGE_PODS": Page(42, "/ui/pods", r'href="/ui/pods/\w'),
-    "PAGE_FOUND": Page(7, "/ui/find?q=web-", r'href="/ui/pods/shop/web-'),
-    "PAGE_SUGGESTED": Page(7, "/ui/found?q=web-", r'href="/ui/pods/shop/web-'),
     "POD_ANNOTATIONS": Held(
         "tests/extender/client/test_keeping.py::test_the_longest_annotations_of_a_pod_with_a_node_are_not_kept"
     ),

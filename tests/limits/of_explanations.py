@@ -21,13 +21,9 @@ from tests.limits.rows import Filled, Kept
 class Labelling(fwk.FilterPlugin, fwk.AdvicePlugin):
     """Refuses nodes, by their places, to pods without a label, and suggests some for a pod that nobody else refuses."""
 
-    def __init__(self, name: str, wanted: Mapping[int, str], *suggested: str) -> None:
+    def __init__(self, wanted: Mapping[int, str], *suggested: str) -> None:
         super().__init__()
-        self._name, self.wanted, self.suggested = name, wanted, suggested
-
-    @property
-    def name(self) -> str:
-        return self._name
+        self.wanted, self.suggested = wanted, suggested
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         refused = [self.wanted.get(place, "") not in {"", *pod.labels} for place in rows.node.tolist()]
@@ -58,20 +54,22 @@ def fixed(number_of_nodes: int, *plugins: Labelling) -> int:
 def fixes(number: int) -> int:
     """Returns how many fixes are told of so many, each of which opens a node."""
     labels = [f"l{at}" for at in range(number)]
-    return fixed(number, Labelling("one", dict(enumerate(labels)), *labels))
+    return fixed(number, Labelling(dict(enumerate(labels)), *labels))
 
 
 def is_tried(number: int) -> bool:
     """Whether the last of so many suggestions of a plugin is tried, which alone helps."""
     labels = [f"l{at}" for at in range(number)]
-    return fixed(1, Labelling("one", {0: labels[-1]}, *labels)) > 0
+    return fixed(1, Labelling({0: labels[-1]}, *labels)) > 0
 
 
 def is_tried_together(number: int) -> bool:
     """Whether what two plugins suggest is tried for the last of so many pairs that refuse a node each."""
     last = number - 1
-    each = [Labelling(f"of-{at}", {at: f"l{at}"}, f"l{last}" if at == last else "other") for at in range(number)]
-    return fixed(number, *each, LabellingAnyway("of-all", dict.fromkeys(range(number), "all"))) > 0
+    each = [
+        type(f"Of{at}", (Labelling,), {})({at: f"l{at}"}, f"l{last}" if at == last else "other") for at in range(number)
+    ]
+    return fixed(number, *each, LabellingAnyway(dict.fromkeys(range(number), "all"))) > 0
 
 
 def is_lowest_priority(number: int) -> bool:

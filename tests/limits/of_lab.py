@@ -99,14 +99,19 @@ async def shadow_is_behind(number: int) -> bool:
     return shadow.tally.not_decided["the shadow was behind"] > 0
 
 
-def differences(number: int) -> tuple[int, int]:
-    """Returns how many differences with the scheduler are kept of so many, and the number of the first of these."""
-    tally, decided = AgreementTally(), Decided(node="n")
+def difference(number: int) -> Difference:
+    pod, decided = PodName.of(make_pod(f"p{number}").obj()), Decided(node="n")
+    return Difference(
+        time="2026-03-01T12:00:00Z", pod=pod, kind="elsewhere", shape="plain", theirs=decided, ours=decided
+    )
+
+
+def differences(number: int) -> tuple[int, str]:
+    """Returns how many differences with the scheduler are kept of so many, and the pod of the first of these."""
+    tally = AgreementTally()
     for at in range(number):
-        of = PodName.of(make_pod(f"p{at}").obj())
-        found = Difference(time="", pod=of, kind="elsewhere", shape="plain", theirs=decided, ours=decided)
-        tally.differed(found, "", ())
-    return len(tally.differences), int(tally.differences[0].pod.name[1:])
+        tally.differed(difference(at), "", ())
+    return len(tally.differences), tally.differences[0].pod.name
 
 
 LAB: dict[str, Filled | Kept] = {
@@ -121,5 +126,5 @@ LAB: dict[str, Filled | Kept] = {
     "REPLAY_DIFFERENCES": Kept(3, told_differences, whole=(3, 3), cut=(2, 3)),
     "RECORDED_ANSWER_BYTES": Filled(is_left_out, at=False, above=True),
     "SHADOW_CHANGES": Filled(shadow_is_behind, at=False, above=True, lowered_to=5),
-    "SHADOW_DIFFERENCES": Filled(differences, at=(1000, 0), above=(1000, 1)),
+    "SHADOW_DIFFERENCES": Filled(differences, at=(1000, "p0"), above=(1000, "p1")),
 }

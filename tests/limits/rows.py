@@ -45,6 +45,20 @@ class Page:
     pattern: str
 
 
+RECORDED = 7
+"""So many attempts, preemptions and differences from a shadow does the service of the pages and the commands have."""
+
+
+@final
+@dataclass(frozen=True)
+class Command:
+    """A command prints of the example cluster so many `units` that it has the pattern for, and no more than the limit."""
+
+    units: int
+    words: tuple[str, ...]
+    pattern: str
+
+
 @final
 @dataclass(frozen=True)
 class Held:
@@ -53,12 +67,6 @@ class Held:
     by: str
     says: str = ""
     """What that file says, where it does not name the limit."""
-
-
-@final
-@dataclass(frozen=True)
-class Unfilled:
-    """No test goes to the limit yet."""
 
 
 def words(call: Callable[[], object], kind: type[Exception] = Exception) -> str:

@@ -9,17 +9,16 @@ import pytest
 
 from extender.values import limits
 from extender.values.concurrency import virtual_time
+from tests.api.in_process import reprieve
 from tests.kit.service import Service
 from tests.limits.of_answers import ANSWERS
 from tests.limits.of_kept import KEPT
 from tests.limits.of_objects import OBJECTS
 from tests.limits.of_questions import QUESTIONS
 from tests.limits.of_verbs import VERBS
-from tests.limits.rows import Filled, Held, Kept, Page, Unfilled
-from tests.limits.unfilled import UNFILLED
+from tests.limits.rows import Command, Filled, Held, Kept, Page
 
-ROWS: dict[str, Filled | Kept | Page | Held | Unfilled] = {
-    **UNFILLED,
+ROWS: dict[str, Filled | Kept | Page | Command | Held] = {
     **OBJECTS,
     **VERBS,
     **QUESTIONS,
@@ -32,7 +31,6 @@ ROOT = Path(__file__).parents[2]
 
 def test_each_row_has_an_entry() -> None:
     assert sorted(ROWS) == sorted(LIMITS)
-    assert not any(isinstance(ROWS[name], Unfilled) != (name in UNFILLED) for name in LIMITS)
 
 
 def _seen(row: Filled, number: int) -> Any:
@@ -89,15 +87,21 @@ def test_what_a_limit_just_takes_is_whole_and_one_unit_less_cuts_it(name: str, m
     assert (whole, cut) == (row.whole, row.cut)
 
 
-@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if isinstance(row, Page)])
-def test_a_page_shows_no_more_than_the_limit(name: str, example: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if isinstance(row, Page | Command)])
+def test_a_page_or_a_command_shows_no_more_than_the_limit(
+    name: str, example: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     row = ROWS[name]
-    assert isinstance(row, Page)
+    assert isinstance(row, Page | Command)
 
     def shown() -> int:
-        answer = example.client.get(row.path)
-        assert answer.status_code == 200
-        return len(re.findall(row.pattern, answer.text))
+        if isinstance(row, Page):
+            answer = example.client.get(row.path)
+            assert answer.status_code == 200
+            return len(re.findall(row.pattern, answer.text))
+        done = reprieve(*row.words, "--server", f"127.0.0.1:{example.port}")
+        assert done.returncode == 0, done.stderr
+        return len(re.findall(row.pattern, done.stdout.decode()))
 
     _lowered(name, row.units, monkeypatch)
     whole = shown()
