@@ -4,10 +4,10 @@ from extender.values.concurrency.process import collector_paused, fill_standard_
 
 with collector_paused():  # there is no garbage while modules are loaded
     from api.app import create_app
-    from api.settings.settings import read_settings
+    from api.serving.other_servers import opens, settings_of_environment
     from extender.values.klog.setup import configure
 
 fill_standard_descriptors()
 configure()
 
-app = create_app(read_settings())
+app = create_app(settings_of_environment(), opens)

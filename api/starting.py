@@ -128,7 +128,8 @@ async def _own(
     # The objects become the cluster's own. A service that is opened again reads them again.
     first, objects[:] = objects[:] or load_state(cluster.begins_with), []
     access = _access(CertifiedAccess(settings.allowed_common_names), settings, hides_names=False)
-    address, scheme = f"{settings.host}:{settings.kubernetes_port}", "https" if settings.tls_cert_file else "http"
+    address = f"{settings.host}:{settings.kubernetes_port}" if settings.kubernetes_port else ""
+    scheme = "https" if settings.tls_cert_file else "http"
     async with own_cluster(
         first,
         kubelet=cluster.kubelet,
@@ -146,7 +147,7 @@ async def _own(
             yield dataclasses.replace(
                 service,
                 kubernetes=KubernetesApp(own.api),
-                cluster=f"{scheme}://{address}" if settings.kubernetes_port else "",
+                cluster=f"{scheme}://{address}" if address else "",
                 unsaved=own.unsaved,
             )
 

@@ -12,6 +12,7 @@ from api.app import create_app
 from api.cli import print_version
 from api.cli.flags import FLAG_OPTIONS, FLAGS, GoCommand, without_effect
 from api.cluster_source import Own
+from api.serving.announcement import announcement
 from api.serving.certificate import with_certificate
 from api.serving.server import BACKLOG, make_server
 from api.settings.configuration_file import WatchedConfiguration, overridden
@@ -87,21 +88,7 @@ def serve(
                 sockets.enter_context(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port"))
             )
         address, *kubernetes = (f"{scheme}://{settings.host}:{each.getsockname()[1]}" for each in listening)
-        told = [
-            f"reprieve answers for {cluster.words} on {address}{settings.prefix}",
-            *(f"kubectl --server {each} reaches it" for each in kubernetes),
-            f"{address}/ shows it",
-        ]
-        if isinstance(cluster, Own):
-            told.append("it has no RBAC, and its TokenReview takes every token for an administrator's")
-            if settings.save is not None:
-                when = (
-                    "with each change"
-                    if settings.save_each_change
-                    else "each minute and at SIGTERM: kill -9 loses up to a minute"
-                )
-                told.append(f"it is saved to {settings.save} {when}")
-        server.told_once_it_answers = told
+        server.told_once_it_answers = announcement(cluster, settings, address, kubernetes)
         server.run(sockets=listening)
     if server.why_over:
         raise ServiceOverError(server.why_over)

@@ -1,7 +1,7 @@
 """The caller of a request, who asks questions: the answers show only the names that the caller may see."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from inspect import isawaitable
@@ -92,6 +92,9 @@ async def caller_of(request: Request) -> Caller:
     if service is None or service.backend.questions is None or not service.backend.is_ready():
         raise Refusal(503, await _why_not_ready(request, service), RETRY_SOON)
     questions, visibility = service.backend.questions, await service.access.of(request)
+    if service.kubernetes is not None and not service.cluster:
+        # No port is kubectl's alone: what was called serves the cluster, too.
+        service = replace(service, cluster=str(request.base_url).rstrip("/"))
     # For the page that says what went wrong. Without the request, which would hold itself, and its whole body with it,
     # until the garbage collector comes by.
     request.state.caller_of = partial(

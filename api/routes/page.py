@@ -162,7 +162,7 @@ async def cluster(
     attempts = await caller.ask(DecisionsQuestion(limit=limits.PAGE_ATTEMPTS))
     preemptions = await caller.ask(PreemptionsQuestion(limit=limits.PAGE_PREEMPTIONS))
     around, asked = await _around(caller), NodeSelection(by, group, sort, node)
-    kubectl = "" if caller.service.kubernetes is None else caller.service.cluster or "ADDRESS"
+    kubectl = "" if caller.service.kubernetes is None else caller.service.cluster
     return _html(pages.cluster_page(around, asked, attempts.items, preemptions.items, kubectl))
 
 

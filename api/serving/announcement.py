@@ -1,0 +1,27 @@
+"""What a service says once it answers: for which cluster, and where."""
+
+from collections.abc import Iterable
+
+from api.cluster_source import Followed, Own
+from api.settings.settings import Settings
+
+
+def announcement(
+    cluster: Followed | Own, settings: Settings, address: str, kubernetes: Iterable[str] = ()
+) -> list[str]:
+    """Returns lines for standard error. `kubernetes` are the addresses at which kubectl reaches the cluster."""
+    lines = [
+        f"reprieve answers for {cluster.words} on {address}{settings.prefix}",
+        *(f"kubectl --server {each} reaches it" for each in kubernetes),
+        f"{address}/ shows it",
+    ]
+    if isinstance(cluster, Own):
+        lines.append("it has no RBAC, and its TokenReview takes every token for an administrator's")
+        if settings.save is not None:
+            when = (
+                "with each change"
+                if settings.save_each_change
+                else "each minute and at SIGTERM: kill -9 loses up to a minute"
+            )
+            lines.append(f"it is saved to {settings.save} {when}")
+    return lines

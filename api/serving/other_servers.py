@@ -1,0 +1,141 @@
+"""The service behind a server that is not ours, such as `uvicorn api.main:app`: what it says at its start, and how it
+ends. Bounds on connections and heads of requests are that server's.
+"""
+
+import asyncio
+import errno
+import fcntl
+import multiprocessing
+import os
+import signal
+import socket
+import stat
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Final
+
+from api.cluster_source import Followed, Own
+from api.service_state import ServiceState
+from api.serving.announcement import announcement
+from api.settings.settings import Settings, read_settings
+from api.starting import Opens, decides, prepare
+from extender.values.klog.setup import STDERR, escaped
+from extender.values.reasons import InputError
+from reprieve.errors import StartUpError
+from reprieve.sources.configurations import with_fix
+
+NEVER_STARTED: Final = 3
+"""The exit code after which gunicorn, and uvicorn from 0.50 on, start no other worker, and end."""
+
+_SECONDS_BETWEEN_LOOKS: Final = 0.1
+_DESCRIPTORS: Final = "/dev/fd"
+_HELD: Final = (errno.EAGAIN, errno.EACCES)
+
+
+def settings_of_environment() -> Settings:
+    """Returns the settings of the environment. The server has one port, which is kubectl's, too."""
+    with _errors_in_one_line(sys.exit):
+        return read_settings().model_copy(update={"kubernetes_port": 0})
+
+
+def opens(settings: Settings) -> Opens:
+    """Returns what opens the service that the settings describe, and says which it is, once the server listens."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[ServiceState]:
+        # Raised through the server, an error would be a traceback.
+        with _errors_in_one_line(os._exit):
+            cluster, open_service = prepare(settings)
+            if isinstance(cluster, Own) or decides(settings, cluster):
+                _refuse_a_second_worker(cluster)
+            async with open_service() as service:
+                telling = asyncio.create_task(_tell(service, cluster, settings), name="telling")
+                try:
+                    yield service
+                finally:
+                    telling.cancel()
+
+    return opened
+
+
+async def _tell(service: ServiceState, cluster: Followed | Own, settings: Settings) -> None:
+    """Says which cluster it is and where, once that is known; ends the server if the service is over."""
+    is_told = False
+    while not (why := service.why_over()):
+        if not is_told and (addresses := [address for address, listens in _bound_sockets().values() if listens]):
+            is_told = True
+            kubernetes = addresses[:1] if isinstance(cluster, Own) else []
+            for line in announcement(cluster, settings, addresses[0], kubernetes):
+                STDERR.write_line(line)
+        await asyncio.sleep(1 if is_told else _SECONDS_BETWEEN_LOOKS)
+    STDERR.write_line(f"reprieve: {escaped(why)}")
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextmanager
+def _errors_in_one_line(end: Callable[[int], object]) -> Iterator[None]:
+    try:
+        yield
+    except InputError as exc:
+        words = str(exc) if isinstance(exc, StartUpError) else " ".join(with_fix(exc).split())
+        STDERR.write_line(f"reprieve: {escaped(words, len(words))}")
+        end(NEVER_STARTED)
+        raise
+
+
+def _refuse_a_second_worker(cluster: Followed | Own) -> None:
+    """Raises StartUpError in all but one of the processes that a server listens with, and tells their parent to end."""
+    if all(_is_ours(descriptor) for descriptor in _bound_sockets()):
+        return
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid is not None:
+        os.kill(parent.pid, signal.SIGTERM)  # older versions of uvicorn would start a worker again and again
+    if isinstance(cluster, Own):
+        raise StartUpError(
+            "a second worker would be a second cluster in memory, and a request would reach one or the other: start "
+            "one worker (--workers 1), or follow a cluster with REPRIEVE_KUBECONFIG"
+        )
+    raise StartUpError(
+        "a second worker would schedule the same pods: start one worker (--workers 1), or leave out REPRIEVE_SCHEDULE"
+    )
+
+
+def _is_ours(descriptor: int) -> bool:
+    """Returns whether no other process has locked the socket, which this one holds from now on.
+
+    The lock is of this process and the socket, wherever else it is open. Without such locks no worker is refused.
+    """
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as exc:
+        return exc.errno not in _HELD
+    return True
+
+
+def _bound_sockets() -> dict[int, tuple[str, bool]]:
+    """Returns the process's sockets that have an address and no peer, by descriptor, and whether they listen."""
+    found = {}
+    for descriptor in map(int, os.listdir(_DESCRIPTORS)):
+        with suppress(OSError):  # the folder itself is closed by now
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                bound = socket.socket(fileno=descriptor)
+                try:
+                    if address := _address_of(bound):
+                        found[descriptor] = address, bool(bound.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+                finally:
+                    bound.detach()  # it is the server's
+    return found
+
+
+def _address_of(bound: socket.socket) -> str:
+    """Returns a stream socket's own address as people write it; empty if it has a peer, or no address."""
+    try:
+        bound.getpeername()
+    except OSError:
+        name = bound.getsockname() if bound.type == socket.SOCK_STREAM else ""
+        if isinstance(name, tuple):
+            host, port = name[:2]
+            return f"[{host}]:{port}" if ":" in host else f"{host}:{port}" if port else ""
+        return f"unix:{name}" if name else ""
+    return ""
