@@ -19,13 +19,14 @@ RUN hatchling build -t wheel -d dist \
 
 FROM base
 COPY --from=build /opt/reprieve /opt/reprieve
-# It listens on this container only unless the arguments say otherwise: `serve --host 0.0.0.0`, which asks callers who they are.
+# It listens where `docker run -p` reaches it, and asks callers who they are; one that cannot know says what to add:
+# docker run -p 8888:8888 -p 8080:8080 -e REPRIEVE_ACCESS=open reprieve
 # Nothing is written to disk, so that the root file system may be read-only.
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PATH=/opt/reprieve/bin:$PATH
 LABEL org.opencontainers.image.title=Reprieve \
       org.opencontainers.image.description="A Kubernetes scheduler in Python: a scheduler extender, and a scheduler of its own" \
       org.opencontainers.image.licenses=Apache-2.0
 USER 65532:65532
-EXPOSE 8888
+EXPOSE 8888 8080
 ENTRYPOINT ["reprieve"]
-CMD ["serve"]
+CMD ["serve", "--host", "0.0.0.0"]

@@ -76,7 +76,8 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
         where = "--access reviewed" if settings.access == "reviewed" else f"--host {settings.host}"
         raise StartUpError(
             f"{where}: callers of the embedded cluster are known by client certificates only; "
-            "give --client-ca-file and --client-allowed-names, or let everyone in with --access open"
+            "give --client-ca-file and --client-allowed-names, or let everyone in with --access open "
+            "(in a container: -e REPRIEVE_ACCESS=open)"
         )
     if decides(settings, cluster):
         try_extenders(configuration, settings.config)

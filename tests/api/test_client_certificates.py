@@ -259,7 +259,8 @@ def test_the_embedded_cluster_is_closed_off_this_machine_unless_it_is_opened(
 
     assert str(refused.value) == (
         f"{where}: callers of the embedded cluster are known by client certificates only; "
-        "give --client-ca-file and --client-allowed-names, or let everyone in with --access open"
+        "give --client-ca-file and --client-allowed-names, or let everyone in with --access open "
+        "(in a container: -e REPRIEVE_ACCESS=open)"
     )
     prepare(Settings.model_validate(settings | {"access": "open"}))
     prepare(Settings.model_validate(settings | {"client_allowed_names": "x"}))

@@ -139,7 +139,21 @@ def _copy(rest: str, stage: Stage, stages: dict[str, Stage], context: Path) -> N
 
 def test_image_runs_as_an_unprivileged_user_and_starts_the_command(image: Stage) -> None:
     assert image.user == "65532:65532"
-    assert (image.entrypoint, image.command) == (["reprieve"], ["serve"])
+    assert (image.entrypoint, image.command) == (["reprieve"], ["serve", "--host", "0.0.0.0"])
+
+
+def test_container_listens_where_published_ports_lead_or_says_what_to_add(image: Stage) -> None:
+    """The README's line has what it says."""
+    program = shutil.which("reprieve", path=image.environment["PATH"])
+    assert program is not None
+
+    done = subprocess.run(
+        [program, *image.command], env=image.environment, cwd="/", capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "with --access open (in a container: -e REPRIEVE_ACCESS=open)" in done.stderr
+    assert "docker run -p 8888:8888 -p 8080:8080 -e REPRIEVE_ACCESS=open " in (ROOT / "README.md").read_text()
 
 
 def test_installed_program_knows_its_version_without_the_repository(image: Stage) -> None:
@@ -177,7 +191,8 @@ def test_image_serves_from_a_read_only_file_system(image: Stage, tmp_path: Path)
     unprivileged = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
     service = [*unprivileged, program, *image.command, f"--port={port}", "--kubernetes-port=0"]
     with (tmp_path.parent / "read-only.log").open("wb") as log:
-        process = subprocess.Popen([*command, *service], env=image.environment, cwd="/", stderr=log)
+        environment = {**image.environment, "REPRIEVE_ACCESS": "open"}
+        process = subprocess.Popen([*command, *service], env=environment, cwd="/", stderr=log)
     try:
         until(lambda: is_ready(port, process))
         answer = httpx.post(
