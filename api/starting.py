@@ -50,8 +50,8 @@ Opens = Callable[[], AbstractAsyncContextManager[ServiceState]]
 """Opens a service, and closes it at the end of the block."""
 
 
-def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
-    """Reads all files; returns the cluster, and what opens the service for it. Raises StartUpError."""
+def prepare(settings: Settings, taps: Sequence[Tap] = ()) -> tuple[Followed | Own, Opens]:
+    """Reads all files; returns the cluster, and what opens the service for it, with taps. Raises StartUpError."""
     configuration = configuration_of(settings)
     if settings.records is not None:
         try:
@@ -82,7 +82,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
     if decides(settings, cluster):
         try_extenders(configuration, settings.config)
     if isinstance(cluster, Followed):
-        return cluster, partial(_followed, configuration, cluster, settings)
+        return cluster, partial(_followed, configuration, cluster, settings, taps)
     try:
         objects = load_state(cluster.begins_with)
     except StateFileError as exc:
@@ -94,7 +94,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
             raise StartUpError(str(exc)) from exc
         if not os.access(cluster.save.parent, os.W_OK):
             raise StartUpError(f"state file {cluster.save}: its folder cannot be written to; choose another --save")
-    return cluster, partial(_own, configuration, cluster, objects, settings)
+    return cluster, partial(_own, configuration, cluster, objects, settings, taps)
 
 
 def decides(settings: Settings, cluster: Followed | Own) -> bool:
@@ -103,12 +103,14 @@ def decides(settings: Settings, cluster: Followed | Own) -> bool:
 
 
 @asynccontextmanager
-async def _followed(configuration: Configuration, cluster: Followed, settings: Settings) -> AsyncIterator[ServiceState]:
+async def _followed(
+    configuration: Configuration, cluster: Followed, settings: Settings, taps: Sequence[Tap]
+) -> AsyncIterator[ServiceState]:
     async with (
         _reviewed(cluster, settings) as access,
         _elector(configuration, cluster, settings) as elector,
         aclosing(_client(configuration, cluster, elector)) as client,
-        _service(configuration, cluster, settings, client, access, elector=elector) as service,
+        _service(configuration, cluster, settings, client, access, taps, elector=elector) as service,
     ):
         connection = configuration.client_connection
         if decides(settings, cluster) and connection.qps > 0 and connection.burst > 0:
@@ -124,12 +126,13 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
 
 @asynccontextmanager
 async def _own(
-    configuration: Configuration, cluster: Own, objects: list[Object], settings: Settings
+    configuration: Configuration, cluster: Own, objects: list[Object], settings: Settings, taps: Sequence[Tap]
 ) -> AsyncIterator[ServiceState]:
     # The objects become the cluster's own. A service that is opened again reads them again.
     first, objects[:] = objects[:] or load_state(cluster.begins_with), []
     access = _access(CertifiedAccess(settings.allowed_common_names), settings, hides_names=False)
-    address = f"{settings.host}:{settings.kubernetes_port}" if settings.kubernetes_port else ""
+    has_address = settings.kubernetes_port and settings.host not in ("0.0.0.0", "::")  # noqa: S104 - those are none
+    address = f"{settings.host}:{settings.kubernetes_port}" if has_address else ""
     scheme = "https" if settings.tls_cert_file else "http"
     async with own_cluster(
         first,
@@ -142,7 +145,7 @@ async def _own(
         _report(own)
         async with (
             aclosing(Client.over(own.transport())) as client,
-            _service(configuration, cluster, settings, client, access, admits=own.admission) as service,
+            _service(configuration, cluster, settings, client, access, taps, admits=own.admission) as service,
         ):
             await service.backend.wait_for_sync()
             yield dataclasses.replace(
@@ -160,6 +163,7 @@ async def _service(
     settings: Settings,
     client: Client,
     access: Access,
+    taps: Sequence[Tap],
     *,
     admits: Admits | None = None,
     elector: LeaderElector | None = None,
@@ -170,7 +174,7 @@ async def _service(
         shadow = Shadow(shadow_configuration(path, settings.features), str(path or "default"))
     shadowing = () if shadow is None else (shadow.tap(),)
     disabled = listed(settings.disabled_metrics)
-    async with _records(settings) as records, _recording(configuration, settings) as taps, traced() as tracer:
+    async with _records(settings) as records, _recording(configuration, settings) as recording, traced() as tracer:
         tracing = () if tracer is None else (Tap(reporter=TraceReporter(records)),)
         options = LiveOptions(
             decides=decides(settings, cluster),
@@ -178,7 +182,7 @@ async def _service(
             disabled_metrics=disabled,
             dropped_log_lines=STDERR.dropped,
             admits=admits or partial(TrialRegistry, features=settings.features),
-            taps=(*taps, *shadowing, *tracing),
+            taps=(*recording, *shadowing, *tracing, *taps),
             tracer=tracer,
         )
         async with live_backend(configuration, client, options, elector=elector, records=records) as backend:

@@ -51,16 +51,35 @@ def dev(
     ] = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Pods to judge, pending ones first.")] = 500,
     folder: Annotated[Path, typer.Option(help="The project.")] = Path(),
+    kube_scheduler: Annotated[
+        Path | None,
+        typer.Option(help="Run this kube-scheduler on a cluster in memory, with the plugins as its extender."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="With --kube-scheduler: where cluster and page are (8888).")
+    ] = None,
     output: OutputOption = "table",
 ) -> None:
     """Show what your plugins would change in a cluster; nothing is written.
 
-    Each pod is judged by a scheduler with the plugins and by one without them. With --reload, an edit that fails is
-    reported, and the last working plugins stay.
+    With --kube-scheduler, the binary of a real one decides, and calls the plugins: each pod is shown with the nodes
+    that kube-scheduler offered, what the plugins changed, and where it was bound. --dump is the cluster's beginning.
+
+    Otherwise each pod is judged by a scheduler with the plugins and by one without them. With --reload, an edit that
+    fails is reported, and the last working plugins stay.
     """
     if dump is not None and kubeconfig is not None:
         raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
+    if kube_scheduler is not None and (kubeconfig is not None or reload or output != "table"):
+        raise StartUpError("--kube-scheduler: its cluster is in memory; leave out --kubeconfig, --reload and --output")
+    if kube_scheduler is None and port is not None:
+        raise StartUpError("--port: only with --kube-scheduler does anything listen")
     project = PluginProject.at(folder) if plugin is None else PluginProject.of_file(plugin, plugin_name(plugin.stem))
+    if kube_scheduler is not None:
+        from api.cli.beside_kube_scheduler import run_beside  # noqa: PLC0415 - a web framework, which others do without
+
+        run_beside(kube_scheduler, project, config, dump, port)
+        return
     try:
         if kubeconfig is not None:
             asyncio.run(reach(kubeconfig, context))

@@ -82,10 +82,10 @@ def serve(
         if settings.config is not None:
             server.configuration = WatchedConfiguration(settings, calls_extenders=decides(settings, cluster))
         scheme = "http" if server.certificate is None else "https"
-        listening = [sockets.enter_context(_listen(settings.host, settings.listening_port, "--port"))]
+        listening = [sockets.enter_context(listen(settings.host, settings.listening_port, "--host or --port"))]
         if isinstance(cluster, Own):
             listening.append(
-                sockets.enter_context(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port"))
+                sockets.enter_context(listen(settings.host, settings.kubernetes_port, "--host or --kubernetes-port"))
             )
         address, *kubernetes = (f"{scheme}://{settings.host}:{each.getsockname()[1]}" for each in listening)
         server.told_once_it_answers = announcement(cluster, settings, address, kubernetes)
@@ -104,7 +104,8 @@ def _write(configuration: Configuration, path: Path) -> None:
     _LOG.info(0, "Wrote configuration", file=str(path))
 
 
-def _listen(host: str, port: int, flag: str) -> socket.socket:
+def listen(host: str, port: int, flags: str) -> socket.socket:
+    """Returns a socket that listens. Raises ServiceOverError, which names the flags that choose another address."""
     with ExitStack() as unless_it_listens:
         try:
             family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -115,8 +116,6 @@ def _listen(host: str, port: int, flag: str) -> socket.socket:
             listening.listen(BACKLOG)
         except OSError as exc:
             reason = in_one_line(exc)
-            raise ServiceOverError(
-                f"cannot listen on {host}:{port}: {reason}; choose another --host or {flag}"
-            ) from exc
+            raise ServiceOverError(f"cannot listen on {host}:{port}: {reason}; choose another {flags}") from exc
         unless_it_listens.pop_all()
         return listening
