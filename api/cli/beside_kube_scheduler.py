@@ -21,7 +21,7 @@ from api.settings.settings import EXAMPLE_CLUSTER, read_settings
 from api.starting import Opens, prepare
 from extender.answers.phrases import plural
 from reprieve.errors import ServiceOverError
-from reprieve.lab.kube_scheduler import Attempt, Conversation, KubeScheduler, RunningScheduler, written_for
+from reprieve.lab.kube_scheduler import Conversation, ExtendedAttempt, KubeScheduler, RunningScheduler, written_for
 from reprieve.sources.plugin_project import PluginProject
 
 EXTENDER_CONFIGURATION: Final = "extender-config.yaml"
@@ -93,7 +93,7 @@ def _beside(opens: Opens, start: partial[RunningScheduler]) -> Opens:
     return opened
 
 
-def _tell(plugins: str, attempt: Attempt) -> None:
+def _tell(plugins: str, attempt: ExtendedAttempt) -> None:
     attempt = printable(attempt)
     console().print(Text(attempt.pod, style="bold"))
     rows = list(_rows(plugins, attempt))
@@ -102,7 +102,7 @@ def _tell(plugins: str, attempt: Attempt) -> None:
         console().print(Text(f"  {what:{width}}  {words}"), soft_wrap=True)
 
 
-def _rows(plugins: str, attempt: Attempt) -> Iterator[tuple[str, str]]:
+def _rows(plugins: str, attempt: ExtendedAttempt) -> Iterator[tuple[str, str]]:
     if attempt.num_offered is None:
         yield "kube-scheduler offered", "no node: its own plugins left none over"
     else:

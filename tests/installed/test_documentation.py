@@ -25,6 +25,7 @@ from api.cli import SUBCOMMANDS, app
 from tests.installed.environment import ROOT, Environment, installed_into, link_distribution, link_with_requirements
 from tests.installed.journey import Journey
 from tests.kit.ports import free_port
+from tests.kit.stand_in_kube_scheduler import stand_in
 from tests.kit.waiting import DEADLINE, until, until_at_rest
 from tools.generate_reference import FOLDER, PAGES
 
@@ -41,6 +42,7 @@ PLAYED = [
             "gym",
             "how-to/beside-kube-scheduler",
             "how-to/machines",
+            "how-to/real-kube-scheduler",
             "how-to/shadow",
             "how-to/shared-gpus",
             "how-to/small-cluster",
@@ -239,6 +241,7 @@ def test_the_commands_of_a_page_do_what_it_says(place: Environment, tmp_path: Pa
     for folder in ("api/examples", "deploy", "examples"):
         (tmp_path / folder).parent.mkdir(exist_ok=True)
         (tmp_path / folder).symlink_to(ROOT / folder)
+    stand_in(tmp_path)  # for the page that has a real kube-scheduler
     with ExitStack() as others:
         for command, output in typed(ROOT / name):
             here = with_ports(command, ports).replace(

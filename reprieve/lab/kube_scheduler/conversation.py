@@ -19,7 +19,7 @@ _UNDECIDED: Final = Decided()
 
 @final
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ExtendedAttempt:
     """One attempt of kube-scheduler to place a pod."""
 
     pod: str = ""
@@ -43,9 +43,9 @@ class Attempt:
 class Conversation(Reporter):
     """Tells of each attempt when the cluster shows how it ended. State: what was asked about pods without an end."""
 
-    def __init__(self, tell: Callable[[Attempt], None]) -> None:
+    def __init__(self, tell: Callable[[ExtendedAttempt], None]) -> None:
         self._tell: Final = tell
-        self._asked: Final[dict[str, Attempt]] = {}
+        self._asked: Final[dict[str, ExtendedAttempt]] = {}
 
     def tap(self) -> Tap:
         return Tap(changed=self.changed, reporter=self)
@@ -59,7 +59,7 @@ class Conversation(Reporter):
             by_reason[reason] = (*by_reason.get(reason, ()), names[row])
         if not findings.pre_filter.is_success:
             by_reason = {findings.pre_filter.message: ()}
-        self._asked[call.pod.uid] = Attempt(
+        self._asked[call.pod.uid] = ExtendedAttempt(
             num_offered=call.num_nodes, offered=tuple(names), refused=tuple(by_reason.items())
         )
 
@@ -78,9 +78,9 @@ class Conversation(Reporter):
         """Ends the attempt of a pod whose change shows what was decided."""
         decided = decision_in(old, new)
         if decided is not None and isinstance(new, Pod):
-            self._tell(replace(self._asked.pop(new.uid, Attempt()), pod=new.key, decided=decided))
+            self._tell(replace(self._asked.pop(new.uid, ExtendedAttempt()), pod=new.key, decided=decided))
         elif isinstance(old, Pod) and new is None:
             self._asked.pop(old.uid, None)
 
-    def _so_far(self, call: VerbCall) -> Attempt:
-        return self._asked.get(call.pod.uid, Attempt())
+    def _so_far(self, call: VerbCall) -> ExtendedAttempt:
+        return self._asked.get(call.pod.uid, ExtendedAttempt())

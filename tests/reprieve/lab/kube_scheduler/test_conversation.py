@@ -15,7 +15,7 @@ from extender.values.objects.cluster import ClusterState
 from extender.values.objects.meta import Condition
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
-from reprieve.lab.kube_scheduler import Attempt, Conversation
+from reprieve.lab.kube_scheduler import Conversation, ExtendedAttempt
 from tests.extender.verbs.verb_calls import filtered, scored
 
 ASKED: Final = make_pod("asked").uid("1").priority(10).req(cpu=1)
@@ -26,7 +26,7 @@ REFUSED: Final = Decided(status="Unschedulable", message="0/3 nodes are availabl
 class Told:
     """A conversation about three nodes, of which a is full, and what was told."""
 
-    attempts: list[Attempt] = field(default_factory=list)
+    attempts: list[ExtendedAttempt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.conversation = Conversation(self.attempts.append)
@@ -34,7 +34,7 @@ class Told:
         state = ClusterState(nodes=[make_node(name).capacity(cpu=1).obj() for name in "abc"], pods=[low])
         self.verbs: Verbs = make_verbs(state, reporter=self.conversation)
 
-    def ends(self, pod: PodBuilder, *, node: str = "", nominated: str = "") -> Attempt:
+    def ends(self, pod: PodBuilder, *, node: str = "", nominated: str = "") -> ExtendedAttempt:
         condition = Condition(type="PodScheduled", status="False", reason=REFUSED.status, message=REFUSED.message)
         after = pod.node(node) if node else pod._status(conditions=(condition,), nominated_node_name=nominated)
         self.conversation.changed(pod.obj(), after.obj())
@@ -56,7 +56,7 @@ def test_a_bound_pod() -> None:
 
 
 def test_a_pod_about_which_kube_scheduler_did_not_ask() -> None:
-    assert Told().ends(ASKED) == Attempt(pod="default/asked", decided=REFUSED)
+    assert Told().ends(ASKED) == ExtendedAttempt(pod="default/asked", decided=REFUSED)
 
 
 def test_a_pod_that_a_whole_cluster_cannot_take_is_refused_without_names() -> None:
