@@ -45,7 +45,7 @@ class Dev:
         return (self.folder / "said").read_text()
 
     def address(self) -> str:
-        return until(lambda: re.search(r"kubectl --server (\S+) reaches the cluster", self.said()))[1]
+        return str(until(lambda: re.findall(r"kubectl --server (\S+) reaches the cluster", self.said()))[0])
 
     def create(self, name: str, tier: str) -> None:
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
@@ -54,9 +54,8 @@ class Dev:
 
     def story(self, pod: str) -> str:
         """The lines about a pod."""
-        return until(
-            lambda: re.search(rf"^{pod}\n((?:  .*\n)*  kube-scheduler (?:bound|left) .*\n)", self.said(), re.M)
-        )[1]
+        lines = rf"^{pod}\n((?:  .*\n)*  kube-scheduler (?:bound|left) .*\n)"
+        return str(until(lambda: re.findall(lines, self.said(), re.MULTILINE))[0])
 
     def scheduler(self) -> int:
         return int(until(lambda: (self.folder / "pid").exists() and (self.folder / "pid").read_text()))
