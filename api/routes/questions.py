@@ -16,9 +16,10 @@ from fastapi.routing import APIRoute
 from api.callers.http_refusals import RETRY_SOON, Refusal, not_there, unreadable_refused
 from api.callers.streaming import StreamedResponse
 from api.documents.documentation import EVALUATE, MEANINGS, STATUS, body_of, reference
-from api.routes.caller import KnownCaller, caller_of
+from api.routes.caller import Caller, KnownCaller, caller_of
 from api.service_state import json_response, service_of
-from extender.answers.catalogue import QUESTIONS, Question
+from extender.answers.catalogue import QUESTIONS, FindQuestion, Question
+from extender.answers.phrases import meant
 from extender.values import limits
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.json_bytes import check_json, check_number_of_values, read
@@ -52,7 +53,8 @@ def _add(kind: type[Question[Any]]) -> None:
         else:
             found = await caller.ask(kind(**given))
         if found is None:
-            raise not_there(*row.lacking)
+            resource, words = row.lacking
+            raise not_there(resource, f"{words}{await _meant(caller, resource.removesuffix('s'), given)}")
         return json_response(msgspec.json.encode(found))
 
     router.add_api_route(
@@ -65,6 +67,14 @@ def _add(kind: type[Question[Any]]) -> None:
         responses=_responses(kind),
         openapi_extra=body_of(_schema(kind.body_type()), row.examples) if row.body else None,
     )
+
+
+async def _meant(caller: Caller, kind: str, given: Mapping[str, Any]) -> str:
+    """Returns the end of a sentence with the pod or node that a question is likely to mean; empty if none is near."""
+    if kind not in given:
+        return ""
+    namespace, _, name = f"{given.get('namespace', '')}/{given[kind]}".strip("/").rpartition("/")
+    return meant(await caller.ask(FindQuestion(query=name)), kind, namespace, name)
 
 
 def taking(kind: type[Question[Any]], answer: F) -> F:

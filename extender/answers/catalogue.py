@@ -210,9 +210,6 @@ class WhatIfQuestion(Question[types.WhatIf], frozen=True):
     request: types.WhatIfRequest
 
 
-_NOPOD_EXAMPLE: Final = ("pods", "there is no such pod")
-
-
 _NO_POD: Final = ("pods", "there is no such pod")
 
 
@@ -331,7 +328,8 @@ class PendingQuestion(Question[Pending], frozen=True):
 class FindQuestion(Question[overviews.FoundNames], frozen=True):
     """What has this name?
 
-    Finds pods, nodes, workloads, namespaces and pod groups by parts of their names.
+    Finds pods, nodes, workloads, namespaces and pod groups by parts of their names; where there is no such part, pods
+    and nodes whose names are almost that.
     """
 
     query: Annotated[

@@ -64,7 +64,9 @@ class Found(Answer, frozen=True, kw_only=True):
 
 @final
 class FoundNames(Answer, frozen=True, kw_only=True):
-    """GET /v1/find: exact names first, then those that begin with the first word, then the others."""
+    """GET /v1/find: exact names first, then those that begin with the first word, then the others; if nothing has such
+    a part in its name, the names most like it.
+    """
 
     items: tuple[Found, ...]
     more: bool = False

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from extender.answers.overviews import FoundNames
 from extender.answers.parts import Victim
 from extender.answers.types import Explanation, GroupOutcome, Lack, Preemption, PreemptionAnswer
 from extender.values.klog.setup import escaped
@@ -25,6 +26,15 @@ def for_people(text: str) -> str:
     if _OF_A_SCHEDULER in text:
         text = _INTERNAL.sub("", text).rstrip()
     return text if text.isprintable() else escaped(text, len(text))
+
+
+def meant(found: FoundNames, kind: str, namespace: str, name: str) -> str:
+    """Returns the end of a sentence about a pod or node that does not exist: the one that is likely to be meant, by
+    what was found of its name. Empty if none is near.
+    """
+    alike = [each for each in found.items if each.kind == kind]
+    alike.sort(key=lambda each: (each.name != name, each.namespace != namespace))
+    return "".join(f"; did you mean {'/'.join(filter(None, (each.namespace, each.name)))}?" for each in alike[:1])
 
 
 def its_scheduler(answer: Explanation) -> str:

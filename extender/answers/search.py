@@ -15,11 +15,14 @@ from extender.answers.overviews import Found, FoundNames, ListedPod, NamespacePo
 from extender.answers.parts import PodName, workload_of
 from extender.engine.cache.cluster import Cluster
 from extender.values import limits
+from extender.values.near_names import near_names
 from extender.values.objects.label_selectors import EVERYTHING, Selector
 from extender.values.objects.pod import Pod
 
 _KINDS: Final = ("node", "workload", "namespace", "group", "pod")
 """In the order in which equally good ones are shown."""
+_NEAR: Final = 3
+"""Names like one that does not exist, as they are found instead."""
 
 
 @final
@@ -39,7 +42,9 @@ class Population:
 
 
 def find(population: Population, query: str) -> FoundNames:
-    """Returns all whose name, with its namespace before it, contains all words of the query; to be passed to `seen`."""
+    """Returns all whose name, with its namespace before it, contains all words of the query, or else the nodes and pods
+    whose name is almost that; to be passed to `seen`.
+    """
     words = query.lower().split()
     if not words:
         return FoundNames(items=())
@@ -54,6 +59,8 @@ def find(population: Population, query: str) -> FoundNames:
             more = True
         else:
             found[each] = None
+    if not found:
+        return FoundNames(items=tuple(_alike(population, query)))
     return FoundNames(items=tuple(sorted(found, key=lambda each: _rank(each, words))), more=more)
 
 
@@ -153,6 +160,16 @@ def _matches(population: Population, words: Sequence[str]) -> Iterator[Found]:
                     yield Found(kind="workload", name=workload, namespace=namespace)
         if _contains(f"{namespace}/{name}", words):
             yield Found(kind="pod", name=name, namespace=namespace, node=pod.spec.node_name)
+
+
+def _alike(population: Population, query: str) -> Iterator[Found]:
+    """Yields the nodes and pods with one of the names most like this one, of any namespace."""
+    name = query.rpartition("/")[2].lower()
+    near = near_names(name, {*population.nodes, *(pod.name for pod in population.pods)}, _NEAR)
+    yield from (Found(kind="node", name=each) for each in near if each in population.nodes)
+    alike = [pod for pod in population.pods if pod.name in near]
+    for pod in sorted(alike, key=lambda pod: (near.index(pod.name), pod.namespace))[: limits.NAMES_FOUND]:
+        yield Found(kind="pod", name=pod.name, namespace=pod.namespace, node=pod.spec.node_name)
 
 
 def _contains(text: str, words: Sequence[str]) -> bool:

@@ -5,7 +5,6 @@ import random
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from extender.values.config.feature_gate_table import DEFAULT_VERSION
 from extender.values.config.feature_gates import FeatureGates, parse_feature_gates, parse_version
 from extender.values.config.loading import load_file
 from extender.values.config.plugin_sets import MULTI_POINT, PluginRef, plugins
+from extender.values.near_names import did_you_mean
 from extender.values.reasons import InputError
 from reprieve.errors import StartUpError
 
@@ -33,9 +33,8 @@ def with_fix(exc: InputError) -> str:
     text = _OF_GO.sub(f"; give a {KIND} of {API_VERSION}", str(exc))
     if unknown := _UNKNOWN.search(text):
         known = sorted({*IN_TREE, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
-        near = get_close_matches(unknown["name"], known, 1)
-        if near:
-            return f"{text}; did you mean {near[0]}?"
+        if near := did_you_mean(unknown["name"], known, 0.6):
+            return f"{text}{near}"
         return f"{text}; install the distribution that has it beside reprieve (`reprieve plugins` lists what is there)"
     if elsewhere := _NOT_THERE.search(text):
         return (

@@ -126,6 +126,52 @@ def test_members_of_a_what_if_are_of_their_types(service: Service, question: obj
     assert_is_refusal(service.post("/v1/whatif", question), 400)
 
 
+@pytest.mark.parametrize(
+    ("path", "question", "words"),
+    [
+        pytest.param("whatif", {"drain": ["node-0"]}, "unknown field `drain`; did you mean drainNodes?", id="a part"),
+        pytest.param("whatif", {"drainnodes": []}, "did you mean drainNodes?", id="in small letters"),
+        pytest.param("whatif", {"include_pending": True}, "did you mean includePending?", id="as Python writes it"),
+        pytest.param(
+            "whatif",
+            {"addNodes": [{"like": "node-0", "cuont": 2}]},
+            "unknown field `cuont` - at `$.addNodes[0]`; did you mean count?",
+            id="inside",
+        ),
+        pytest.param("plan", {"maxMove": 3}, "did you mean maxMoves?", id="of a plan"),
+    ],
+)
+def test_name_that_a_member_may_have_meant_is_told(service: Service, path: str, question: object, words: str) -> None:
+    answer = service.post(f"/v1/{path}", question)
+
+    assert_is_refusal(answer, 400)
+    assert answer.json()["message"].endswith(words)
+
+
+def test_member_that_is_like_none_has_no_suggestion(service: Service) -> None:
+    assert "did you mean" not in service.post("/v1/whatif", {"zzz": 1}).json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        pytest.param("explain/shop/urgnt", "; did you mean shop/urgent?", id="a slip of the pen"),
+        pytest.param("explain/default/urgent", "; did you mean shop/urgent?", id="another namespace"),
+        pytest.param("capacity?pod=shop/urgen", "; did you mean shop/urgent?", id="a part of the name"),
+        pytest.param("cluster/node0", "; did you mean node-0?", id="a node"),
+        pytest.param("explain/shop/elsewhere", "no recent decision about one", id="nothing like it"),
+        pytest.param("decisions/4711", "the oldest go first", id="what has no name"),
+    ],
+)
+def test_pod_or_node_that_may_be_meant_is_told_of_one_that_does_not_exist(
+    service: Service, path: str, words: str
+) -> None:
+    answer = service.client.get(f"/v1/{path}")
+
+    assert_is_refusal(answer, 404)
+    assert answer.json()["message"].endswith(words)
+
+
 def test_last_of_two_equal_members_counts(service: Service) -> None:
     answer = service.post("/v1/whatif", b'{"drainNodes":["nowhere"],"drainNodes":[]}')
 
@@ -208,6 +254,10 @@ def test_objects_that_cannot_be_created_are_refused_in_few_words(
     [
         pytest.param({"drainNodes": [""]}, 'node "" not found', id="no name"),
         pytest.param({"drainNodes": ["n" * LONG]}, 'node "nnn', id="a name of a megabyte"),
+        pytest.param({"drainNodes": ["nod-0"]}, 'node "nod-0" not found; did you mean node-0?', id="a slip of the pen"),
+        pytest.param(
+            {"addNodes": [{"like": "Node-1", "count": 2}]}, "did you mean node-1?", id="another slip of the pen"
+        ),
         pytest.param({"removeNodes": ["node-0"] * 100_000}, "more than 1000 nodes", id="too many times"),
         pytest.param({"configuration": {}}, "'Kind' is missing", id="an empty configuration"),
         pytest.param(

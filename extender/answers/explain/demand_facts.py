@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from typing import Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from extender.engine.plugins.taints import UNSCHEDULABLE_TAINT, prospect_of, tai
 from extender.engine.snapshot.matching import node_selector_mask
 from extender.engine.snapshot.pod_attributes import host_ports, required_terms
 from extender.values import limits
+from extender.values.near_names import near_names
 from extender.values.objects.extended_resources import backed_resources, extended_resources_of
 from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.meta import LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -96,7 +96,7 @@ def _values_of(asked: Asked, key: str) -> str:
 
 def _like(asked: Asked, key: str) -> str:
     """Returns the label that is written most like this one, with its commonest values; empty if none is like it."""
-    found = get_close_matches(key, sorted(asked.snapshot.nodes.label_keys), n=1)
+    found = near_names(key, sorted(asked.snapshot.nodes.label_keys), alike=0.6)
     return _values_of(asked, found[0]) if found else ""
 
 

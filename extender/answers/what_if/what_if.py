@@ -23,6 +23,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
+from extender.values.near_names import did_you_mean
 from extender.values.objects.node import HOSTNAME_LABEL, Node
 
 _WITHDRAWN: Final = {
@@ -76,7 +77,7 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
     going = [*request.remove_nodes, *request.drain_nodes]
     for name in going:
         if name not in cluster.nodes:
-            raise QuestionError(f'node "{name}" not found')
+            raise QuestionError(f'node "{name}" not found{did_you_mean(name, cluster.nodes)}')
     if len(going) > limits.NODES_TRIED:
         raise QuestionError(f"more than {limits.NODES_TRIED} nodes cannot go at a time")
     named = run_on_named_nodes(trial, applied.on_named_nodes)
@@ -123,7 +124,7 @@ def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, 
     for each in wanted:
         model = cluster.nodes.get(each.like)
         if model is None:
-            raise QuestionError(f'node "{each.like}" not found')
+            raise QuestionError(f'node "{each.like}" not found{did_you_mean(each.like, cluster.nodes)}')
         names = (f"{each.like}-new-{number}" for number in count(1))
         free = (name for name in names if name not in cluster.nodes and name not in found)
         for name in islice(free, each.count):

@@ -20,6 +20,7 @@ from msgspec import Raw
 from extender.values import limits
 from extender.values.golang.int64 import MAX_INT64, MIN_INT64
 from extender.values.golang.json import JsonError, TooLargeError, cannot_unmarshal
+from extender.values.near_names import field_meant
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ def read(kind: type[T], document: Document, what: str = "the body") -> T:
     try:
         return _decoder(kind).decode(document)
     except msgspec.ValidationError as exc:
-        raise JsonError(f"{what}: {exc}") from exc
+        raise JsonError(f"{what}: {exc}{field_meant(kind, str(exc))}") from exc
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
         # The decoder's message contains only the position, whereas that of UnicodeDecodeError would repeat the bytes.
         detail = "not valid UTF-8" if isinstance(exc, UnicodeDecodeError) else str(exc)

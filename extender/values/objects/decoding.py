@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from extender.values.near_names import field_meant
 from extender.values.reasons import InputError
 
 T = TypeVar("T")
@@ -38,7 +39,7 @@ def convert(kind: type[T], value: object) -> T:
     try:
         return msgspec.convert(_without_nulls(value), kind)
     except (msgspec.ValidationError, RecursionError) as exc:
-        raise DecodeError(_reason(exc)) from exc
+        raise DecodeError(f"{_reason(exc)}{field_meant(kind, str(exc))}") from exc
 
 
 def _without_nulls(value: Any) -> Any:

@@ -77,6 +77,8 @@ def test_everything_with_the_name_is_found_and_the_exact_name_is_the_first() -> 
         pytest.param("job/tr", [("workload", "ml/Job/train")], id="a kind and a name, as kubectl writes them"),
         pytest.param("web-5d9-a", [("pod", "shop/web-5d9-a")], id="a pod"),
         pytest.param("nobody", [], id="nothing"),
+        pytest.param("shop/wbe-5d9-a", [("pod", "shop/web-5d9-a")], id="a slip of the pen"),
+        pytest.param("node-3", [("node", "/node-2")], id="almost the name of a node"),
         pytest.param("  ", [], id="no words"),
     ],
 )

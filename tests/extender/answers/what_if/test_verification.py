@@ -175,7 +175,9 @@ def test_pending_pod_gets_the_room_of_a_new_node() -> None:
             id="only a selection",
         ),
         pytest.param(
-            {"then": [{"plcaed": 1}]}, "Object contains unknown field `plcaed` - at `$.then[0]`", id="a slip of the pen"
+            {"then": [{"plcaed": 1}]},
+            "Object contains unknown field `plcaed` - at `$.then[0]`; did you mean placed?",
+            id="a slip of the pen",
         ),
         pytest.param(
             {"given": {"nodes": {"count": "many"}}, "then": [{"placed": 1}]},
