@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from importlib import resources
 from inspect import cleandoc
 from typing import Any, Final
 
 import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.responses import Response
 
 from api.callers.http_refusals import FailureStatus
 from extender.answers.catalogue import QUESTIONS
@@ -206,18 +208,13 @@ _OTHERWISE: Final[dict[int | str, Any]] = {
     503: {"description": "Not started yet.", "content": STATUS},
     "default": {"description": "Not allowed.", "content": STATUS},
 }
-METRICS: Final[dict[str, Any]] = {
-    "responses": {
-        200: {"description": "All metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}},
-        **_OTHERWISE,
-    }
-}
-CONFIGZ: Final[dict[str, Any]] = {
-    "responses": {
-        200: {"description": "The configuration.", "content": {"application/json": {"schema": {"type": "object"}}}},
-        **_OTHERWISE,
-    }
-}
+
+
+def plain(told: str, media_type: str = "text/plain") -> dict[str, Any]:
+    """Returns the responses of a path that is read as text, or as an object of a form of its own."""
+    schema = {"type": "string" if media_type == "text/plain" else "object"}
+    well = {"description": told, "content": {media_type: {"schema": schema}}}
+    return {"response_class": Response, "responses": {200: well, **_OTHERWISE}}
 
 
 def health(summary: str) -> dict[str, Any]:
@@ -225,6 +222,7 @@ def health(summary: str) -> dict[str, Any]:
     text = {"text/plain": {"schema": {"type": "string"}}}
     return {
         "summary": summary,
+        "response_class": Response,
         "responses": {
             200: {"description": "All is well.", "content": text},
             500: {"description": "A check failed; all are listed.", "content": text},
@@ -234,13 +232,36 @@ def health(summary: str) -> dict[str, Any]:
     }
 
 
+ANSWERS: Final = "answers.json"
+"""The file beside this one with examples of answers and their parameters, which `tools.generate_answers` writes."""
+_TAGS: Final = {
+    "extender": "What kube-scheduler calls. docs/schemas has the JSON Schema of it.",
+    "questions": "Why pods wait, what was decided, and what would happen if. Nothing is written.",
+    "health": "For probes, as the components of Kubernetes answer them.",
+    "operation": "Metrics, and a look into the running process.",
+}
+_WAYS_IN: Final = {
+    "token": {"type": "http", "scheme": "bearer", "description": "A token of the cluster: kubectl create token NAME."},
+    "certificate": {"type": "mutualTLS", "description": "A client certificate of an authority of --client-ca-file."},
+}
+
+
 def describe(app: FastAPI) -> dict[str, Any]:
     """Returns the OpenAPI document of the application, with the schemas of the extender protocol in it."""
-    document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        description=app.description,
+        routes=app.routes,
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+        tags=[{"name": name, "description": text} for name, text in _TAGS.items()],
+    )
+    document["security"] = [*({name: []} for name in _WAYS_IN), {}]  # the last one for a service that asks nobody
+    _add_answers(document["paths"])
     _, schemas = msgspec.json.schema_components(
         (*_TYPES, *(each for kind in QUESTIONS for each in kind.schemas())), ref_template=REFERENCE
     )
-    text = json.dumps(document | {"components": {"schemas": schemas}}, sort_keys=True)
+    text = json.dumps(document | {"components": {"schemas": schemas, "securitySchemes": _WAYS_IN}}, sort_keys=True)
     for generated, name in _NAMES.items():
         text = text.replace(f'"{generated}"', f'"{name}"').replace(
             REFERENCE.format(name=generated), REFERENCE.format(name=name)
@@ -251,3 +272,15 @@ def describe(app: FastAPI) -> dict[str, Any]:
         if "description" in schema:  # a docstring, whose indentation is in it before Python 3.13 only
             schema["description"] = cleandoc(schema["description"])
     return complete
+
+
+def _add_answers(paths: dict[str, Any]) -> None:
+    """Puts examples of answers, and of the parameters that lead to them, where they belong."""
+    for request, shown in json.loads((resources.files("api.documents") / ANSWERS).read_bytes()).items():
+        method, _, path = request.partition(" ")
+        operation = paths[path][method.lower()]
+        for content in operation["responses"]["200"]["content"].values():
+            content["example"] = shown["answer"]
+        for parameter in operation.get("parameters", ()):
+            if parameter["name"] in shown["parameters"]:
+                parameter["example"] = shown["parameters"][parameter["name"]]

@@ -11,6 +11,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, Response
 
+from api.documents.documentation import plain
 from api.documents.extender_schema import PATH, extender_schema
 from api.ui.frame import assets
 
@@ -62,8 +63,8 @@ async def swagger_ui(name: str) -> Response:
     return Response(content, media_type=_SWAGGER_UI[name], headers=headers)
 
 
-@router.get(PATH, include_in_schema=False)
-async def schema(request: Request) -> Response:
-    """Returns the JSON Schema of the extender protocol."""
+@router.get(PATH, tags=["extender"], **plain("The schema.", "application/schema+json"))
+async def json_schema(request: Request) -> Response:
+    """The JSON Schema of the requests and answers of the four verbs."""
     text = json.dumps(extender_schema(request.app.openapi()), ensure_ascii=False, separators=(",", ":"))
     return Response(text, media_type="application/schema+json")

@@ -18,7 +18,7 @@ from fastapi.responses import PlainTextResponse, Response
 
 from api.callers.access import is_loopback
 from api.callers.http_refusals import Refusal
-from api.documents.documentation import CONFIGZ, METRICS
+from api.documents.documentation import plain
 from api.service_state import json_response, service_of
 from api.settings.settings import Settings
 from extender import __version__
@@ -39,7 +39,7 @@ _STARTED: Final = datetime.now(UTC), time.monotonic()
 _LONGEST_NUMBER: Final = 10
 
 
-@router.get("/metrics", summary="Metrics of the scheduler, for Prometheus", **METRICS)
+@router.get("/metrics", summary="Metrics of the scheduler, for Prometheus", **plain("All metrics."))
 async def metrics(request: Request) -> Response:
     """Metrics under upstream's names; those that begin with `reprieve_` are our own."""
     service = service_of(request)
@@ -48,21 +48,21 @@ async def metrics(request: Request) -> Response:
     return Response(service.backend.metrics() + service.verb_metrics.text(), media_type=TEXT_FORMAT)
 
 
-@router.get("/metrics/resources", summary="Requests and limits of pods, for Prometheus", **METRICS)
+@router.get("/metrics/resources", summary="Requests and limits of pods, for Prometheus", **plain("All metrics."))
 async def resource_metrics(request: Request) -> Response:
     """Requests and limits by pod and resource; empty while another replica leads."""
     service = service_of(request)
     return Response(b"" if service is None else await service.backend.resource_metrics(), media_type=TEXT_FORMAT)
 
 
-@router.get("/metrics/slis", summary="Outcomes of health checks, for Prometheus", **METRICS)
+@router.get("/metrics/slis", summary="Outcomes of health checks, for Prometheus", **plain("All metrics."))
 async def sli_metrics(request: Request) -> Response:
     """The last outcome of each health check, and how often each outcome occurred."""
     service = service_of(request)
     return Response(b"" if service is None else service.checks.text(), media_type=TEXT_FORMAT)
 
 
-@router.get("/configz", summary="The configuration in force", **CONFIGZ)
+@router.get("/configz", summary="The configuration in force", **plain("The configuration.", "application/json"))
 async def configz(request: Request) -> Response:
     """The configuration with every default, under `componentconfig`; feature gates that are on and off, under
     `featureGates`.
@@ -96,7 +96,7 @@ async def set_v(request: Request) -> PlainTextResponse:
     return PlainTextResponse(f"successfully set klog.logging.verbosity to {number}\n")
 
 
-@router.get("/flagz", include_in_schema=False)
+@router.get("/flagz", summary="The settings", **plain("A line for each; no form is promised."))
 async def flagz(request: Request) -> PlainTextResponse:
     """Lists all settings, from flags and the environment."""
     settings = _settings_if("ComponentFlagz", request)
@@ -106,7 +106,7 @@ async def flagz(request: Request) -> PlainTextResponse:
     )
 
 
-@router.get("/statusz", include_in_schema=False)
+@router.get("/statusz", summary="The version, and since when it runs", **plain("A line for each; no form is promised."))
 async def statusz(request: Request) -> PlainTextResponse:
     """Says which version runs, and since when."""
     settings = _settings_if("ComponentStatusz", request)

@@ -7,8 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
+from api.documents.extender_schema import PATH
 from tests.kit.service import Service
 from tools.generate_openapi import document_text
 
@@ -97,6 +99,58 @@ def test_there_are_examples_for_every_body() -> None:
     verbs = {f"/extender/{verb}" for verb in ("filter", "prioritize", "preempt", "bind")}
     assert with_body == verbs | {"/v1/evaluate", "/v1/whatif", "/v1/plan", "/v1/capacity", "/v1/explain"}
     assert {example.values[0] for example in EXAMPLES} == with_body
+
+
+def test_reader_finds_the_extender_first() -> None:
+    tags = [each["name"] for each in DOCUMENT["tags"]]
+    used = {tag for methods in DOCUMENT["paths"].values() for each in methods.values() for tag in each["tags"]}
+
+    assert tags == ["extender", "questions", "health", "operation"]
+    assert used == set(tags)
+
+
+def test_document_says_how_callers_are_known_and_under_which_licence_it_is() -> None:
+    kinds = {name: each["type"] for name, each in DOCUMENT["components"]["securitySchemes"].items()}
+
+    assert kinds == {"token": "http", "certificate": "mutualTLS"}
+    assert DOCUMENT["security"] == [{"token": []}, {"certificate": []}, {}]
+    assert DOCUMENT["info"]["license"]["identifier"] == "Apache-2.0"
+
+
+@pytest.mark.parametrize("path", ["/flagz", "/statusz", "/schemas/extender/v1"])
+def test_paths_for_people_who_look_into_the_process_are_described(example: Service, path: str) -> None:
+    content = DOCUMENT["paths"][path]["get"]["responses"]["200"]["content"]
+
+    assert example.client.get(path).headers["content-type"].partition(";")[0] in content
+
+
+@pytest.mark.parametrize(
+    ("path", "operation"),
+    [
+        pytest.param(path, methods["get"], id=path)
+        for path, methods in DOCUMENT["paths"].items()
+        if "get" in methods and path != PATH
+    ],
+)
+def test_every_answer_to_a_get_has_an_example_of_its_form(path: str, operation: dict[str, Any]) -> None:
+    (content,) = operation["responses"]["200"]["content"].values()
+    asked = {each["name"] for each in operation.get("parameters", ()) if "example" in each}
+
+    if content["schema"] != {"type": "string"}:
+        schema = {**_closed(content["schema"]), "components": _closed(DOCUMENT["components"])}
+        jsonschema_rs.Draft202012Validator(schema).validate(content["example"])
+    assert content["example"], "run `python -m tools.generate_answers`"
+    assert set(re.findall(r"{(\w+)}", path)) <= asked
+
+
+def _closed(schema: Any) -> Any:
+    """The schema, by which members that it does not name are wrong."""
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: _closed(each) for name, each in schema.items()}
+    return {"additionalProperties": False, **made} if "properties" in made and made.get("type") == "object" else made
 
 
 def test_the_page_for_people_loads_nothing_but_what_the_service_sends(example: Service) -> None:
