@@ -72,6 +72,13 @@ def test_asking_a_service_takes_an_http_client_and_no_engine(example: Service) -
     assert loaded == [["httpx"]]
 
 
+def test_asking_a_packed_file_loads_no_http_client() -> None:
+    """It may be a recording, which is read without what writes one."""
+    (loaded,) = loaded_by_each(["pending", "--dump", "tests/api/data/cluster-twelve-nodes.json.gz"])
+
+    assert {"numpy", "httpx", "prometheus_client", "extender.client"} & {*loaded} == {"numpy"}
+
+
 def test_a_terminal_shows_what_is_done_before_anything_heavy_is_loaded(example: Service, tmp_path: Path) -> None:
     """So that the first line comes at once. Reading manifests takes the kinds of objects, and reading a kubeconfig some
     of the API client.

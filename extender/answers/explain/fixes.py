@@ -187,8 +187,8 @@ def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _O
         return
     is_potential = np.zeros(len(snapshot.nodes) + 1, np.bool_)
     is_potential[potential] = True
-    priorities = np.unique(snapshot.pods.priority[is_potential[snapshot.pods.node]])
-    levels = priorities[(priorities >= pod.priority) & (priorities < HIGHEST_USER_PRIORITY)].tolist()
+    priorities = set(snapshot.pods.priority[is_potential[snapshot.pods.node]].tolist())
+    levels = sorted(each for each in priorities if pod.priority <= each < HIGHEST_USER_PRIORITY)
     # Bisection for the lowest priority that helps, as far as a few tries find it. A higher one may evict more pods, and
     # so open more nodes.
     low, high, best = 0, len(levels) - 1, None

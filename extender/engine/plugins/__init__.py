@@ -28,6 +28,6 @@ def _defined() -> Iterator[type[Plugin]]:
     """Yields the plugins that the modules of this package define: their final classes; others are bases."""
     for module in walk_packages(__path__, f"{__name__}."):
         for value in vars(import_module(module.name)).values():
-            is_plugin = inspect.isclass(value) and issubclass(value, Plugin) and "__final__" in vars(value)
-            if is_plugin and value.__module__ == module.name:
+            is_its_own = inspect.isclass(value) and value.__module__ == module.name
+            if is_its_own and "__final__" in vars(value) and issubclass(value, Plugin):
                 yield value
