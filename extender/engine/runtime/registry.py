@@ -7,9 +7,10 @@ time are wrapped here, so that the framework only sees rows.
 
 import inspect
 import random
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, Final, TypeVar, final
@@ -58,6 +59,12 @@ POINTS: dict[str, tuple[type[fwk.Plugin], ...]] = {
 P = TypeVar("P", bound=fwk.Plugin)
 
 
+@lru_cache(maxsize=1)
+def _installed(_found_by: tuple[object, ...]) -> Sequence[EntryPoint]:
+    """Returns the plugins of installed distributions. A file of each distribution is read, so this is done once."""
+    return tuple(entry_points(group=ENTRY_POINTS))
+
+
 @final
 class Registry:
     """Plugin name -> class."""
@@ -77,7 +84,7 @@ class Registry:
         self._classes: dict[str, type[fwk.Plugin]] = {**in_tree, **(also or {})}
         errors: list[FieldError] = []
         # Every entry is looked at before the errors are raised, so that an operator sees all of them at once.
-        for entry in entry_points(group=ENTRY_POINTS) if out_of_tree is None else out_of_tree:
+        for entry in _installed((*sys.path, *sys.meta_path)) if out_of_tree is None else out_of_tree:
             try:
                 loaded = load_plugin(entry, self._classes)
             except ValueError as exc:
