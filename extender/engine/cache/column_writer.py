@@ -204,11 +204,11 @@ class ColumnWriter:
 
         The pods of each Job have labels of their own: a cluster with Jobs would otherwise take ever more memory.
         """
-        self._count_parts()
-        if self._num_parts > self._most_parts:
-            return True
+        num_symbols = [*map(len, self._tallies.symbols)]
+        if num_symbols != self._counted_symbols:
+            self._count_parts()
         most = 2 * (len(self._pods) - len(self._free)) + SPARE_SYMBOLS
-        return max(map(len, self._tallies.symbols)) > most
+        return self._num_parts > self._most_parts or max(num_symbols) > most
 
     def drop_unused_symbols(self) -> None:
         """Renumbers the symbols, keeping those of the pods in slots, and drops all sums, which are made of codes."""
@@ -227,8 +227,6 @@ class ColumnWriter:
         self._snapshot = None
 
     def _count_parts(self) -> None:
-        if [*map(len, self._tallies.symbols)] == self._counted_symbols:
-            return
         for attribute, symbols in zip(Attribute, self._tallies.symbols, strict=True):
             for code in range(self._counted_symbols[attribute], len(symbols)):
                 self._num_parts += num_parts(symbols[code])
