@@ -22,6 +22,8 @@ smartquotes = False  # `--like` stays what has to be typed
 suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["wide.css"]
 html_title = f"Reprieve {release}"
 html_show_sphinx = False
 html_copy_source = False
