@@ -5,6 +5,7 @@ Every route of `router` and of `parts` knows its caller. What needs none is in `
 
 import gzip
 from collections.abc import Callable, Coroutine, Iterable
+from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeVar, final
 
@@ -22,7 +23,9 @@ from api.service_state import decoded, service_of
 from api.ui import pages
 from api.ui.frame import Frame, assets, frame
 from api.ui.node_table import BY_ZONE, NodeSelection, OrderError
+from api.ui.scheduler_figures import scheduler_figures
 from api.ui.what_if_view import changed_nodes, command
+from api.ui.wording import span
 from extender.answers.catalogue import (
     CapacityOfQuestion,
     ClusterQuestion,
@@ -253,6 +256,22 @@ async def agreement(caller: KnownCaller) -> Response:
     compared = await caller.ask(AgreementQuestion(limit=limits.PAGE_DIFFERENCES))
     answer = _there(compared, "Nothing is compared: start the service with --shadow.")
     return _html(pages.agreement_page(await _around(caller), answer))
+
+
+@router.get("/ui/scheduler")
+async def scheduler(caller: KnownCaller) -> Response:
+    """Shows how well the scheduler itself is."""
+    attempts, backend = await caller.ask(DecisionsQuestion(limit=limits.PAGE_ATTEMPTS)), caller.service.backend
+    failing = [(each.resource, each.failing_for) for each in backend.health() if each.failing_for is not None]
+    figures = scheduler_figures(
+        [*backend.metric_families(), *caller.service.verb_metrics.collect()],
+        attempts.items,
+        caller.now,
+        is_elected=backend.leadership is not None,
+        resources=[(name, span(timedelta(seconds=seconds))) for name, seconds in failing],
+        quarantined=backend.quarantined(),
+    )
+    return _html(pages.scheduler_page(await _around(caller), figures))
 
 
 @router.get("/ui/what-if")

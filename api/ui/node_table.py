@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, final
 
 from api.ui.frame import address
-from api.ui.resources import Resource, resource_words, resources_of, usage
+from api.ui.resources import Resource, resource_words, usage
 from api.ui.wording import share
 from extender.answers.cluster_map import natural
 from extender.answers.overviews import NodeOnMap
@@ -125,10 +125,10 @@ _NAMES: Final[Mapping[str, _Column]] = {
 }
 
 
-def columns_for(nodes: Iterable[NodeOnMap]) -> dict[str, _Column]:
-    """Returns the columns of the table: name, zone, and of each resource what is requested and what is free."""
+def columns_for(resources: Iterable[Resource]) -> dict[str, _Column]:
+    """Returns the columns of a table: name, zone, and of each resource what is requested and what is free."""
     found = dict(_NAMES)
-    for resource in resources_of(nodes):
+    for resource in resources:
         words = resource_words(resource)
         found[resource] = _Column("pods" if resource == "pods" else f"{words} requested", partial(_share, resource))
         found[f"{resource}-free"] = _Column(f"{words} free", partial(_free, resource))

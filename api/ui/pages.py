@@ -27,7 +27,8 @@ from api.ui.node_table import (
     groups_of,
     in_order,
 )
-from api.ui.resources import ALWAYS, Resource, most_lacking, quantity, resource_words, resources_of, usage
+from api.ui.resources import ALWAYS, Resource, most_lacking, quantity, resource_words, resources_of, tabled, usage
+from api.ui.scheduler_figures import SchedulerFigures
 from api.ui.timeline import OUTCOMES, RANGES, history_href, past_timeline, timeline
 from api.ui.what_if_view import SAMPLE, evictions_alike, fix_href, moves, node_changes, placements_alike
 from extender import __version__
@@ -59,9 +60,11 @@ def _environment() -> Environment:
     words: Mapping[str, Callable[..., object]] = {
         "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural,
         "pod_words": wording.pod_words,
-        "ago": wording.ago, "pod_href": pod_href, "pods_href": pods_href, "node_href": node_href,
+        "ago": wording.ago, "seconds_short": wording.seconds_short,
+        "pod_href": pod_href, "pods_href": pods_href, "node_href": node_href,
         "found_href": found_href, "history_href": history_href, "address": address, "reason_of": reason_of,
-        "shortened": wording.shortened, "marked": wording.marked, "quantity": quantity,
+        "shortened": wording.shortened, "short_taint": wording.short_taint,
+        "marked": wording.marked, "quantity": quantity,
         "resource_words": resource_words,
         "breakable": wording.breakable, "short_reason": short_reason, "usage": usage, "asset": assets().path,
         "in_words": in_words, "its_scheduler": its_scheduler,
@@ -151,8 +154,8 @@ def _conditions(nodes: Sequence[NodeOnMap]) -> list[tuple[str, int]]:
 def nodes_page(frame: Frame, words: str, sort: str, first: int = 0) -> str:
     """Returns the nodes as a table, from the place `first` on. OrderError if there is no such order."""
     nodes = frame.shown.nodes
-    columns = columns_for(nodes)
-    found = in_order(chosen(nodes, words), sort, columns)
+    found = in_order(chosen(nodes, words), sort, columns_for(resources_of(nodes)))
+    resources = tabled(nodes, frame.problems.lacking, sort)
     return _render(
         "nodes.html",
         frame,
@@ -163,8 +166,8 @@ def nodes_page(frame: Frame, words: str, sort: str, first: int = 0) -> str:
         num_found=len(found),
         words=words,
         sort=sort or DEFAULT,
-        resources=resources_of(nodes),
-        columns=columns,
+        resources=resources,
+        columns=columns_for(resources),
     )
 
 
@@ -273,6 +276,10 @@ def history_page(frame: Frame, past: Past, asked: HistoryQuestion, nodes: Mappin
 
 def agreement_page(frame: Frame, answer: Agreement) -> str:
     return _render("agreement.html", frame, answer=answer)
+
+
+def scheduler_page(frame: Frame, figures: SchedulerFigures) -> str:
+    return _render("scheduler.html", frame, figures=figures)
 
 
 def what_if_page(frame: Frame) -> str:

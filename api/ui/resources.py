@@ -27,6 +27,14 @@ def most_lacking(lacking: Sequence[PendingResource], nodes: Sequence[NodeOnMap])
     return next((name for name, count in offering.items() if 2 * count > len(nodes)), "cpu")
 
 
+def tabled(nodes: Sequence[NodeOnMap], lacking: Sequence[PendingResource], order: str = "") -> tuple[Resource, ...]:
+    """Returns the resources of the table of nodes: cpu, memory, pods, what pending pods lack, and the sorted one."""
+    offered = resources_of(nodes)
+    sorted_by = order.removeprefix("-").removesuffix("-free")
+    lacked = [name for name in (each.resource for each in lacking) if name in offered and name not in ALWAYS]
+    return tuple(dict.fromkeys((*ALWAYS, *lacked[:2], *((sorted_by,) if sorted_by in offered else ()))))
+
+
 def usage(node: NodeOnMap, by: Resource) -> tuple[int, int]:
     """Returns (what is requested of the node, what is allocatable)."""
     match by:

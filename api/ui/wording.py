@@ -47,6 +47,12 @@ def shortened(name: str, longest: int = 34) -> str:
     return name if len(name) <= longest else f"{name[: longest - longest // 3 - 1]}…{name[-(longest // 3) :]}"
 
 
+def short_taint(taint: str) -> str:
+    """Returns `key=value:effect` without the domain of the key, and without an empty value: `unreachable:NoExecute`."""
+    key, _, rest = taint.partition("=")
+    return f"{key.rpartition('/')[2]}{'' if rest.startswith(':') else '='}{rest}"
+
+
 def marked(text: str, words: str) -> Markup:
     """Returns the text with those parts marked in which a word of a filter is found."""
     wanted = sorted((re.escape(word) for word in words.split() if not word.startswith("-")), key=len, reverse=True)
@@ -83,6 +89,14 @@ def seconds_words(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.3g} {unit}"
     return f"{seconds:.3g} s"
+
+
+def seconds_short(seconds: float) -> str:
+    """Returns a short span of time: 84 µs, 3.2 ms, 1.5 s."""
+    for unit, length in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds * 1e6:.0f} µs"
 
 
 def figure_words(name: str, value: float, *, sign: bool = False) -> str:

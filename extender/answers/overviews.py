@@ -28,11 +28,15 @@ class ListedPod(Answer, frozen=True, kw_only=True):
 
 @final
 class NamespacePods(Answer, frozen=True, kw_only=True):
-    """The numbers of pods of one namespace."""
+    """The pods of one namespace, and what those on nodes request together."""
 
     namespace: str
     pods: int
     pending: int = 0
+    requested_cpu: int = 0
+    """Millicores."""
+    requested_memory: int = 0
+    """Bytes."""
 
 
 @final

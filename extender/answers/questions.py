@@ -373,7 +373,7 @@ class Questions:
             selected = parse_selector(selector)
         except SelectorError as exc:
             raise types.QuestionError(f"label selector {selector!r}: {exc}") from exc
-        there = () if namespace else namespaces_with_pods(population)
+        there = () if namespace else namespaces_with_pods(population, self._cluster.cache.update_snapshot())
         may_see = {namespace} if namespace else await visibility.namespaces({each.namespace for each in there})
         found = pods_of(population, may_see, workload, group, selected, query, state, sort, limit)
         return msgspec.structs.replace(found, namespaces=tuple(each for each in there if each.namespace in may_see))

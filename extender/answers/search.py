@@ -14,6 +14,8 @@ from extender.answers.cluster_map import natural
 from extender.answers.overviews import Found, FoundNames, ListedPod, NamespacePods, PodList, PodState
 from extender.answers.parts import PodName, workload_of
 from extender.engine.cache.cluster import Cluster
+from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot.axes import CPU, MEMORY
 from extender.values import limits
 from extender.values.near_names import near_names
 from extender.values.objects.label_selectors import EVERYTHING, Selector
@@ -126,15 +128,26 @@ def _state_of(pod: Pod) -> PodState:
     return "scheduled" if pod.spec.node_name else "gated" if pod.spec.scheduling_gates else "pending"
 
 
-def namespaces_with_pods(population: Population) -> tuple[NamespacePods, ...]:
-    """Returns the namespaces that have pods, by name."""
+def namespaces_with_pods(population: Population, snapshot: Snapshot) -> tuple[NamespacePods, ...]:
+    """Returns the namespaces that have pods, by name, with what those of the snapshot request."""
     every: Counter[str] = Counter()
     pending: Counter[str] = Counter()
     for pod in population.pods:
         every[pod.namespace] += 1
         pending[pod.namespace] += not pod.spec.node_name
+    slots: dict[str, list[int]] = {name: [] for name in every}
+    for slot in snapshot.pods.slots.values():
+        slots.setdefault(snapshot.pod_at(slot).namespace, []).append(slot)
+    requested = {name: snapshot.pods.requests[there].sum(axis=0) for name, there in slots.items()}
     return tuple(
-        NamespacePods(namespace=name, pods=pods, pending=pending[name]) for name, pods in sorted(every.items())
+        NamespacePods(
+            namespace=name,
+            pods=pods,
+            pending=pending[name],
+            requested_cpu=int(requested[name][CPU]),
+            requested_memory=int(requested[name][MEMORY]),
+        )
+        for name, pods in sorted(every.items())
     )
 
 

@@ -11,7 +11,16 @@ from tests.browser.conftest import OpenPage
 from tests.browser.services import MANY
 from tests.kit.service import Running
 
-VIEWS = ("/", "/ui/nodes", "/ui/nodes/node-a1", "/ui/pods/shop/web-6", "/ui/history", "/ui/what-if")
+VIEWS = (
+    "/",
+    "/ui/nodes",
+    "/ui/nodes/node-a1",
+    "/ui/pods/shop/web-6",
+    "/ui/history",
+    "/ui/what-if",
+    "/ui/scheduler",
+    "/ui/pods",
+)
 
 
 def luminance(page: Page, selector: str, what: str) -> float:

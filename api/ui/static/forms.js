@@ -88,9 +88,9 @@ function watchWhatIf(form) {
   const fill = () => {
     const wrong = fillFrom(form);
     result.replaceChildren(...(wrong ? [alert(wrong)] : []));
+    // A question of another page is answered at once.
+    if (!wrong && location.hash) form.requestSubmit();
   };
-  fill();
-  window.addEventListener("hashchange", fill);
   offerNodes(form);
   takeFiles(form, document.getElementById("manifest"));
   document.getElementById("what-if-link").addEventListener("click", (event) => {
@@ -134,6 +134,8 @@ function watchWhatIf(form) {
   form.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
+  fill();
+  window.addEventListener("hashchange", fill);
 }
 
 function watchSignIn(form) {

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from api.ui.node_table import NodeSelection, OrderError, chosen, columns_for, group_keys, groups_of, in_order
+from api.ui.resources import resources_of
 from extender.answers.overviews import NodeOnMap
 from extender.values import limits
 from tests.api.ui.samples import node, standing
@@ -83,7 +84,7 @@ TABLE = [
 ]
 
 
-COLUMNS = columns_for(TABLE)
+COLUMNS = columns_for(resources_of(TABLE))
 
 
 def sorted_names(written: str) -> list[str]:

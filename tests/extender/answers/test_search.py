@@ -35,6 +35,10 @@ def a_pod(namespace: str, name: str, *, owner: str = "", node: str = "", group: 
 
 
 def people() -> Population:
+    return Population.of(cluster_of_people())
+
+
+def cluster_of_people() -> Cluster:
     cluster = Cluster()
     for node in ("web-node-1", "node-2"):
         cluster.changed(None, make_node(node).obj())
@@ -45,7 +49,7 @@ def people() -> Population:
         a_pod("ml", "train-0", owner="Job/train", group="webbing"),
     ):
         cluster.changed(None, pod)
-    return Population.of(cluster)
+    return cluster
 
 
 EVERYWHERE = {"shop", "web", "ml"}
@@ -167,9 +171,15 @@ def test_the_youngest_pod_comes_first_by_age_and_the_oldest_the_other_way_round(
     assert [[each.pod.name for each in items] for items in by_age] == [["young", "old"], ["old", "young"]]
 
 
-def test_namespaces_with_their_pods() -> None:
-    assert namespaces_with_pods(people()) == (
+def test_namespaces_with_their_pods_and_what_those_on_nodes_request() -> None:
+    cluster = cluster_of_people()
+    for name in ("db-1", "db-2"):
+        cluster.changed(
+            None, make_pod(name).namespace("web").uid(name).node("node-2").req({"cpu": "250m", "memory": "1Gi"}).obj()
+        )
+
+    assert namespaces_with_pods(Population.of(cluster), cluster.cache.update_snapshot()) == (
         NamespacePods(namespace="ml", pods=1, pending=1),
         NamespacePods(namespace="shop", pods=2, pending=1),
-        NamespacePods(namespace="web", pods=1, pending=0),
+        NamespacePods(namespace="web", pods=3, pending=0, requested_cpu=500, requested_memory=2 * 2**30),
     )
