@@ -13,7 +13,7 @@ import msgspec
 from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.kinds import NODES, PODS, WatchedKind
-from extender.values.objects.meta import ApiObject, ObjectMeta
+from extender.values.objects.meta import ApiObject, Condition, ObjectMeta
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod, PodSpec, Volume
 
@@ -95,6 +95,7 @@ class PodKeeper:
         meta, spec, status, same = pod.metadata, pod.spec, pod.status, self._strings
         if spec.node_name:
             meta, spec = _read_of_others(meta), _without_container_ports(spec)
+            status = replaced(status, conditions=_without_times(status.conditions))
         return Pod(
             metadata=_shared_metadata(meta, self._metadata, same),
             spec=self._shared_spec(spec),
@@ -134,7 +135,11 @@ class NodeKeeper:
         return Node(
             metadata=_shared_metadata(node.metadata, self._metadata, self._strings),
             spec=node.spec,
-            status=self._status.share(node.status, images=[self._image(image) for image in node.status.images]),
+            status=self._status.share(
+                node.status,
+                images=[self._image(image) for image in node.status.images],
+                conditions=_without_times(node.status.conditions),
+            ),
         )
 
 
@@ -179,6 +184,11 @@ def _read_of_others(meta: ObjectMeta) -> ObjectMeta:
             break
         short[name] = text
     return replaced(meta, annotations=short)
+
+
+def _without_times(conditions: list[Condition]) -> list[Condition]:
+    """Leaves out since when conditions hold, which differs from object to object: only that of waiting pods is read."""
+    return [Condition(each.type, each.status, each.reason, each.message) for each in conditions]
 
 
 def _without_container_ports(spec: PodSpec) -> PodSpec:

@@ -43,6 +43,26 @@ def a_pod(name: str, **spec: object) -> Pod:
     return convert(Pod, msgspec.json.decode(msgspec.json.encode(written)))
 
 
+def changed_at(pod: Pod, time: str) -> Pod:
+    conditions = [replaced(each, last_transition_time=time) for each in pod.status.conditions]
+    return replaced(pod, status=replaced(pod.status, conditions=conditions))
+
+
+def test_pods_with_nodes_share_conditions_that_changed_at_different_times() -> None:
+    keep = PodKeeper()
+
+    first, second = (keep(changed_at(a_pod("a"), f"2026-01-01T00:00:0{place}Z")) for place in range(2))
+
+    assert first.status.conditions is second.status.conditions
+    assert first == a_pod("a")
+
+
+def test_a_waiting_pod_keeps_since_when_it_is_refused() -> None:
+    waiting = changed_at(a_pod("a", nodeName=""), "2026-01-01T00:00:00Z")
+
+    assert PodKeeper()(waiting).status.conditions[0].last_transition_time == "2026-01-01T00:00:00Z"
+
+
 def test_a_pod_keeps_all_that_scheduling_looks_at() -> None:
     pod = a_pod("a")
 
