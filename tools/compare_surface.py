@@ -50,6 +50,15 @@ GONE: Final = {
     "pages: reference/rest": "openapi.json and /docs have every request; its address leads to the questions",
     **dict.fromkeys(
         (
+            "answers: Explanation.preempted_by",
+            "answers: Explanation.took_room_of",
+            "schemas: Explanation.preemptedBy",
+            "schemas: Explanation.tookRoomOf",
+        ),
+        "the steps of `story` have these preemptions, and all others that concern the pod",
+    ),
+    **dict.fromkeys(
+        (
             "framework: extender.framework.CLAIM_FINALIZER",
             "framework: extender.framework.CreateResourceClaim",
             "framework: extender.framework.DeallocateResourceClaim",

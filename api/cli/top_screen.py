@@ -13,7 +13,7 @@ from api.cli.sources import Answers
 from extender.answers.catalogue import ExplainQuestion, PendingQuestion, PreemptionsQuestion
 from extender.answers.parts import PodName
 from extender.answers.pending import Pending
-from extender.answers.phrases import plural
+from extender.answers.phrases import its_scheduler, plural
 from extender.answers.types import Explanation, Preemptions
 from extender.values.reasons import InputError
 
@@ -115,6 +115,7 @@ def _explained(answer: Explanation) -> str:
     nearest = [f"  {near.node}: {', '.join(near.reasons)}" for near in answer.nearest[:SHOWN_FIXES]]
     fixes = [f"  {fix.text} ({plural(fix.opens, 'node')})" for fix in answer.fixes[:SHOWN_FIXES]]
     lines = [f"{name_of(answer.pod)}  {answer.state}", answer.summary]
+    lines += [f"its scheduler: {its}"] if (its := its_scheduler(answer)) else []
     lines += ["nearest:", *nearest] if nearest else []
     lines += ["it would fit if:", *fixes] if fixes else []
     return "\n".join(lines)

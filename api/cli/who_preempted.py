@@ -24,7 +24,8 @@ from api.cli.sources import Answers, Source, pod_named
 from extender.answers.catalogue import PreemptionsQuestion
 from extender.answers.parts import PodName
 from extender.answers.phrases import loss, plural
-from extender.answers.types import Preemption, Preemptions
+from extender.answers.stories import Preemption
+from extender.answers.types import Preemptions
 from extender.values import limits
 from extender.values.golang.times import rfc3339
 from reprieve.errors import NegativeError, StartUpError
@@ -81,7 +82,7 @@ def who_preempted(
                 for place, made in enumerate(found.items):
                     if place:
                         console.print()
-                    _one(console, made, wide=wide)
+                    print_preemption(console, made, wide=wide)
             else:
                 _as_a_list(console, found, has_head=not no_headers)
 
@@ -137,7 +138,8 @@ def _as_a_list(console: Console, answer: Preemptions, *, has_head: bool) -> None
         console.print(f"older ones than the last {limits.PREEMPTIONS_SEARCHED} were not looked at")
 
 
-def _one(console: Console, made: Preemption, *, wide: bool) -> None:
+def print_preemption(console: Console, made: Preemption, *, wide: bool) -> None:
+    """Prints who was evicted for whom, and why other nodes were spared."""
     by = made.by
     uid = f", UID {by.uid}" if wide and by.uid else ""
     console.print(

@@ -1,14 +1,14 @@
 """`reprieve why`: why is this pod pending?"""
 
+from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Final, final
+from typing import Annotated, Final, Literal, final
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from api.cli.showing import (
-    OutputOption,
     WatchOption,
     age,
     first_of,
@@ -19,10 +19,12 @@ from api.cli.showing import (
     victims_table,
 )
 from api.cli.sources import Answers, SourceOptions, pod_named, workload_named
+from api.cli.who_preempted import print_preemption
 from extender.answers.catalogue import ExplainOfQuestion, ExplainQuestion, FindQuestion, PodsQuestion
 from extender.answers.overviews import PodList
-from extender.answers.phrases import alone_would_evict, its_scheduler, loss, noun, plural, why_no_room
-from extender.answers.types import Answer, Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
+from extender.answers.phrases import alone_would_evict, happened, its_scheduler, loss, noun, plural, why_no_room
+from extender.answers.stories import Story
+from extender.answers.types import Answer, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
 from extender.values import limits
 from extender.values.objects.resource_amounts import in_words
 from reprieve.errors import NegativeError, StartUpError
@@ -53,20 +55,27 @@ def why(
         typer.Option("--filename", "-f", help="A pod or workload that does not exist yet; - reads standard input."),
     ] = None,
     source: SourceOptions,
-    output: OutputOption = "table",
+    output: Annotated[
+        Literal["table", "wide", "json", "yaml", "html"],
+        typer.Option("--output", "-o", help="table, wide, json, yaml, or html: one file, for an incident."),
+    ] = "table",
     watch: WatchOption = False,
 ) -> None:
-    """Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, and what would help.
+    """Show why a pod is pending: what nodes lack, what the pod waits for, what would help, and what happened to it.
 
-    For a workload or a selector, the first pending pod is explained and the others are listed. `-o wide` adds what each
-    plugin says of each node, each plugin's scores, and the events that make the scheduler try the pod again.
+    Also of a pod that is gone. For a workload or a selector, the first pending pod is explained and the others are
+    listed. `-o wide` adds what each plugin says of each node, each plugin's scores, and the events that make the
+    scheduler try the pod again; `-o html` makes a page of its own.
     """
     if [pod is not None, bool(selector), bool(filename)].count(True) != 1:
         raise StartUpError(
             "give a pod, a workload (deploy/NAME), labels (-l app=web) or a file (-f pod.yaml): one of them"
         )
+    in_words = _in_html if output == "html" else _in_words
     picture, workload = output != "table", None if pod is None else workload_named(pod)
     if workload is not None or selector:
+        if output == "html":
+            raise StartUpError("-o html is about one pod: name it")
         kind_and_name = "" if workload is None else "/".join(workload)
         several = partial(
             _of_several, namespace=source.default_namespace, workload=kind_and_name, selector=selector, picture=picture
@@ -76,15 +85,17 @@ def why(
         objects = source.objects(filename)
         listed = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
         question = ExplainOfQuestion(obj=listed, picture=picture)
-        source.show(lambda asked: asked.ask(question), output, _in_words, watch=watch)
+        source.show(lambda asked: asked.ask(question), output, in_words, watch=watch)
     else:
         namespace, name = pod_named(pod or "", source)
         of_one = partial(_of_one, namespace=namespace, name=name, picture=picture)
-        source.show(of_one, output, _in_words, watch=watch)
+        source.show(of_one, output, in_words, watch=watch)
 
 
 async def _of_one(asked: Answers, namespace: str, name: str, *, picture: bool) -> Explanation:
-    answer = await asked.ask(ExplainQuestion(namespace=namespace, pod=name, picture=picture))
+    answer = await asked.ask(
+        ExplainQuestion(namespace=namespace, pod=name, picture=picture, events=not asked.remembers)
+    )
     if answer is None:
         elsewhere = await _elsewhere(asked, "pod", name)
         raise NegativeError(f"there is no pod {namespace}/{name}, and no recent decision about one{elsewhere}")
@@ -107,7 +118,7 @@ async def _of_several(asked: Answers, namespace: str, workload: str, selector: s
     if not found.items:
         raise NegativeError(f"no pod in {namespace} matches {selector}")
     first = found.items[0].pod
-    why_first = ExplainQuestion(namespace=first.namespace, pod=first.name, picture=picture)
+    why_first = ExplainQuestion(namespace=first.namespace, pod=first.name, picture=picture, events=not asked.remembers)
     return ExplainedPods(pods=found, first=await asked.ask(why_first))
 
 
@@ -174,16 +185,8 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         _group(console, answer.group, wide=wide)
     if answer.queue is not None:
         _queue(console, answer.queue, wide=wide)
-    if answer.preempted_by is not None:
-        made = answer.preempted_by
-        console.print(heading("Preempted"))
-        console.print(f"{made.time} on {made.node}, for {name_of(made.by)} (priority {made.by.priority})")
-    if answer.took_room_of is not None:
-        made = answer.took_room_of
-        console.print(heading("Took the room of another pod"))
-        console.print(f"{made.time} on {made.node}: pods were evicted for {name_of(made.by)}, which helped nobody")
-    if answer.attempts:
-        _attempts(console, answer.attempts, wide=wide)
+    if answer.story is not None and (wide or any(each.what != "created" for each in answer.story.steps)):
+        _story(console, answer.story, is_told=answer.story.text == answer.summary, wide=wide)
     if wide and answer.picture is not None:
         console.print(heading("Every node"))
         picture = answer.picture
@@ -272,13 +275,20 @@ def _queue(console: Console, place: QueuePlace, *, wide: bool) -> None:
         )
 
 
-def _attempts(console: Console, attempts: tuple[Attempt, ...], *, wide: bool) -> None:
-    console.print(heading("Attempts"))
-    triggers = ("triggered by",) if wide else ()
-    lines = table("age", "outcome", "node", "feasible", *triggers, "message", less_important=("feasible", "node"))
-    for attempt in attempts:
-        feasible = f"{attempt.feasible}/{attempt.evaluated}" if attempt.evaluated else ""
-        trigger = (attempt.woken_by or attempt.caller,) if wide else ()
-        time = age(attempt.time, wide=wide)
-        lines.add_row(time, attempt.outcome, attempt.node, feasible, *trigger, attempt.message)
-    console.print(lines)
+def _story(console: Console, story: Story, *, is_told: bool, wide: bool) -> None:
+    console.print(heading("What happened"))
+    if not is_told:
+        console.print(story.text)
+    rows = ((happened(each, partial(age, wide=wide)), each.text) for each in story.steps)
+    console.print(table("age", "what happened", rows=rows))
+    for note in story.notes:
+        console.print(f"note: {note}", style="dim")
+    for made in {each.preemption.id: each.preemption for each in story.steps if each.preemption is not None}.values():
+        console.print()
+        print_preemption(console, made, wide=wide)
+
+
+def _in_html(_: Console, answer: Explanation, __: bool) -> None:
+    from api.ui.pages import story_file  # noqa: PLC0415 - nobody else needs templates
+
+    print(story_file(answer, datetime.now(UTC)))

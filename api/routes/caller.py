@@ -17,7 +17,6 @@ from extender.answers.catalogue import Question, worked_out
 from extender.answers.questions import Questions
 from extender.answers.redaction import Visibility, as_seen_by
 from extender.answers.types import QuestionError
-from extender.client.pod_events import PodEvents
 from extender.values.config.configuration import ConfigErrors
 from extender.values.klog.setup import escaped
 from extender.values.objects.decoding import DecodeError
@@ -74,16 +73,6 @@ class Caller:
     async def pod(self, namespace: str, name: str) -> Pod | None:
         """Returns the pod as the scheduler knows it; None if there is none, or the caller may not see it."""
         return self.questions.pod(namespace, name) if await self.visibility.namespaces({namespace}) else None
-
-    async def events(self, namespace: str, name: str) -> PodEvents:
-        """Returns the Events about the pod, or why they are not shown."""
-        ask = self.service.backend.events
-        if ask is None:
-            return PodEvents(why_none="the service has no API server to ask")
-        if not await self.visibility.events(namespace):
-            return PodEvents(why_none="you may not list the events of this namespace")
-        async with UntilHangUp(self.request):
-            return await ask(namespace, name)
 
 
 async def caller_of(request: Request) -> Caller:

@@ -222,13 +222,12 @@ async def pod(caller: KnownCaller, namespace: str, name: str, events: bool = Fal
     """Shows why a pod is on its node, or on none; with `events`, also the Events about it, which the API server is
     asked for.
     """
-    explained = await caller.ask(ExplainQuestion(namespace=namespace, pod=name, picture=True))
+    explained = await caller.ask(ExplainQuestion(namespace=namespace, pod=name, picture=True, events=events))
     answer = _there(explained, "There is no such pod, and no recent decision about one.")
     chosen = "" if answer.preemption is None else answer.preemption.node
     on_node = await caller.ask(NodeQuestion(node=chosen)) if chosen else None
     itself = await caller.pod(namespace, name)
-    said = await caller.events(namespace, name) if events else None
-    return _html(pages.pod_page(await _around(caller), answer, on_node, itself, said))
+    return _html(pages.pod_page(await _around(caller), answer, on_node, itself))
 
 
 @router.get("/ui/history")

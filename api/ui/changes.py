@@ -13,7 +13,8 @@ from api.ui.node_drawing import Mark, node_drawing
 from api.ui.resources import Priorities, Resource
 from extender.answers.overviews import NodeOnMap, PodOnNode
 from extender.answers.parts import CandidateNode, PodName
-from extender.answers.types import Preemption, PreemptionAnswer
+from extender.answers.stories import Preemption
+from extender.answers.types import PreemptionAnswer
 
 WIDTH, HEIGHT = 190, 210
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
 from typing import Final, get_args
 
@@ -34,9 +35,9 @@ from api.ui.what_if_view import SAMPLE, evictions_alike, fix_href, moves, node_c
 from extender import __version__
 from extender.answers.catalogue import HistoryQuestion, PodsQuestion
 from extender.answers.overviews import FoundNames, NodeOnMap, Past, PodList, PodState
-from extender.answers.phrases import its_scheduler, noun, why_no_room
-from extender.answers.types import Attempt, Capacity, Explanation, Preemption, WhatIf
-from extender.client.pod_events import PodEvents
+from extender.answers.phrases import happened, its_scheduler, noun, why_no_room
+from extender.answers.stories import Preemption
+from extender.answers.types import Attempt, Capacity, Explanation, WhatIf
 from extender.values import limits
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import in_words
@@ -61,6 +62,7 @@ def _environment() -> Environment:
         "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural,
         "pod_words": wording.pod_words,
         "ago": wording.ago, "seconds_short": wording.seconds_short,
+        "happened": happened, "ago_at": _ago_at,
         "pod_href": pod_href, "pods_href": pods_href, "node_href": node_href,
         "found_href": found_href, "history_href": history_href, "address": address, "reason_of": reason_of,
         "shortened": wording.shortened, "short_taint": wording.short_taint,
@@ -73,6 +75,11 @@ def _environment() -> Environment:
     }  # fmt: skip
     found.globals.update(words, version=__version__)
     return found
+
+
+def _ago_at(now: datetime | None) -> Callable[[str | None], str]:
+    """Returns what says how long ago a time was; without a now, which time it was."""
+    return lambda text: "" if not text else text if now is None else f"{wording.ago(text, now)} ago"
 
 
 def cluster_page(
@@ -208,14 +215,12 @@ def pod_page(
     answer: Explanation,
     chosen: NodeOnMap | None,
     pod: Pod | None = None,
-    events: PodEvents | None = None,
 ) -> str:
     """Returns why a pod is where it is, or nowhere.
 
     Arguments:
         chosen: the node on which it would preempt, if there is one.
         pod: the pod itself, if it is there.
-        events: the Events about it; None if they were not asked for.
     """
     grids, legend = _where(answer, frame.shown.nodes)
     drawn: list[BeforeAndAfter] = []
@@ -236,8 +241,13 @@ def pod_page(
         drawn=drawn,
         tried=[fix_href(fix) for fix in answer.fixes],
         manifest="" if pod is None else manifest_of(pod),
-        events=events,
     )
+
+
+def story_file(answer: Explanation, now: datetime) -> str:
+    """Returns why a pod is where it is, or nowhere, and what happened to it, as one file without links or scripts."""
+    whole = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(answer, picture=None))).decode()
+    return _render("story.html", answer=answer, now=now, whole=whole)
 
 
 def decision_page(frame: Frame, made: Attempt) -> str:

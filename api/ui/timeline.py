@@ -13,7 +13,8 @@ from api.ui.wording import plural, preemption_words
 from extender.answers.catalogue import HistoryQuestion
 from extender.answers.history import BUCKETS, how_ended
 from extender.answers.overviews import Count, OutcomeWanted, Past
-from extender.answers.types import Attempt, Preemption
+from extender.answers.stories import Preemption
+from extender.answers.types import Attempt
 from extender.values.golang.times import moment_of, rfc3339
 
 RANGES: Final[Mapping[str, str]] = {

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from extender.answers.parts import PodName
 from extender.answers.phrases import for_people
-from extender.answers.types import Preemption
+from extender.answers.stories import Preemption
 from extender.values.golang.times import moment_of
 from extender.values.objects.grouping import SYSTEM_CRITICAL
 from extender.values.objects.quantity import QuantityError, milli_value_of, value_of

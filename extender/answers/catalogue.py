@@ -173,17 +173,24 @@ _GONE: Final = "there is no such pod, and no recent decision about one"
 
 @final
 @Row(
-    "GET /explain/{namespace}/{pod}", "explain", "Why, and what would help.", about="namespace", lacking=("pods", _GONE)
+    "GET /explain/{namespace}/{pod}",
+    "explain",
+    "Why, what would help, and what happened to it.",
+    about="namespace",
+    lacking=("pods", _GONE),
+    chooses_names=True,
 )
 class ExplainQuestion(Question[types.Explanation | None], frozen=True):
     """Why is this pod pending?
 
-    Says what keeps the pod from every node now, what it waits for, its last attempts, and what would help.
+    Says what keeps the pod from every node now, what it waits for, what would help, and what happened to it so far,
+    also if it is gone.
     """
 
     namespace: Name
     pod: Name
     picture: Picture = False
+    events: Annotated[bool, Meta(description="with the Events about it, which the API server is asked for")] = False
 
 
 @final
@@ -328,8 +335,8 @@ class PendingQuestion(Question[Pending], frozen=True):
 class FindQuestion(Question[overviews.FoundNames], frozen=True):
     """What has this name?
 
-    Finds pods, nodes, workloads, namespaces and pod groups by parts of their names; where there is no such part, pods
-    and nodes whose names are almost that.
+    Finds pods, also gone ones, nodes, workloads, namespaces and pod groups by parts of their names; where there is no
+    such part, pods and nodes whose names are almost that.
     """
 
     query: Annotated[

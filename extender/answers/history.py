@@ -18,7 +18,8 @@ from extender.answers.records.record_store import (
     PreemptionRecord,
     picture_of,
 )
-from extender.answers.types import Answer, Attempt, Preemption, PreemptionAnswer, QuestionError
+from extender.answers.stories import Preemption
+from extender.answers.types import Attempt, PreemptionAnswer, QuestionError
 from extender.engine.preemption.costs import Costs
 from extender.values import limits
 from extender.values.golang.times import rfc3339
@@ -30,7 +31,7 @@ def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
     return Attempt(
         **_alike(record, Attempt)
         | {
-            "time": _time(record.time),
+            "time": written(record.time),
             "seconds": round(record.seconds, 6),
             "waterfall": details.waterfall,
             "scores": details.scores,
@@ -44,12 +45,12 @@ def preemption(record: PreemptionRecord) -> Preemption:
     """Returns the preemption, with the best of the nodes that were not chosen."""
     return Preemption(
         **_alike(record, Preemption)
-        | {"time": _time(record.time), "candidates": _candidates(record.candidates, record.node)}
+        | {"time": written(record.time), "candidates": _candidates(record.candidates, record.node)}
         | _lost(record)
     )
 
 
-def _alike(record: AttemptRecord | PreemptionRecord, answer: type[Answer]) -> dict[str, Any]:
+def _alike(record: AttemptRecord | PreemptionRecord, answer: type[msgspec.Struct]) -> dict[str, Any]:
     return {name: getattr(record, name) for name in answer.__struct_fields__ if name in record.__struct_fields__}
 
 
@@ -94,7 +95,7 @@ def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[Candid
     )
 
 
-def _time(seconds: float) -> str:
+def written(seconds: float) -> str:
     """Returns the time in RFC 3339 with milliseconds, since there may be thousands of attempts a second."""
     return rfc3339(datetime.fromtimestamp(seconds, UTC), "milliseconds")
 
@@ -198,7 +199,7 @@ def _page(found: Sequence[KeptAttempt], before: int | None) -> tuple[tuple[Attem
         alike.setdefault(key, []).append(each)
         last, number = record.id, number + 1
     page = tuple(
-        AttemptsAlike(attempt=attempt(same[0]), count=len(same), first=_time(same[-1].record.time))
+        AttemptsAlike(attempt=attempt(same[0]), count=len(same), first=written(same[-1].record.time))
         for same in alike.values()
     )
     return page, older

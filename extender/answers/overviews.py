@@ -5,7 +5,8 @@ from typing import Literal, final
 import msgspec
 
 from extender.answers.parts import PodName
-from extender.answers.types import Answer, Attempt, Preemption
+from extender.answers.stories import Preemption
+from extender.answers.types import Answer, Attempt
 
 PodState = Literal["pending", "gated", "scheduled", "terminating"]
 PodOrder = Literal["", "name", "-name", "node", "-node", "priority", "-priority", "age", "-age"]
@@ -64,6 +65,8 @@ class Found(Answer, frozen=True, kw_only=True):
     """Empty for a node; of a namespace its own name."""
     node: str = ""
     """Of a pod, the node on which it is; empty for a pod that waits."""
+    is_gone: bool = False
+    """Whether the pod is no longer there, and only what was recorded about it is known."""
 
 
 @final

@@ -117,14 +117,19 @@ def _reasons(place: QueuePlace) -> Counter[str]:
     if place.gated_by:
         return Counter({f"gated by {place.gated_by}": 0})
     if place.message:
-        by_nodes: Counter[str] = Counter()
-        for nodes, reason in clauses(place.message):
-            by_nodes[_without_names(reason)] += nodes
-        message = for_people(place.message)
-        return by_nodes or Counter({_without_names(message.partition(" nodes are available: ")[2] or message): 0})
+        return reasons_in(place.message)
     if place.refused_by:
         return Counter({f"refused by {', '.join(place.refused_by)}": 0})
     return Counter({NOT_TRIED if place.queue in ("active", "inFlight") else NO_REASON: 0})
+
+
+def reasons_in(message: str) -> Counter[str]:
+    """Returns reason -> nodes of a message of a scheduler; equal reasons are equal texts."""
+    by_nodes: Counter[str] = Counter()
+    for nodes, reason in clauses(message):
+        by_nodes[_without_names(reason)] += nodes
+    message = for_people(message)
+    return by_nodes or Counter({_without_names(message.partition(" nodes are available: ")[2] or message): 0})
 
 
 def _without_names(text: str) -> str:

@@ -1,17 +1,19 @@
 """Phrases that the command line, the page and the summaries share. They need no engine."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from extender.answers.overviews import FoundNames
 from extender.answers.parts import Victim
-from extender.answers.types import Explanation, GroupOutcome, Lack, Preemption, PreemptionAnswer
+from extender.answers.stories import Preemption, StoryStep
+from extender.answers.types import Explanation, GroupOutcome, Lack, PreemptionAnswer
 from extender.values.klog.setup import escaped
 from extender.values.objects.grouping import NO_VICTIMS, NOT_HELPFUL
+from extender.values.objects.listed_events import ListedEvents
 from extender.values.objects.resource_names import PODS
 
-_NAMED: Final = 3
+NAMED: Final = 3
 
 _OF_A_SCHEDULER: Final = " nodes are available:"
 _SAID: Final = "no new claims to deallocate|still not schedulable"
@@ -48,6 +50,22 @@ def its_scheduler(answer: Explanation) -> str:
     return f"{said}; it {'would fit now' if its.now == 'fits' else 'would be refused now, too'}"
 
 
+def happened(step: StoryStep, ago: Callable[[str | None], str]) -> str:
+    """Returns when a step happened, as kubectl says it of Events: `5s`, or `5s (x3 over 2m)`."""
+    if step.count < 2:
+        return ago(step.time or step.first)
+    return f"{ago(step.time)} (x{step.count} since {ago(step.first)})"
+
+
+def last_words(what: str, events: ListedEvents) -> str:
+    """Returns what the newest Event about something says."""
+    if events.why_none or not events.items:
+        return f"{what} has no Events that are known{f': {events.why_none}' if events.why_none else ''}"
+    last = events.items[0]
+    times = f", {plural(last.count, 'time')} since {last.first}" if last.count > 1 else ""
+    return f"last Event of {what}, at {last.time}{times}: {last.reason}: {last.message}"
+
+
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
@@ -72,8 +90,8 @@ def loss(preemption: PreemptionAnswer | Preemption) -> str:
     if {each.pod.uid for each in alone.victims} == {each.pod.uid for each in preemption.victims}:
         who = "the same pods"
     else:
-        who = ", ".join(map(_name, alone.victims[:_NAMED]))
-        who += f" and {len(alone.victims) - _NAMED} more" if len(alone.victims) > _NAMED else ""
+        who = ", ".join(map(_name, alone.victims[:NAMED]))
+        who += f" and {len(alone.victims) - NAMED} more" if len(alone.victims) > NAMED else ""
     where = f" on {alone.node}" if alone.node else ""
     theirs = f"{preemption.gpu_hours_without_policies:.1f} GPU-hours"
     return f"GPU time lost: {ours}; kube-scheduler alone would evict {who}{where}, and lose {theirs}"

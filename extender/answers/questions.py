@@ -7,7 +7,7 @@ needs it; a service loads it when it starts (`api/service_state.py`), so that it
 
 import asyncio
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,11 +25,13 @@ from extender.answers.explain.verdict_tables import as_decided, worked_out_again
 from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.parts import PodName
 from extender.answers.pending import FITS, NOT_OURS, Pending, pending
+from extender.answers.phrases import last_words
 from extender.answers.profiles import SingleProfile, stand_in_notes
 from extender.answers.records.records import Records
 from extender.answers.redaction import SEES_ALL, Visibility, as_seen_by
 from extender.answers.search import Population, find, namespaces_with_pods, pods_of, seen
-from extender.answers.standing import NO_WAITING_PODS, placed_on, standing
+from extender.answers.standing import NO_WAITING_PODS, notes_on_hand_placed, placed_on, standing, unbound_claims
+from extender.answers.story import story
 from extender.answers.what_if.admission import Admits
 from extender.engine.cache.cluster import Cluster
 from extender.engine.framework import Plugin
@@ -47,6 +49,7 @@ from extender.values.objects.cluster import ClusterState
 from extender.values.objects.grouping import GroupKey
 from extender.values.objects.label_selectors import SelectorError
 from extender.values.objects.label_syntax import parse_selector
+from extender.values.objects.listed_events import ListedEvents
 from extender.values.objects.pod import Pod
 
 if TYPE_CHECKING:
@@ -55,8 +58,13 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
+EventsOf = Callable[[str, str, str], Awaitable[ListedEvents]]
+"""(kind, namespace, name) -> the Events about that object."""
+
 ATTEMPTS_EXPLAINED: Final = 10
 """The number of attempts in an explanation."""
+CLAIMS_ASKED: Final = 3
+"""The number of claims of a pod whose Events are asked for."""
 
 
 @final
@@ -72,6 +80,7 @@ class Questions:
         queue: SchedulingQueue | None = None,
         waiting: WaitingPodsMap = NO_WAITING_PODS,
         records: Records | None = None,
+        events: EventsOf | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Makes frameworks of its own. Raises ConfigErrors.
@@ -81,12 +90,14 @@ class Questions:
             admits: makes the API server that objects of questions pass through; called in child processes as well.
             queue: where pods wait; None if another scheduler decides.
             waiting: the pods that Permit plugins hold.
+            events: returns the Events about an object; None where nobody can be asked.
         """
         self.configuration: Final = configuration
         self._cluster = cluster
         self._queue = queue
         self._waiting = waiting
         self._records = records or Records()
+        self._events = events
         self._now = now
         self._last_clock: WallClock | None = None
         self._reasons: tuple[int, dict[object, str]] = (-1, {})
@@ -103,58 +114,82 @@ class Questions:
         }
 
     @staticmethod
-    def of(configuration: Configuration, state: ClusterState, admits: Admits) -> "Questions":
-        """Returns the questions about a cluster in a file."""
-        return Questions(configuration, Cluster.of(state), admits)
+    def of(configuration: Configuration, state: ClusterState, admits: Admits, **further: Any) -> "Questions":
+        """Returns the questions about a cluster in a file; `events` may be given further."""
+        return Questions(configuration, Cluster.of(state), admits, **further)
 
     @property
     def size(self) -> tuple[int, int]:
         """The numbers of nodes and of pods that every copy of the cluster has."""
         return len(self._cluster.nodes), len(self._cluster.cache.pods) + len(self._cluster.pending)
 
-    async def explain(self, namespace: str, pod: str, *, picture: bool = False) -> types.Explanation | None:
-        """Returns why the pod is on its node, or on none, with a picture if wanted; None if there is no such pod."""
+    async def explain(
+        self, namespace: str, pod: str, *, picture: bool = False, events: bool = False,
+        visibility: Visibility = SEES_ALL,
+    ) -> types.Explanation | None:  # fmt: skip
+        """Returns why the pod is where it is, and what happened to it; None if nothing is known of such a pod."""
         key = f"{namespace}/{pod}"
-        now = await with_long_work(partial(self._as_things_are, namespace, pod, picture=picture))
-        attempts = tuple(self._attempts(key, ATTEMPTS_EXPLAINED, None))
-        made, taken = self._records.who_preempted(key), self._records.whose_room_was_taken(key)
-        if now is None and made is None and not attempts:
+        now, itself = await with_long_work(partial(self._as_things_are, namespace, pod, picture=picture))
+        said = await self._events_of("Pod", key, visibility) if events else None
+        kept, made = [*self._records.attempts(key)], [*islice(self._records.preemptions(key), limits.PREEMPTIONS_TOLD)]
+        if now is None and not kept and not made and not (said is not None and said.items):
             return None
-        preempted_by = None if made is None else history.preemption(made)
-        if now is not None and now.state in ("Scheduled", "Binding"):
+        queue = self._queue
+        place = None if queue is None else queue_places.queue_place(queue, key, self._registered, self._clock())
+        since = place.since if place is not None else None if itself is None else itself.metadata.creation_timestamp
+        records = [each.record for each in reversed(kept)]
+        attempts = tuple(map(history.attempt, kept[:ATTEMPTS_EXPLAINED]))
+        told = story(key, itself, self._cluster, records, made[::-1], said, since)
+        if now is None:
+            named = (*(each.pod for each in records), *(each.pod for one in made for each in one.victims))
+            name = next((each for each in named if each.key == key), PodName(namespace=namespace, name=pod))
+            now = types.Explanation(pod=name, state="Finished", summary=told.text)
+        elif now.state in ("Scheduled", "Binding"):
             now = as_decided(now, attempts) or await self._scored_again(now)
-        return msgspec.structs.replace(
-            now or _gone(PodName(namespace=namespace, name=pod), attempts, preempted_by),
-            queue=None
-            if self._queue is None
-            else queue_places.queue_place(self._queue, key, self._registered, self._clock()),
-            attempts=attempts,
-            preempted_by=preempted_by,
-            took_room_of=None if taken is None else history.preemption(taken),
-        )
+        notes = now.notes if itself is None else (*now.notes, *await self._claim_notes(itself, visibility))
+        now = msgspec.structs.replace(now, queue=place, attempts=attempts, story=told, events=said, notes=notes)
+        return await as_seen_by(visibility, now)
+
+    async def _events_of(self, kind: str, key: str, visibility: Visibility) -> ListedEvents:
+        namespace, _, name = key.partition("/")
+        if self._events is None:
+            return ListedEvents(why_none="the service has no API server to ask")
+        may_list = await visibility.events(namespace)
+        why_none = ListedEvents(why_none="you may not list the events of this namespace")
+        return await self._events(kind, namespace, name) if may_list else why_none
+
+    async def _claim_notes(self, pod: Pod, visibility: Visibility) -> tuple[str, ...]:
+        """Returns notes on the claims of the pod that wait for a volume: what the Events of the first say last."""
+        notes = [*notes_on_hand_placed(pod, self._cluster)] if pod.spec.node_name else []
+        for claim in islice(unbound_claims(pod, self._cluster.cache.objects), CLAIMS_ASKED if self._events else 0):
+            said = await self._events_of("PersistentVolumeClaim", claim.key, visibility)
+            notes.append(last_words(f"the claim {claim.name}", said))
+        return tuple(notes)
 
     def pod(self, namespace: str, name: str) -> Pod | None:
         """Returns the pod with the fields that the scheduler reads; None if there is none."""
         return self._cluster.find(f"{namespace}/{name}")
 
-    async def _as_things_are(self, namespace: str, name: str, *, picture: bool) -> types.Explanation | None:
+    async def _as_things_are(
+        self, namespace: str, name: str, *, picture: bool
+    ) -> tuple[types.Explanation | None, Pod | None]:
         cluster = self._cluster
         nominated = Nominations(cluster.nominees(self._frameworks))  # finds out which pods cannot be read
         pod = cluster.find(f"{namespace}/{name}")
         if pod is None:
             for uid, (unread, why) in cluster.unreadable.items():
                 if unread == f"{namespace}/{name}":
-                    return unreadable(PodName(namespace=namespace, name=name, uid=uid), why)
-            return None
+                    return unreadable(PodName(namespace=namespace, name=name, uid=uid), why), None
+            return None, None
         if pod.spec.node_name:
-            return settled(pod, "Scheduled")
+            return settled(pod, "Scheduled"), pod
         its = self._standing(pod)
         if its.state in ("waiting", "binding"):
             state: Literal["Waiting", "Binding"] = "Waiting" if its.state == "waiting" else "Binding"
-            return msgspec.structs.replace(settled(pod, state, its.node, its.text), standing=its)
+            return msgspec.structs.replace(settled(pod, state, its.node, its.text), standing=its), pod
         framework, notes = self._framework_of(pod)
         if framework is None:
-            return msgspec.structs.replace(settled(pod, "NotOurs"), standing=its)
+            return msgspec.structs.replace(settled(pod, "NotOurs"), standing=its), pod
         if self._placed_by_others():
             with self.trial() as trial:
                 cycle = trial.cycle(pod)
@@ -165,12 +200,20 @@ class Questions:
         key = framework.group_of(pod)
         group = None if key is None else await self._group(key)
         summary = answer.summary if group is None else f"{answer.summary} {group.text}."
-        return msgspec.structs.replace(
-            answer, summary=summary, group=group, notes=(*notes, *answer.notes), standing=its
-        )
+        notes = *notes, *answer.notes
+        return msgspec.structs.replace(answer, summary=summary, group=group, notes=notes, standing=its), pod
 
     def _standing(self, pod: Pod) -> types.Standing:
-        return standing(pod, self._cluster, self._frameworks, self._waiting)
+        return standing(pod, self._cluster, self._frameworks, self._waiting, self._placed_at)
+
+    def _standing_beyond_message(self, pod: Pod) -> types.Standing | None:
+        """Returns None for a pod of which the message of its scheduler says all, as it does of most in a queue."""
+        status, is_going = pod.status, pod.metadata.deletion_timestamp
+        return self._standing(pod) if is_going or status.nominated_node_name or not status.conditions else None
+
+    def _placed_at(self, pod: Pod) -> str | None:
+        last = next(self._records.attempts(pod.key, uid=pod.uid), None)
+        return None if last is None or last.record.outcome != "Scheduled" else history.written(last.record.time)
 
     def _placed_by_others(self) -> bool:
         """Returns whether another scheduler has chosen a node for a pod that is still pending here."""
@@ -314,6 +357,7 @@ class Questions:
         there = queue_places.with_standings(places, self._cluster, self._standing).items
         waiting = tuple(each for each in there if each.standing is not None and each.standing.state != "binding")
         counts = queue.counts | ({"others": len(waiting)} if waiting else {})
+        queue = queue_places.with_standings(queue, self._cluster, self._standing_beyond_message)
         return msgspec.structs.replace(queue, items=(*queue.items, *waiting), counts=counts)
 
     async def pending(self, *, visibility: Visibility = SEES_ALL) -> Pending:
@@ -349,8 +393,8 @@ class Questions:
         return reason or (FITS if group is None or group.scheduled else group.message)
 
     async def find(self, query: str, limit: int, *, visibility: Visibility = SEES_ALL) -> FoundNames:
-        """Returns what has a name that contains all words of the query."""
-        found = find(Population.of(self._cluster), query)
+        """Returns what has, or had, a name that contains all words of the query."""
+        found = find(Population.of(self._cluster, self._records.names()), query)
         named = {each.namespace for each in found.items if each.namespace}
         return seen(found, await visibility.namespaces(named), limit)
 
@@ -400,14 +444,3 @@ class Questions:
         if last is None or abs(last.at(0.0) - clock.at(0.0)) > timedelta(seconds=1):
             self._last_clock = last = clock
         return last
-
-
-def _gone(pod: PodName, attempts: Sequence[types.Attempt], preempted_by: types.Preemption | None) -> types.Explanation:
-    known = [attempt.pod for attempt in attempts]
-    if preempted_by is not None:
-        known += [victim.pod for victim in preempted_by.victims if victim.pod.key == pod.key]
-    return types.Explanation(
-        pod=next(iter(known), pod),
-        state="Finished",
-        summary="It is gone or has finished; this is what was recorded about it.",
-    )

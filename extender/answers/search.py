@@ -6,7 +6,7 @@ namespaces the caller may see, so that the names of one cannot crowd out those o
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -35,12 +35,14 @@ class Population:
     nodes: Sequence[str]
     pods: Sequence[Pod]
     """The pods of the cluster; those that are pending come first."""
+    recorded: Collection[str] = ()
+    """namespace/name of pods that are remembered, of which some may be gone."""
 
     @staticmethod
-    def of(cluster: Cluster) -> "Population":
+    def of(cluster: Cluster, recorded: Collection[str] = ()) -> "Population":
         """Returns the nodes and pods that the cluster has now."""
         waiting = (pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod))
-        return Population(list(cluster.nodes), [*waiting, *cluster.cache.pods])
+        return Population(list(cluster.nodes), [*waiting, *cluster.cache.pods], recorded)
 
 
 def find(population: Population, query: str) -> FoundNames:
@@ -173,6 +175,10 @@ def _matches(population: Population, words: Sequence[str]) -> Iterator[Found]:
                     yield Found(kind="workload", name=workload, namespace=namespace)
         if _contains(f"{namespace}/{name}", words):
             yield Found(kind="pod", name=name, namespace=namespace, node=pod.spec.node_name)
+    gone = {key for key in population.recorded if _contains(key, words)}
+    for key in sorted(gone.difference(pod.key for pod in population.pods) if gone else ()):
+        namespace, _, name = key.partition("/")
+        yield Found(kind="pod", name=name, namespace=namespace, is_gone=True)
 
 
 def _alike(population: Population, query: str) -> Iterator[Found]:

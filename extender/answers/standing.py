@@ -1,28 +1,44 @@
 """What the scheduler of a pod has done with it, as its objects and our own cycle show: the same words by every door."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, Literal
 
 from extender.answers.phrases import for_people
 from extender.answers.types import Standing
 from extender.engine.cache.cluster import Cluster
 from extender.engine.framework.interface import listed
+from extender.engine.plugins.taints import taint_in_words
 from extender.engine.runtime.waiting_pods import WaitingPodsMap
-from extender.values.objects.claims import SELECTED_NODE_ANNOTATION, claim_class, claim_name, volumes_with_claims
+from extender.values.objects.claims import (
+    SELECTED_NODE_ANNOTATION,
+    WAIT_FOR_FIRST_CONSUMER,
+    claim_class,
+    claim_name,
+    volumes_with_claims,
+)
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.meta import Condition
+from extender.values.objects.node import Taint
 from extender.values.objects.pod import Pod
 from extender.values.objects.storage import PersistentVolumeClaim
+from extender.values.objects.tolerations import find_untolerated_taint, tolerations_of
 
 NO_WAITING_PODS: Final = WaitingPodsMap()
 
 
 def standing(
-    pod: Pod, cluster: Cluster, profiles: Collection[str], waiting: WaitingPodsMap = NO_WAITING_PODS
+    pod: Pod,
+    cluster: Cluster,
+    profiles: Collection[str],
+    waiting: WaitingPodsMap = NO_WAITING_PODS,
+    placed_at: Callable[[Pod], str | None] = lambda _: None,
 ) -> Standing:
-    """Returns how far the pod has come with its scheduler, which is another one if it is none of the profiles."""
-    name, condition = pod.scheduler_name, _refusal(pod)
+    """Returns how far the pod has come with its scheduler, which is another one if it is none of the profiles.
+
+    `placed_at` returns when our own cycle has chosen its node; None if it has not.
+    """
+    name, condition, nominated = pod.scheduler_name, _refusal(pod), pod.status.nominated_node_name
     if pod.metadata.deletion_timestamp:
         held = pod.metadata.finalizers
         until = f", and goes once the {listed('finalizer', held)} is removed" if held else ""
@@ -36,18 +52,24 @@ def standing(
     assumed = cluster.cache.pod(pod.uid)  # by our own cycle
     node = placed_on(pod, cluster.cache.objects) if assumed is None else assumed.spec.node_name
     if node or assumed is not None:
-        return _placed(pod, node, cluster.cache.objects, waiting)
+        return _placed(pod, node, cluster.cache.objects, waiting, placed_at(pod))
+    gates = [each.name for each in pod.spec.scheduling_gates]
+    if gates:
+        return Standing(state="gated", text=f"it is held back by the {listed('scheduling gate', gates)}")
+    taint = find_untolerated_taint(_taints(nominated, cluster), tolerations_of(pod)) if nominated else None
+    if taint is not None:
+        text = (
+            f"{name} has nominated it to {nominated}, and it waits until the taint {taint_in_words(taint)} there goes"
+        )
+        reason = f"waits until the taint {taint.key} of its node goes"
+        return Standing(state="nominated", waits_for="taint", text=text, reason=reason, node=nominated)
     if condition is not None:
         since = condition.last_transition_time or None
         at = f" at {since}" if since else ""
         said = f": {for_people(condition.message)}" if condition.message else ""
         return Standing(state="refused", since=since, text=f"{name} refused it{at}{said}")
-    if pod.status.nominated_node_name:
-        return Standing(
-            state="nominated",
-            text=f"{name} has nominated it to {pod.status.nominated_node_name}",
-            node=pod.status.nominated_node_name,
-        )
+    if nominated:
+        return Standing(state="nominated", text=f"{name} has nominated it to {nominated}", node=nominated)
     if name not in profiles:
         text = f"waits for the scheduler {name}, not seen here"
         return Standing(state="elsewhere", waits_for="scheduler", text=f"it {text}", reason=text)
@@ -69,32 +91,68 @@ def placed_on(pod: Pod, objects: ClusterObjects) -> str:
     return pod.status.nominated_node_name if reserved and _refusal(pod) is None else ""
 
 
-def _placed(pod: Pod, node: str, objects: ClusterObjects, waiting: WaitingPodsMap) -> Standing:
+def unbound_claims(pod: Pod, objects: ClusterObjects) -> Iterator[PersistentVolumeClaim]:
+    """Yields the claims of the pod that have no volume yet."""
+    return (claim for claim in _volume_claims(pod, objects) if not claim.spec.volume_name)
+
+
+def notes_on_hand_placed(pod: Pod, cluster: Cluster) -> Iterator[str]:
+    """Yields a note on each claim that is never bound, since no scheduler chooses the node of this pod."""
+    node, objects = cluster.nodes.get(pod.spec.node_name), cluster.cache.objects
+    host = pod.spec.node_name if node is None else node.labels.get("kubernetes.io/hostname", node.name)
+    for claim in unbound_claims(pod, objects):
+        known = objects.storage_classes.get(claim_class(claim))
+        is_waiting = known is not None and known.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+        if is_waiting and not claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION):
+            yield (
+                f"the claim {claim.name} gets its volume once a scheduler has placed a pod that uses it "
+                f"({WAIT_FOR_FIRST_CONSUMER}); the node of this pod was set by hand (spec.nodeName), so that it waits "
+                f"for ever; create it again without nodeName, with the node selector kubernetes.io/hostname={host}"
+            )
+
+
+def _placed(pod: Pod, node: str, objects: ClusterObjects, waiting: WaitingPodsMap, at: str | None) -> Standing:
     held = waiting.get(pod.uid)
     if held is not None and held.pending_plugins:
-        at = " and ".join(sorted(held.pending_plugins))
-        return _waits("permit", node, f"until {at} permits it", f"waits at Permit for {at}")
-    for claim in _volume_claims(pod, objects):
-        if not claim.spec.volume_name and claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION):
-            known = objects.storage_classes.get(claim_class(claim))
+        plugins = " and ".join(sorted(held.pending_plugins))
+        return _waits("permit", node, f"until {plugins} permits it", f"waits at Permit for {plugins}", at)
+    for claim in unbound_claims(pod, objects):
+        if claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION):
+            known, condition = objects.storage_classes.get(claim_class(claim)), _refusal(pod)
             maker = "its provisioner" if known is None else known.provisioner
             until = (
                 f"for the volume of the claim {claim.name}, which {maker} has to provision for {node}; it is bound "
                 "once the volume is there, or tried anew when its scheduler has waited enough (often 10 minutes)"
             )
-            return _waits("volume", node, until, f"waits for a volume that {maker} has to provision")
+            reason = f"waits for a volume that {maker} has to provision"
+            # Nobody writes down when a node was chosen; it was after all of these.
+            refused = None if condition is None else condition.last_transition_time
+            before = pod.metadata.creation_timestamp, claim.metadata.creation_timestamp, refused
+            return _waits("volume", node, until, reason, at, max(filter(None, before), default=None))
     for reserved in _device_claims(pod, objects):
         missing = [*dict.fromkeys(_missing_conditions(reserved))] if _is_reserved(reserved, pod) else []
         if missing:
             until = f"until the driver of its resource claim {reserved.name} reports {' and '.join(missing)}"
-            return _waits("device", node, until, "waits for a device to become ready")
-    return Standing(state="binding", node=node, text=f"it is being bound on {node}", reason="is being bound")
+            return _waits("device", node, until, "waits for a device to become ready", at)
+    return Standing(state="binding", node=node, since=at, text=f"it is being bound on {node}", reason="is being bound")
 
 
-def _waits(for_what: Literal["volume", "device", "permit"], node: str, until: str, reason: str) -> Standing:
-    return Standing(
-        state="waiting", waits_for=for_what, node=node, text=f"it is placed on {node} and waits {until}", reason=reason
-    )
+def _waits(
+    for_what: Literal["volume", "device", "permit"],
+    node: str,
+    until: str,
+    reason: str,
+    at: str | None,
+    earliest: str | None = None,
+) -> Standing:
+    since = f", since {at}," if at else f", since {earliest} at the earliest," if earliest else ""
+    text = f"it is placed on {node} and waits{since} {until}"
+    return Standing(state="waiting", waits_for=for_what, node=node, since=at or earliest, text=text, reason=reason)
+
+
+def _taints(node: str, cluster: Cluster) -> Sequence[Taint]:
+    known = cluster.nodes.get(node)
+    return () if known is None else known.spec.taints
 
 
 def _refusal(pod: Pod) -> Condition | None:

@@ -4,7 +4,9 @@ from typing import Annotated, Any, Literal, final
 
 import msgspec
 
-from extender.answers.parts import CandidateNode, Outcome, PodName, PreemptionState, Verdict, Victim
+from extender.answers.parts import CandidateNode, Outcome, PodName, Victim
+from extender.answers.stories import Preemption, Story
+from extender.values.objects.listed_events import ListedEvents
 from extender.values.reasons import InputError
 
 
@@ -178,14 +180,16 @@ class WakesOn(Answer, frozen=True, kw_only=True):
 class Standing(Answer, frozen=True, kw_only=True):
     """How far a pod has come with its scheduler."""
 
-    state: Literal["untried", "refused", "nominated", "waiting", "binding", "elsewhere", "deleted"]
+    state: Literal["untried", "gated", "refused", "nominated", "waiting", "binding", "elsewhere", "deleted"]
     """`waiting`: a node is chosen, and something has to happen before the pod is bound. `elsewhere`: the scheduler that
     the pod names is not seen here.
     """
-    waits_for: Literal["", "volume", "device", "permit", "finalizer", "scheduler"] = ""
+    waits_for: Literal["", "volume", "device", "permit", "taint", "finalizer", "scheduler"] = ""
+    """`taint`: until the nominated node has lost it."""
     node: str = ""
     """The node that was chosen."""
     since: str | None = None
+    """Of a pod that waits, when its node was chosen, or the earliest time at which that can have been."""
     text: str
     """Half a sentence for people."""
     reason: str = ""
@@ -251,36 +255,6 @@ class Attempt(Answer, frozen=True, kw_only=True):
     """If it was asked for and is still kept: the first plugin that refused each node, after which no other plugin was
     asked.
     """
-
-
-@final
-class Preemption(Answer, frozen=True, kw_only=True):
-    """A preemption that was decided."""
-
-    id: int
-    """The id of the attempt that decided it."""
-    time: str
-    by: PodName
-    node: str
-    victims: tuple[Victim, ...]
-    num_pdb_violations: int
-    candidates: tuple[CandidateNode, ...] = ()
-    num_candidates: int = 0
-    gpu_hours: float = 0.0
-    """The GPU time that the victims lost together."""
-    without_policies: CandidateNode | None = None
-    """What kube-scheduler alone would have chosen, if the profile has victim policies."""
-    gpu_hours_without_policies: float = 0.0
-    """The GPU time that would have been lost then; `gpu_hours` where there are no policies."""
-    verdict: Verdict = ""
-    """What it was good for: `used` if its preemptor got a node, `wasted` if it did not although the victims had gone.
-    """
-    room_taken_by: tuple[PodName, ...] = ()
-    """The pods that took the room of a wasted one."""
-    outcome: PreemptionState = "deciding"
-    """Whether the victims were evicted: `told` if they were. See `parts.PreemptionState`."""
-    caller: str = ""
-    """As that of the attempt."""
 
 
 # Pod groups.
@@ -384,9 +358,10 @@ class Explanation(Answer, frozen=True, kw_only=True):
     queue: QueuePlace | None = None
     attempts: tuple[Attempt, ...] = ()
     """Newest first."""
-    preempted_by: Preemption | None = None
-    took_room_of: Preemption | None = None
-    """The last preemption of another pod whose room it took."""
+    story: Story | None = None
+    """What happened to the pod; of one that was never created, nothing."""
+    events: ListedEvents | None = None
+    """The Events about it, if they were asked for."""
     group: GroupOutcome | None = None
     """What would become of the pod's group now, if it is scheduled with one."""
     picture: NodePicture | None = None

@@ -14,7 +14,6 @@ from extender.answers.what_if.admission import Admission
 from extender.client.http_extender import ExtenderCalls, Through
 from extender.client.informers.informers import Informers
 from extender.client.informers.reflector_state import Health
-from extender.client.pod_events import PodEvents
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster, Subscriber
 from extender.engine.queue.scheduling_queue import SchedulingQueue
@@ -91,8 +90,6 @@ class Backend:
     """The configuration in force; None if it is not known."""
     informers: Informers | None = None
     """The objects of the API server, kept up to date; None if no cluster is followed."""
-    events: Callable[[str, str], Awaitable[PodEvents]] | None = None
-    """Returns the Events about the pod of a namespace and a name; None if no API server can be asked."""
     leadership: Callable[[], str] | None = None
     """Returns what is wrong with this replica's leadership, empty if nothing is; None without leader election."""
     metrics: Callable[[], bytes] = bytes

@@ -19,11 +19,11 @@ from extender.assembly.exposition import Exposition, ResourceExposition
 from extender.assembly.lifecycle import Lifecycle
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
 from extender.client.client import Client
+from extender.client.event_reader import EventReader
 from extender.client.http_extender import ExtenderCalls, Transports, no_transport, reads_whole
 from extender.client.informers.informers import Informers
 from extender.client.informers.store import Change
 from extender.client.leader_election import LeaderElector
-from extender.client.pod_events import EventReader
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.engine import framework as fwk
 from extender.engine.cache import Cache, CacheError
@@ -96,8 +96,7 @@ async def live_backend(
     # 1 the parts, each subscribed to the changes it needs
     parts = _assembled(configuration, client, options, fence, rng, records)
 
-    # 2 the scheduler's start and end. A replica that only follows the cluster once it leads needs no memory for it
-    # before.
+    # 2 the scheduler's start and end. A replica that follows the cluster only once it leads needs no memory before.
     may_follow = asyncio.Event()
     scheduling, lifecycle = parts.scheduling, None
     if scheduling is not None:
@@ -108,6 +107,7 @@ async def live_backend(
     # 3 what answers. A scheduler that calls extenders has a cluster of its own, which is the one to debug.
     cluster, informers, world = parts.cluster, parts.informers, None if scheduling is None else scheduling.world
     queue, waiting = (None, NO_WAITING_PODS) if world is None else (world.queue, world.waiting_pods)
+    events = EventReader(client, asyncio.get_running_loop().time).of
     profiles = [profile.scheduler_name for profile in configuration.profiles]
     debugger = CacheDebugger(informers, cluster if world is None else world.cluster, queue, profiles)
     exposition = Exposition(
@@ -126,10 +126,11 @@ async def live_backend(
         verbs=parts.verbs,
         evaluate=partial(evaluate_scenario, configuration=configuration),
         is_ready=informers.is_ready,
-        questions=Questions(configuration, cluster, options.admits, queue=queue, waiting=waiting, records=records),
+        questions=Questions(
+            configuration, cluster, options.admits, queue=queue, waiting=waiting, records=records, events=events
+        ),
         configuration=configuration,
         informers=informers,
-        events=EventReader(client, asyncio.get_running_loop().time).of,
         leadership=None if elector is None else elector.check,
         metrics=exposition.text,
         metric_families=exposition.collect,

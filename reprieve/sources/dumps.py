@@ -1,11 +1,11 @@
 """Answers about the cluster in a file or a folder: what kubectl printed, or a recording."""
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from extender import rules
 from extender.answers.questions import Questions
@@ -13,7 +13,8 @@ from extender.rules.api_resources import RESOURCES, Object
 from extender.rules.claim_templates import templates_among
 from extender.rules.state_file import HOW_TO_DUMP, load_state, read_state
 from extender.values import limits
-from extender.values.objects.decoding import DecodeError
+from extender.values.objects.decoding import DecodeError, convert
+from extender.values.objects.listed_events import ListedEvents, WrittenEvent, newest
 from extender.values.workloads.custom_kinds import is_custom, left_out
 from reprieve.errors import StartUpError
 from reprieve.sources.configurations import read_configuration
@@ -64,6 +65,7 @@ async def about_dump(
         configuration,
         state,
         partial(rules.trial, templates_among(objects), configuration.feature_gates),
+        events=partial(_events_about, [obj for obj in objects if obj.get("kind") == "Event"]),
     )
 
 
@@ -85,6 +87,21 @@ def _read(dump: Path) -> list[Object]:
     if sum(file.stat().st_size for file in files) > limits.STATE_FILE_BYTES:
         raise StartUpError(f"{dump}: its files have more than {limits.STATE_FILE_BYTES:d} bytes")
     return [obj for file in files for obj in load_state(file)]
+
+
+async def _events_about(events: Sequence[dict[str, Any]], kind: str, namespace: str, name: str) -> ListedEvents:
+    if not events:
+        return ListedEvents(why_none="the file has none; `kubectl get events -A -o json` prints them")
+    about = [each for each in events if _regarded(each) == (kind, namespace, name)]
+    try:
+        return newest(convert(list[WrittenEvent], about))
+    except DecodeError as exc:
+        return ListedEvents(why_none=f"the file has some that cannot be read: {exc}")
+
+
+def _regarded(event: dict[str, Any]) -> tuple[object, ...]:
+    about = event.get("involvedObject")
+    return tuple(about.get(field) for field in ("kind", "namespace", "name")) if isinstance(about, dict) else ()
 
 
 def _is_gzipped(path: Path) -> bool:

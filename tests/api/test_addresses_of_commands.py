@@ -285,7 +285,7 @@ def test_the_service_of_this_machine_is_asked_if_it_follows_the_cluster(
 
     told, said = asked()
 
-    assert "Attempts" in told  # which only a service remembers
+    assert "is recorded" not in told and "refused 2 times" in told  # which only a service remembers
     assert said == f"reprieve: asking the service at {here}, which follows the same cluster, {here}\n"
 
 

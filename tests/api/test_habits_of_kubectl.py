@@ -73,7 +73,7 @@ def test_events_that_wake_a_pod_are_in_the_wide_form_only(tmp_path: Path) -> Non
 
     assert "retried on" not in short
     assert "retried on " in wide
-    assert re.search(r"^AGE +OUTCOME", short, re.MULTILINE)
+    assert re.search(r"^AGE +WHAT HAPPENED", short, re.MULTILINE)
 
 
 def test_a_long_message_is_said_once_in_a_table(tmp_path: Path) -> None:

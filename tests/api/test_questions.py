@@ -142,7 +142,7 @@ def test_a_pod_that_preempted_and_its_victim_tell_of_each_other(deciding: Servic
     assert made["numCandidates"] == 3
     assert [candidate["node"] for candidate in made["candidates"]] == ["node-0", "node-1", "node-2"]
     assert [bool(candidate["whyNot"]) for candidate in made["candidates"]] == [False, True, True]
-    assert get(deciding, f"/v1/explain/{PREEMPTED}")["preemptedBy"] == made
+    assert made in [step["preemption"] for step in get(deciding, f"/v1/explain/{PREEMPTED}")["story"]["steps"]]
     assert get(deciding, "/v1/preemptions", pod="shop/urgent")["items"] == [made]
 
 
@@ -325,7 +325,7 @@ def test_pods_of_other_namespaces_are_not_explained(guarded: Service) -> None:
 def test_preemptor_is_hidden_from_callers_who_see_only_the_victim(guarded: Service) -> None:
     told = as_(guarded, "bank", f"/v1/explain/{PREEMPTED}").json()
 
-    made = told["preemptedBy"]
+    (made,) = (step["preemption"] for step in told["story"]["steps"] if step["what"] == "evicted")
     assert made["by"] == {"namespace": "", "name": "", "uid": "", "priority": 1000, "hidden": True} | {
         key: made["by"][key] for key in made["by"].keys() - {"namespace", "name", "uid", "priority", "hidden"}
     }

@@ -24,7 +24,8 @@ def test_preemptions_outlive_the_service(dump: Path, tmp_path: Path) -> None:
     with serving(state=dump, records=records, schedule=False) as service:
         assert get(service, "/v1/preemptions", pod=PREEMPTED) == before
         assert [item["id"] for item in get(service, "/v1/decisions")["items"]] == [item["id"] for item in decided]
-        assert get(service, f"/v1/explain/{PREEMPTED}")["preemptedBy"] == before["items"][0]
+        steps = get(service, f"/v1/explain/{PREEMPTED}")["story"]["steps"]
+        assert before["items"][0] in [step["preemption"] for step in steps]
 
 
 def test_calls_of_others_are_marked_and_displace_no_decision(dump: Path) -> None:

@@ -3,9 +3,9 @@
 import pytest
 from rich.console import Console
 
-from api.cli.who_preempted import _one
+from api.cli.who_preempted import print_preemption
 from extender.answers.parts import CandidateNode, PodName
-from extender.answers.types import Preemption
+from extender.answers.stories import Preemption
 
 
 def preempted_on(node: str, kept: list[str], num_candidates: int) -> str:
@@ -16,7 +16,7 @@ def preempted_on(node: str, kept: list[str], num_candidates: int) -> str:
         candidates=candidates, num_candidates=num_candidates,
     )  # fmt: skip
     console = Console(record=True, width=200)
-    _one(console, made, wide=False)
+    print_preemption(console, made, wide=False)
     return console.export_text()
 
 

@@ -110,7 +110,7 @@ def test_axe_finds_nothing_on_the_page_of_agreement_and_in_events(shadowing: Run
     assert on_each_screen(page) == {}
 
     page = open_page(f"{shadowing.url}/ui/pods/default/too-large")
-    expect(page.locator("#attempts tbody tr")).not_to_have_count(0)
+    expect(page.locator("#story [data-what=refused]")).not_to_have_count(0)
     page.get_by_role("link", name="Show the events").click()
     expect(page.locator("#events tbody tr")).not_to_have_count(0)
     assert on_each_screen(page) == {}

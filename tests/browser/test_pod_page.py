@@ -117,7 +117,7 @@ def test_all_events_are_a_command_away(deciding: Running, open_page: OpenPage) -
     deciding.create("/api/v1/namespaces/default/pods", pod("eventful", {"cpu": "10m"}, priority="default"))
     page = open_page(f"{deciding.url}/ui/pods/default/eventful")
 
-    expect(page.locator("#attempts tbody tr")).not_to_have_count(0)
+    expect(page.locator("#story [data-what=placed]")).not_to_have_count(0)
     expect(page.locator("#events button[data-copy]")).to_have_attribute(
         "data-copy", "kubectl -n default events --for pod/eventful"
     )

@@ -127,7 +127,7 @@ def test_an_old_attempt_is_shown_as_it_was(deciding: Running, open_page: OpenPag
     expect(page.locator("#picture td.no, #picture td.never").first).to_be_attached()
 
     page.locator("#then a").click()
-    page.locator("#attempts .when a").last.click()
+    page.locator("#story .when a").last.click()
 
     expect(page.locator("#then")).to_contain_text("As recorded at")
 

@@ -137,9 +137,10 @@ async def knows_who_a_caller_is(role: Rbac) -> bool:
 
 
 async def shows_the_events_about_a_pod(role: Rbac) -> bool:
-    async with a_world(role, node("a"), decides=False) as world:
-        ask = world.backend.events
-        return ask is not None and not (await ask("default", "web")).why_none
+    async with a_world(role, node("a"), pod("web"), decides=False) as world:
+        questions = world.backend.questions
+        told = None if questions is None else await questions.explain("default", "web", events=True)
+        return told is not None and told.events is not None and not told.events.why_none
 
 
 async def tells_that_a_victim_was_spared(role: Rbac, times: int = 1) -> bool:

@@ -31,7 +31,7 @@ from tests.extender.answers.test_cluster_map import make_cluster
 from tests.extender.answers.test_past import Told
 from tests.extender.client.scripted import Scripted, answer, refusal
 from tests.extender.client.test_client import PODS, client_of
-from tests.extender.client.test_pod_events import event, listing
+from tests.extender.client.test_event_reader import event, listing
 from tests.extender.verbs.test_engine import A, engine
 from tests.extender.verbs.verb_calls import filtered
 from tests.limits.of_explanations import EXPLANATIONS
@@ -70,10 +70,10 @@ async def asked_to_wait(seconds: int) -> int:
 
 
 async def events(server: Scripted, *names: str) -> tuple[Any, int]:
-    from extender.client.pod_events import EventReader
+    from extender.client.event_reader import EventReader
 
     reader = EventReader(client_of(server), asyncio.get_running_loop().time)
-    found = [await reader.of("shop", name) for name in names]
+    found = [await reader.of("Pod", "shop", name) for name in names]
     return found[-1], len(server.asked)
 
 
@@ -253,7 +253,7 @@ ANSWERS: dict[str, Filled | Held | Kept | Page | Command] = {
     "SHARED_PART_BYTES": Filled(lambda n: is_shared(lambda: "".join(["x" * n]), SharedParts()), at=True, above=False),
     "EXTENDER_TEXT": Filled(lambda n: len(json.loads(filter_error("x" * n))["Error"].rstrip("…")), at=1024, above=1023),
     "EVENTS_SHOWN": Held(
-        "tests/extender/client/test_pod_events.py::test_newest_events_are_shown_with_a_note_that_there_are_more"
+        "tests/extender/client/test_event_reader.py::test_newest_events_are_shown_with_a_note_that_there_are_more"
     ),
     "LOGGED_FIELD": Filled(lambda n: escaped("x" * n), at=lambda n: "x" * n, above="x…"),
     "ERRORS_OF_OBJECT": Filled(causes, at=1000, above=1000),

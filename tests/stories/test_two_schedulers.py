@@ -104,7 +104,7 @@ def test_loop_guard_pauses_the_preemptor_and_both_pods_explain_it(tmp_path: Path
         )
         assert [each["verdict"] for each in made] == ["wasted", "wasted"]
         assert [each["name"] for each in made[0]["roomTakenBy"]] == [taker]
-        took = cluster.why(taker)["tookRoomOf"]
+        (took,) = (step["preemption"] for step in cluster.why(taker)["story"]["steps"] if step["what"] == "took")
         assert (took["by"]["name"], took["node"], took["verdict"]) == ("important", "node-1", "wasted")
 
         time.sleep(8)  # less than the first pause

@@ -105,13 +105,15 @@ def without_a_queue(pods: Iterable[Pod]) -> Queue:
     return Queue(items=places, counts={"pending": len(pending)}, deciding=False)
 
 
-def with_standings(queue: Queue, cluster: Cluster, standing: Callable[[Pod], Standing]) -> Queue:
-    """Returns the queue with how far each of its pods has come with its scheduler."""
+def with_standings(queue: Queue, cluster: Cluster, standing: Callable[[Pod], Standing | None]) -> Queue:
+    """Returns the queue with how far its pods have come with their schedulers."""
 
     def told(place: QueuePlace) -> QueuePlace:
         pod = cluster.pending.get(place.pod.uid)
         its = None if pod is None else standing(pod)
-        if its is None or its.state not in ("waiting", "binding", "elsewhere"):
+        if its is None:
+            return place
+        if its.state not in ("waiting", "binding", "elsewhere"):
             return msgspec.structs.replace(place, standing=its)
         where: Literal["placed", "elsewhere"] = "elsewhere" if its.state == "elsewhere" else "placed"
         return msgspec.structs.replace(place, standing=its, queue=where)

@@ -183,6 +183,10 @@ class RecordStore:
             if kept is not None and (before is None or number < before) and (uid is None or kept.record.pod.uid == uid):
                 yield kept
 
+    def names(self) -> set[str]:
+        """Returns namespace/name of the pods that were tried or evicted."""
+        return {*self._of_pod, *(each.pod.key for made in self._preemptions.values() for each in made.victims)}
+
     def attempt(self, number: int) -> KeptAttempt | None:
         """See `Records.attempt`."""
         record = self._attempts.get(number)

@@ -132,6 +132,10 @@ class Records(Reporter):
         stores = (store.attempts(pod, uid, before) for store in (self._with_newest, self._calls))
         return merge(*stores, key=lambda kept: kept.record.id, reverse=True)
 
+    def names(self) -> set[str]:
+        """Returns namespace/name of the pods of which something is recorded, be they there or gone."""
+        return self._with_newest.names() | self._calls.names()
+
     def attempt(self, number: int) -> KeptAttempt | None:
         """Returns the attempt of this id; None if it is not kept."""
         return self._with_newest.attempt(number) or self._calls.attempt(number)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from extender.answers.overviews import NodeOnMap, PodOnNode
 from extender.answers.parts import CandidateNode, PodName, Victim
+from extender.answers.stories import Preemption
 from extender.answers.types import (
     Attempt,
     Eviction,
@@ -16,7 +17,6 @@ from extender.answers.types import (
     Placement,
     PluginScore,
     PluginVerdict,
-    Preemption,
     PreemptionAnswer,
     Queue,
     QueuePlace,

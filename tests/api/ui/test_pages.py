@@ -16,7 +16,8 @@ from extender.answers.catalogue import HistoryQuestion
 from extender.answers.cluster_map import ClusterMaps, node_on_map
 from extender.answers.overviews import AttemptsAlike, ClusterMap, Count, NodeOnMap, Past
 from extender.answers.parts import PodName
-from extender.answers.types import Attempt, Capacity, NodeRoom, Preemption, PreemptionAnswer, ReasonCount
+from extender.answers.stories import Preemption
+from extender.answers.types import Attempt, Capacity, NodeRoom, PreemptionAnswer, ReasonCount
 from tests.api.ui.samples import (
     EXPLANATION,
     HIDDEN,

@@ -283,8 +283,10 @@ async def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
 
     assert (found.state, found.attempts) == ("Finished", ())
     assert (found.pod.uid, found.pod.priority) == (victim.obj().uid, 4)
-    assert found.preempted_by is not None
-    assert found.preempted_by.by.name == "urgent"
+    assert found.story is not None
+    assert [(each.what, each.text) for each in found.story.steps] == [
+        ("evicted", "it was evicted from a for default/urgent (priority 9)")
+    ]
     assert [each.by.name for each in questions.preemptions("default/urgent", 10).items] == ["urgent"]
     assert questions.preemptions("default/other", 10).items == ()
 

@@ -4,7 +4,8 @@ import msgspec
 
 from extender.answers.parts import PodName, Victim
 from extender.answers.redaction import HIDDEN_BUDGET, HIDDEN_POD, namespaces_in, redacted
-from extender.answers.types import Eviction, Placement, Preemption, Preemptions, WhatIf
+from extender.answers.stories import Preemption
+from extender.answers.types import Eviction, Placement, Preemptions, WhatIf
 
 OURS = PodName(namespace="shop", name="web-1", uid="u1", priority=1000)
 THEIRS = PodName(namespace="bank", name="vault-0", uid="u2", priority=10)

@@ -183,3 +183,24 @@ def test_namespaces_with_their_pods_and_what_those_on_nodes_request() -> None:
         NamespacePods(namespace="shop", pods=2, pending=1),
         NamespacePods(namespace="web", pods=3, pending=0, requested_cpu=500, requested_memory=2 * 2**30),
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "may_see", "gone"),
+    [
+        ("till", EVERYWHERE | {"bank"}, ["bank/till-0"]),
+        ("web old", EVERYWHERE, ["web/old-0"]),
+        ("web", {"shop"}, []),
+        ("db-0", EVERYWHERE, []),
+    ],
+    ids=["by its name", "by its namespace", "not where one may not look", "it is still there"],
+)
+def test_pods_that_are_gone_are_found_as_long_as_they_are_remembered(
+    query: str, may_see: set[str], gone: list[str]
+) -> None:
+    there = people()
+    remembered = Population(there.nodes, there.pods, {"bank/till-0", "web/old-0", "web/db-0"})
+
+    found = seen(find(remembered, query), may_see, 20).items
+
+    assert [f"{each.namespace}/{each.name}" for each in found if each.is_gone] == gone

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import TypeVar
 
 import pytest
 
@@ -16,9 +17,12 @@ from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import identified
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.devices import ResourceClaim
+from extender.values.objects.listed_events import ListedEvent, ListedEvents
 from extender.values.objects.meta import Condition, HasMetadata
 from extender.values.objects.pod import Pod
 from tests.kit.storage import make_claim, make_class
+
+Made = TypeVar("Made", bound=HasMetadata)
 
 MESSAGE = "0/1 nodes are available: 1 Insufficient cpu."
 
@@ -39,6 +43,8 @@ def ending(pod: Pod, *finalizers: str) -> Pod:
 
 WAITS_FOR_DATA = a_pod().claim("data").nominated_node("a").obj()
 DATA = [make_claim("data", selected_node="a"), make_class("std", provisioner="csi.example.com")]
+
+TAINTED = make_node("t").capacity(cpu=4).taint("starting").obj()
 
 WITH_DEVICE = identified(
     convert(
@@ -97,6 +103,22 @@ def explained(questions: Questions, name: str = "p") -> Explanation:
         (with_condition(a_pod().claim("data").obj()), DATA, "refused", "", "refused it"),
         (with_condition(WAITS_FOR_DATA), DATA, "waiting", "volume", "it is placed on a"),
         (WAITS_FOR_DATA, [make_claim("data")], "nominated", "", "has nominated it to a"),
+        (
+            a_pod().nominated_node("t").obj(),
+            [TAINTED],
+            "nominated",
+            "taint",
+            "until the taint starting:NoSchedule there",
+        ),
+        (with_condition(a_pod().nominated_node("t").obj()), [TAINTED], "nominated", "taint", "waits until the taint"),
+        (
+            a_pod().nominated_node("t").toleration("starting", operator="Exists").obj(),
+            [TAINTED],
+            "nominated",
+            "",
+            "has nominated it to t",
+        ),
+        (a_pod().gate("x/wait").obj(), [], "gated", "", "held back by the scheduling gate"),
         (WITH_DEVICE, [device_claim()], "waiting", "device", "claim gpu reports Attached and Reset"),
         (WITH_DEVICE, [device_claim("Attached")], "waiting", "device", "claim gpu reports Reset"),
         (WITH_DEVICE, [device_claim("Attached", "Reset")], "binding", "", "it is being bound on a"),
@@ -153,3 +175,86 @@ def test_a_pod_that_permit_holds_waits_for_the_plugin() -> None:
 
     assert found is not None
     assert (found.state, found.summary) == ("Waiting", "It is placed on a and waits until Quota permits it.")
+
+
+def created(item: Made, at: str) -> Made:
+    return replaced(item, metadata=replaced(item.metadata, creation_timestamp=at))
+
+
+@pytest.mark.parametrize(
+    ("pod", "claim", "since"),
+    [
+        (created(WAITS_FOR_DATA, "2026-01-01T08:00:00Z"), created(DATA[0], "2026-01-01T07:00:00Z"), "08:00:00"),
+        (created(WAITS_FOR_DATA, "2026-01-01T08:00:00Z"), created(DATA[0], "2026-01-01T08:00:05Z"), "08:00:05"),
+        (with_condition(WAITS_FOR_DATA, "2026-01-01T09:00:00Z"), created(DATA[0], "2026-01-01T08:00:05Z"), "09:00:00"),
+    ],
+    ids=["the pod came last", "its claim came last", "it was refused before"],
+)
+def test_a_wait_for_a_volume_began_when_all_was_there_at_the_earliest(pod: Pod, claim: HasMetadata, since: str) -> None:
+    its = explained(about(pod, objects=[claim, DATA[1]])).standing
+
+    assert its is not None
+    assert its.since == f"2026-01-01T{since}Z"
+    assert f"waits, since {its.since} at the earliest, for the volume" in its.text
+
+
+def told_by(events: ListedEvents, pod: Pod = WAITS_FOR_DATA, objects: Sequence[HasMetadata] = DATA) -> Explanation:
+    asked: list[tuple[str, ...]] = []
+
+    async def about_it(*key: str) -> ListedEvents:
+        asked.append(key)
+        return events
+
+    cluster = Cluster()
+    for item in (make_node("a").capacity(cpu=4).obj(), *objects, pod):
+        cluster.changed(None, item)
+    found = explained(Questions(Configuration(), cluster, TrialRegistry, events=about_it))
+    assert asked == [("PersistentVolumeClaim", "default", "data")]
+    return found
+
+
+def said(reason: str, message: str, count: int = 1) -> ListedEvents:
+    event = ListedEvent("2026-01-01T09:30:00Z", "Warning", reason, message, "x", count, "2026-01-01T09:00:00Z")
+    return ListedEvents((event,))
+
+
+@pytest.mark.parametrize(
+    ("events", "note"),
+    [
+        (
+            said("ProvisioningFailed", "no quota", 7),
+            "last Event of the claim data, at 2026-01-01T09:30:00Z, 7 times since 2026-01-01T09:00:00Z: "
+            "ProvisioningFailed: no quota",
+        ),
+        (
+            said("ExternalProvisioning", "waiting for it"),
+            "last Event of the claim data, at 2026-01-01T09:30:00Z: ExternalProvisioning: waiting for it",
+        ),
+        (ListedEvents(), "the claim data has no Events that are known"),
+        (ListedEvents(why_none="no right"), "the claim data has no Events that are known: no right"),
+    ],
+)
+def test_the_last_word_of_the_provisioner_is_told(events: ListedEvents, note: str) -> None:
+    assert note in told_by(events).notes
+    assert note in told_by(events, with_condition(a_pod().claim("data").obj()), [make_claim("data"), DATA[1]]).notes
+
+
+HAND_PLACED = a_pod().claim("data").node("a").obj()
+
+
+@pytest.mark.parametrize(
+    ("claim", "binding", "hangs"),
+    [
+        (make_claim("data"), "WaitForFirstConsumer", True),
+        (make_claim("data"), "Immediate", False),
+        (make_claim("data", volume="v"), "WaitForFirstConsumer", False),
+        (DATA[0], "WaitForFirstConsumer", False),
+    ],
+    ids=["waits for a consumer", "is bound at once", "is bound", "a scheduler chose a node"],
+)
+def test_a_hand_placed_pod_whose_claim_nobody_binds_is_told_so(claim: HasMetadata, binding: str, hangs: bool) -> None:
+    found = explained(about(HAND_PLACED, objects=[claim, make_class(binding=binding)]))
+
+    assert found.state == "Scheduled"
+    assert any("it waits for ever" in note for note in found.notes) == hangs
+    assert any("the node selector kubernetes.io/hostname=a" in note for note in found.notes) == hangs

@@ -10,17 +10,19 @@ import httpx
 import pytest
 
 from extender.client.client import Client
-from extender.client.pod_events import FRESH_SECONDS, SECONDS, EventReader, PodEvents
+from extender.client.event_reader import FRESH_SECONDS, SECONDS, EventReader
 from extender.testing import virtual_time
 from extender.values import limits
+from extender.values.objects.listed_events import ListedEvents
 from extender.values.targets.target import Target
 from tests.extender.client.scripted import Scripted, answer, never, refusal
 
 
 def asked(
-    server: Scripted, story: Callable[[EventReader], Awaitable[PodEvents]] = lambda reader: reader.of("shop", "web")
-) -> PodEvents:
-    async def run() -> PodEvents:
+    server: Scripted,
+    story: Callable[[EventReader], Awaitable[ListedEvents]] = lambda reader: reader.of("Pod", "shop", "web"),
+) -> ListedEvents:
+    async def run() -> ListedEvents:
         return await story(
             EventReader(Client(Target("http://server"), transport=server), asyncio.get_running_loop().time)
         )
@@ -87,12 +89,12 @@ def test_newest_events_are_shown_with_a_note_that_there_are_more(more: dict[str,
 def test_within_five_seconds_the_same_answer_is_given_again() -> None:
     server = Scripted(listing(event("First")), listing(event("Second")))
 
-    async def story(reader: EventReader) -> PodEvents:
-        await reader.of("shop", "web")
+    async def story(reader: EventReader) -> ListedEvents:
+        await reader.of("Pod", "shop", "web")
         await asyncio.sleep(FRESH_SECONDS - 1)
-        assert (await reader.of("shop", "web")).items[0].reason == "First"
+        assert (await reader.of("Pod", "shop", "web")).items[0].reason == "First"
         await asyncio.sleep(2)
-        return await reader.of("shop", "web")
+        return await reader.of("Pod", "shop", "web")
 
     assert asked(server, story).items[0].reason == "Second"
 
