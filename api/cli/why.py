@@ -125,9 +125,9 @@ async def _of_several(asked: Answers, namespace: str, workload: str, selector: s
 def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> None:
     waiting = [each for each in answer.pods.items if not each.node]
     # Pods that wait come first, so that those that are not listed have nodes.
-    console.print(
-        f"{len(waiting)} of {plural(answer.pods.total, 'pod')} wait", style="bold red" if waiting else "bold green"
-    )
+    of = plural(answer.pods.total, "pod")
+    who = f"{len(waiting)} of {of} wait" if waiting else f"None of {of} waits"
+    console.print(who, style="bold red" if waiting else "bold green")
     lines = table("pod", "node", "workload", "age", less_important=("age", "workload"))
     shown = answer.pods.items if wide else answer.pods.items[:SHOWN_MEMBERS]
     for each in shown:

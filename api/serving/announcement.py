@@ -16,7 +16,7 @@ def announcement(
         f"{address}/ shows it",
     ]
     if isinstance(cluster, Own):
-        lines.append("it has no RBAC, and its TokenReview takes every token for an administrator's")
+        lines.append("this cluster has no RBAC: every token is accepted as an administrator's")
         if settings.save is not None:
             when = (
                 "with each change"

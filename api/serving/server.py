@@ -196,7 +196,7 @@ async def _tell_of_starting() -> None:
     began = time.monotonic()
     while True:
         await asyncio.sleep(_SECONDS_OF_PROGRESS)
-        STDERR.write_line(f"reprieve is starting: it has read the cluster for {time.monotonic() - began:.0f} s")
+        STDERR.write_line(f"reprieve is starting: reading the cluster ({time.monotonic() - began:.0f} s so far)")
 
 
 async def _finished(service: ServiceState) -> None:

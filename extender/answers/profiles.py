@@ -67,4 +67,4 @@ def stand_in_notes(frameworks: Mapping[str, Framework]) -> tuple[str, ...]:
     (profile,), others = frameworks, ", ".join(sorted(frameworks.others))
     is_one = len(frameworks.others) == 1
     who = f"another scheduler ({others}) decides" if is_one else f"other schedulers ({others}) decide"
-    return (f"{who} about pods looked at here; this was worked out by the profile {profile}",)
+    return (f"{who} about some of these pods; the answer was computed with the profile {profile}",)

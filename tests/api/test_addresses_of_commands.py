@@ -189,7 +189,7 @@ def test_note_names_the_scheduler_that_decides_about_a_foreign_pod(dump: Path, c
     words = told(*command, "--dump", str(dump), text=yaml.safe_dump(theirs))
 
     assert (
-        "note: another scheduler (volcano) decides about pods looked at here; this was worked out by the profile "
+        "note: another scheduler (volcano) decides about some of these pods; the answer was computed with the profile "
         "default-scheduler" in words
     )
 

@@ -211,7 +211,7 @@ def test_serve_answers_until_sigterm(tmp_path: Path) -> None:
     assert answer.json()["NodeNames"] == ["node-a1"]
     assert told[1:] == [
         f"{address[1].removesuffix('/sched')}/ shows it\n",
-        "it has no RBAC, and its TokenReview takes every token for an administrator's\n",
+        "this cluster has no RBAC: every token is accepted as an administrator's\n",
         f"it is saved to {saved} each minute and at SIGTERM: kill -9 loses up to a minute\n",
     ]
     assert saved.exists()

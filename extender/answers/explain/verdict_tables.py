@@ -162,7 +162,7 @@ def as_decided(answer: Explanation, attempts: Iterable[Attempt]) -> Explanation 
     for made in attempts:
         if made.outcome == "Scheduled" and made.pod.uid == answer.pod.uid and made.node == answer.node:
             if made.feasible == 1:
-                text = "No other node passed, so that nothing was scored."
+                text = "It was the only node that passed the filters, so nodes were not scored."
                 return msgspec.structs.replace(answer, scores_of="decision", choice=text)
             if not made.scores:
                 return None

@@ -169,12 +169,12 @@ def _summary(
         whom = pods[0].key if len(pods) == 1 else f"all {len(pods)} pods"
         if result.is_complete:
             return f"No plan of at most {plural(max_moves, 'move')} makes room for {whom}."
-        looked = (
-            f", and all plans of at most {plural(result.looked_through, 'move')} were looked at"
+        tried = (
+            f" All plans of at most {plural(result.looked_through, 'move')} were tried; longer ones may exist."
             if result.looked_through > 0
-            else ""
+            else " A plan may exist."
         )
-        return f"No plan was found that makes room for {whom}. The search reached its bound{looked}: there may be one."
+        return f"No plan was found that makes room for {whom} before the search reached its limit.{tried}"
     where = f" on {nodes[pods[0].uid]}" if len(pods) == 1 else ""
     if not moves:
         return f"{who} {'fits' if len(pods) == 1 else 'fit'}{where} without any move."

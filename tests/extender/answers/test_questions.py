@@ -506,7 +506,7 @@ def test_invalid_pod_is_refused_under_its_own_name() -> None:
 def test_a_profile_that_stands_in_for_other_schedulers_is_named() -> None:
     """Where another scheduler asks the extender that is on purpose; of a cluster in a file somebody has to know it."""
     words = (
-        "another scheduler (theirs) decides about pods looked at here; this was worked out by the profile "
+        "another scheduler (theirs) decides about some of these pods; the answer was computed with the profile "
         "default-scheduler"
     )
     questions = about(A, pods=[a_pod("p").scheduler_name("theirs"), a_pod("ours")])

@@ -254,7 +254,7 @@ def test_incomplete_search_is_marked_in_the_summary() -> None:
     answer = ask(full(6), written("new", 4), trials=30)
 
     assert not answer.is_complete
-    assert "The search reached its bound" in answer.summary or "There may be a plan with fewer moves." in answer.summary
+    assert "the search reached its limit" in answer.summary or "There may be a plan with fewer moves." in answer.summary
 
 
 def test_beyond_the_exact_search_room_is_made_node_by_node() -> None:
