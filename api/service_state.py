@@ -111,9 +111,7 @@ class QuestionWorker:
             most = self._memory // _MIB
             raise Refusal(413, f"the answer takes more than {most} MiB of memory: ask about less") from exc
         except LongAnswerError as exc:
-            raise Refusal(
-                413, f"the answer has more than {limits.QUESTION_ANSWER_BYTES} bytes: ask about less"
-            ) from exc
+            raise Refusal(413, f"{exc}: ask about less") from exc
         except ChildEndedError as exc:
             most = self._memory // _MIB
             raise Refusal(413, f"{exc}, perhaps out of memory: the limit is {most} MiB") from exc

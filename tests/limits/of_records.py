@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from api.otel_spans import OpenTelemetryTracer
 from extender.answers.records.record_store import keep_candidates
 from extender.client.credentials.exec_plugin import ExecPlugin, ExecPluginConfig
+from extender.client.informers.keeping import SharedParts
 from extender.engine import framework as fwk
 from extender.engine.plugins.node_ports import NodePorts
 from extender.engine.scheduler.world import BindsInFlight
@@ -61,6 +62,15 @@ def of_length(size: int) -> list[str]:
     """A list of names that has so many bytes as JSON."""
     names = [f"n{at:06}" for at in range(size // 11)]
     return [*names[:-1], names[-1] + "x" * (size - len(json.dumps(names)))]
+
+
+def first_is_shared(size: int) -> bool:
+    """Whether the first of two parts is still known when both take so many bytes."""
+    of_table = 128
+    parts, first = SharedParts(), "".join(["a"] * 100)
+    parts(first)
+    parts("b" * (size - 100 - 2 * of_table))
+    return parts("".join(["a"] * 100)) is first
 
 
 def drawn(number: int) -> int:
@@ -162,11 +172,8 @@ def unknown_parameter(length: int) -> int:
 
 RECORDS: dict[str, Filled | Held | Kept] = {
     **SCHEDULING,
-    "NODES_KEPT": Filled(nodes_known, at=20_000, above=20_000, is_slow=True),
-    "NODES_KEPT_BYTES": Held(
-        "tests/extender/values/protocol/test_node_lists.py::test_the_bytes_of_remembered_nodes_are_bounded",
-        says="max_bytes",
-    ),
+    "NODES_KEPT": Filled(nodes_known, at=10, above=10, lowered_to=10),
+    "NODES_KEPT_BYTES": Filled(lambda n: nodes_known(2, n // 2 + n % 2), at=2, above=1, lowered_to=1000),
     "NAME_LIST_BYTES": Filled(lambda n: lists_known(of_length(n)), at=[True], above=[False]),
     "RECORDED_DRAWS": Filled(drawn, at=64, above=64),
     "RECORDED_ENTRIES": Held(
@@ -182,9 +189,7 @@ RECORDS: dict[str, Filled | Held | Kept] = {
     "VICTIMS_KEPT": Filled(lambda n: kept_candidates(1, n)[1][0], at=1000, above=1000),
     "TRACE_SPANS": Filled(traced, at=256, above=256),
     "QUEUE_PLACES": Filled(queued, at=5000, above=5000),
-    "SHARED_PARTS": Held(
-        "tests/extender/client/test_keeping.py::test_tables_are_bounded_by_what_is_in_them", says="capacity=2**20"
-    ),
+    "SHARED_PARTS": Filled(first_is_shared, at=True, above=False, lowered_to=2000),
     "BINDS_IN_FLIGHT": Filled(lambda n: has_room(n - 1), at=True, above=False),
     "EVENT_NOTE_BYTES": Filled(noted, at="", above=" ..."),
     "EXEC_OUTPUT_BYTES": Filled(printed, at="Bearer t", above="Error"),

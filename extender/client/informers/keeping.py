@@ -27,9 +27,9 @@ _ENTRY_BYTES: Final = 128
 class SharedParts:
     """Makes equal strings, or equal parts of one field, the same object: those that encode alike must have one type."""
 
-    def __init__(self, capacity: int = limits.SHARED_PARTS) -> None:
+    def __init__(self) -> None:
         self._known: dict[bytes | str, Any] = {}
-        self._capacity, self._size = capacity, 0
+        self._size = 0
         self._encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
 
     def __call__(self, part: P) -> P:
@@ -40,7 +40,7 @@ class SharedParts:
         known: P | None = self._known.get(name)
         if known is None:
             self._size += len(name) + _ENTRY_BYTES
-            if self._size > self._capacity:
+            if self._size > limits.SHARED_PARTS:
                 self._known.clear()
                 self._size = len(name) + _ENTRY_BYTES
             known = self._known[name] = part

@@ -126,7 +126,7 @@ async def _all_of(reading: int, most: int) -> bytes:
         loop.remove_reader(reading)
         os.close(reading)
     if len(written) > most:
-        raise LongAnswerError(f"the result has more than {most} bytes")
+        raise LongAnswerError(f"the answer has more than {most} bytes")
     return bytes(written)
 
 

@@ -119,9 +119,7 @@ class NodesInFull:
 class DecodedNodes:
     """Bodies that callers have sent, by node name, and their nodes; the longest not sent are dropped."""
 
-    def __init__(self, *, max_nodes: int = limits.NODES_KEPT, max_bytes: int = limits.NODES_KEPT_BYTES) -> None:
-        self._max_nodes = max_nodes
-        self._max_bytes = max_bytes
+    def __init__(self) -> None:
         self._known: dict[bytes, KnownNode] = {}
         self._size = 0
         self._calls = count(1)
@@ -185,11 +183,11 @@ class DecodedNodes:
             self._forget(key)
             self._known[key] = known
             self._size += len(known.body)
-        if len(self._known) <= self._max_nodes and self._size <= self._max_bytes:
+        if len(self._known) <= limits.NODES_KEPT and self._size <= limits.NODES_KEPT_BYTES:
             return
         for key, _ in sorted(self._known.items(), key=lambda item: item[1].call):
             self._forget(key)
-            if len(self._known) <= self._max_nodes and self._size <= self._max_bytes:
+            if len(self._known) <= limits.NODES_KEPT and self._size <= limits.NODES_KEPT_BYTES:
                 return
 
     def _forget(self, key: bytes) -> None:

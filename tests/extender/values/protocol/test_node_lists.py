@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec import Raw
 
+from extender.values import limits
 from extender.values.golang.json import JsonError, TooLargeError
 from extender.values.protocol.arriving_nodes import ArrivedBody
 from extender.values.protocol.node_lists import DecodedNodes, NodesInFull
@@ -75,8 +76,10 @@ def test_a_node_is_what_its_last_name_says(known: DecodedNodes) -> None:
     assert node.name == "a"
 
 
-def test_the_number_of_remembered_nodes_is_bounded_and_the_oldest_go_first() -> None:
-    known = DecodedNodes(max_nodes=3)
+def test_the_number_of_remembered_nodes_is_bounded_and_the_oldest_go_first(
+    known: DecodedNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "NODES_KEPT", 3)
     (a,) = of(known, [body("a")]).nodes
     (b,) = of(known, [body("b")]).nodes
     of(known, [body("a")])
@@ -87,16 +90,16 @@ def test_the_number_of_remembered_nodes_is_bounded_and_the_oldest_go_first() -> 
     assert of(known, [body("b")]).nodes[0] is not b
 
 
-def test_the_bytes_of_remembered_nodes_are_bounded() -> None:
-    known = DecodedNodes(max_bytes=10 * len(body("n-00")))
+def test_the_bytes_of_remembered_nodes_are_bounded(known: DecodedNodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "NODES_KEPT_BYTES", 10 * len(body("n-00")))
 
     of(known, [body(f"n-{number:02d}") for number in range(50)])
 
     assert len(known) == 10
 
 
-def test_a_changed_node_replaces_the_old_one() -> None:
-    known = DecodedNodes(max_bytes=2 * len(body("a")))
+def test_a_changed_node_replaces_the_old_one(known: DecodedNodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "NODES_KEPT_BYTES", 2 * len(body("a")))
 
     for version in range(10):
         of(known, [body("a", version), body("b", version)])
@@ -131,8 +134,10 @@ def test_malformed_node_is_refused_with_its_position(text: bytes, error: type[Js
     assert type(refused.value) is error
 
 
-async def test_several_calls_at_one_time_each_get_their_nodes() -> None:
-    known = DecodedNodes(max_nodes=20)
+async def test_several_calls_at_one_time_each_get_their_nodes(
+    known: DecodedNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "NODES_KEPT", 20)
 
     async def call(seed: int) -> None:
         for step in range(50):
