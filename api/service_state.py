@@ -82,11 +82,7 @@ class QuestionWorker:
         # One at a time: it takes a processor, and its first use of each page of memory copies it.
         self.turn: Final = asyncio.Lock()
         self._turns: Final[dict[str, asyncio.Lock]] = {}
-        self._taken: Final[Counter[str]] = Counter()
-
-    @property
-    def taken(self) -> int:
-        return self._taken.total()
+        self.taken: Final[Counter[str]] = Counter()
 
     async def answer(self, request: Request, work: Callable[[], T]) -> T:
         """Returns the result of the work, or raises its exception. The work is as for `in_child`; it reads the question
@@ -96,9 +92,9 @@ class QuestionWorker:
         takes too much memory.
         """
         caller = _name_of_caller(request)
-        if (self._taken[caller] or len(self._taken)) >= limits.QUESTIONS_AT_ONE_TIME:
+        if (self.taken[caller] or len(self.taken)) >= limits.QUESTIONS_AT_ONE_TIME:
             raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
-        self._taken[caller] += 1
+        self.taken[caller] += 1
         turn = self._turns.setdefault(caller, asyncio.Lock())
         try:
             async with UntilHangUp(request), turn, self.turn:
@@ -113,14 +109,13 @@ class QuestionWorker:
         except LongAnswerError as exc:
             raise Refusal(413, f"{exc}: ask about less") from exc
         except ChildEndedError as exc:
-            most = self._memory // _MIB
-            raise Refusal(413, f"{exc}, perhaps out of memory: the limit is {most} MiB") from exc
+            raise Refusal(413, f"{exc}, perhaps out of memory: the limit is {self._memory // _MIB} MiB") from exc
         except NoChildError as exc:
             raise Refusal(503, f"no process can be started for the answer: {exc}", RETRY_SOON) from exc
         finally:
-            self._taken[caller] -= 1
-            if not self._taken[caller]:
-                del self._taken[caller], self._turns[caller]
+            self.taken[caller] -= 1
+            if not self.taken[caller]:
+                del self.taken[caller], self._turns[caller]
 
 
 def _name_of_caller(request: HTTPConnection) -> str:

@@ -451,7 +451,7 @@ def test_running_question_does_not_delay_other_requests(dump: Path) -> None:
                 asyncio.ensure_future(client.post("/v1/whatif", json=asked))
                 for _ in range(limits.QUESTIONS_AT_ONE_TIME)
             ]
-            await until(lambda: state.worker.taken == limits.QUESTIONS_AT_ONE_TIME)
+            await until(lambda: state.worker.taken.total() == limits.QUESTIONS_AT_ONE_TIME)
             for path, body in (("/v1/whatif", asked), ("/v1/capacity", pod("q", "1"))):
                 refused = await client.post(path, json=body)
                 assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
@@ -482,10 +482,10 @@ def test_caller_waits_for_at_most_one_question_of_each_other_one(dump: Path, num
 
         async with state.worker.turn:
             waiting = [asyncio.ensure_future(asks("10.0.0.1")) for _ in range(limits.QUESTIONS_AT_ONE_TIME)]
-            await until(lambda: state.worker.taken == limits.QUESTIONS_AT_ONE_TIME)
+            await until(lambda: state.worker.taken.total() == limits.QUESTIONS_AT_ONE_TIME)
             others = [f"10.0.1.{place}" for place in range(number)]
             waiting += [asyncio.ensure_future(asks(address)) for address in others]
-            await until(lambda: state.worker.taken == limits.QUESTIONS_AT_ONE_TIME + number)
+            await until(lambda: state.worker.taken.total() == limits.QUESTIONS_AT_ONE_TIME + number)
         await asyncio.gather(*waiting)
         assert sorted(answered[: number + 1]) == ["10.0.0.1", *others]
 
@@ -502,7 +502,7 @@ def test_callers_beyond_the_limit_are_refused(dump: Path) -> None:
         async with state.worker.turn:
             number = limits.QUESTIONS_AT_ONE_TIME
             waiting = [asyncio.ensure_future(asks(f"10.0.1.{place}")) for place in range(number)]
-            await until(lambda: state.worker.taken == number)
+            await until(lambda: state.worker.taken.total() == number)
             assert await asks("10.0.0.1") == 503
         assert set(await asyncio.gather(*waiting)) == {200}
 
@@ -515,7 +515,7 @@ def test_cancelled_question_gives_its_place_to_others(dump: Path) -> None:
             waiting = [
                 asyncio.ensure_future(client.post("/v1/whatif", json={})) for _ in range(limits.QUESTIONS_AT_ONE_TIME)
             ]
-            await until(lambda: state.worker.taken == limits.QUESTIONS_AT_ONE_TIME)
+            await until(lambda: state.worker.taken.total() == limits.QUESTIONS_AT_ONE_TIME)
             for each in waiting:
                 each.cancel()
             await asyncio.wait(waiting)

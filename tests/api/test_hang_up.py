@@ -164,11 +164,11 @@ def test_queued_callers_who_hang_up_are_forgotten(service: Service) -> None:
         callers = [
             asked(service.port, f"/v1/capacity?limit={NUM_PODS}", body) for _ in range(limits.QUESTIONS_AT_ONE_TIME)
         ]
-        until(lambda: state_of(service).worker.taken == limits.QUESTIONS_AT_ONE_TIME)
+        until(lambda: state_of(service).worker.taken.total() == limits.QUESTIONS_AT_ONE_TIME)
         refused = service.post("/v1/capacity", pod())
         for caller in callers[1:]:
             caller.close()
-        until(lambda: state_of(service).worker.taken == 1)
+        until(lambda: state_of(service).worker.taken.total() == 1)
         callers[0].close()
         until(lambda: is_left_alone(service))
     until(lambda: is_at_rest(service))
