@@ -20,7 +20,9 @@ from extender.values.config.completion import written
 from extender.values.config.configuration import Configuration, PluginConfig, Profile, enabled_names
 from extender.values.config.plugin_args import ARGS_OF
 from extender.values.config.plugin_sets import DEFAULT_PLUGINS
+from reprieve.cluster import limits as cluster_limits
 from reprieve.errors import EXIT_CODES
+from reprieve.lab import limits as lab_limits
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "docs" / "reference"
@@ -218,7 +220,8 @@ def plugins_page() -> str:
 
 def limits_page() -> str:
     """Returns docs/reference/limits.md."""
-    rows = [each for each in vars(limits).values() if isinstance(each, limits.Limit)]
+    tables = (limits, lab_limits, cluster_limits)
+    rows = [each for table in tables for each in vars(table).values() if isinstance(each, limits.Limit)]
     lines = [_LIMITS]
     for door in limits.Door:
         at_door = [each for each in rows if each.door is door]

@@ -14,9 +14,9 @@ from api.cli.sources import Source
 from api.ui.wording import percent_of
 from extender.answers.phrases import plural
 from extender.engine.reporter import Decided
-from extender.values import limits
 from extender.values.golang.times import Duration, DurationError
 from reprieve.errors import StartUpError
+from reprieve.lab import limits
 from reprieve.lab.agreement import Agreement, AgreementQuestion, AgreementShare
 
 SHOWN: Final = 30

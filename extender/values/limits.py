@@ -1,4 +1,5 @@
-"""Every bound on what comes in, in one table. `make docs` prints it as docs/reference/limits.md.
+"""Every bound on what comes in, in one table. `make docs` prints it as docs/reference/limits.md, with the rows of
+`reprieve.lab.limits` and `reprieve.cluster.limits`, which are built on the scheduler.
 
 Inputs are bounded at four doors: objects of the cluster, bodies of the verbs, questions, and configuration. Inside the
 doors code is plain: it bounds neither time nor memory again. The last two doors are what comes back from servers that
@@ -79,18 +80,6 @@ DEVICE_SEARCHES: Final = Limit(Door.OBJECTS, 64,
     "pods for which devices are searched at one time", "further ones wait")
 API_BODY_BYTES: Final = Limit(Door.OBJECTS, 3 * 2**20,
     "bytes of the body of a request to the embedded API, as upstream", "413")
-API_BODY_DEPTH: Final = Limit(Door.OBJECTS, 200,
-    "levels of nested JSON in such a body", "400")
-PROTOBUF_JSON_DEPTH: Final = Limit(Door.OBJECTS, 100,
-    "levels of nested JSON within protobuf", "400")
-PATCH_OPERATIONS: Final = Limit(Door.OBJECTS, 10_000,
-    "operations of a JSON patch, as upstream", "413")
-PATCH_COPIED_BYTES: Final = Limit(Door.OBJECTS, 3 * 2**20,
-    "bytes that a JSON patch copies, as upstream", "422")
-OBJECT_BYTES: Final = Limit(Door.OBJECTS, 3 * 2**19,
-    "bytes of a stored object, as in etcd", "500")
-STORED_EVENTS: Final = Limit(Door.OBJECTS, 30_000,
-    "Events in the embedded cluster", "the oldest are removed before their hour is over")
 
 # Bodies of the verbs, and what is kept of them for the next call.
 
@@ -159,7 +148,6 @@ COPIES_COUNTED: Final = Limit(Door.QUESTIONS, 100_000,
     "copies of a pod that are counted without `--limit`", "the answer says so")
 COPIES_PLACED: Final = Limit(Door.QUESTIONS, 20_000,
     "copies of a pod that have to be placed one by one", "the answer says so")
-PODS_PLANNED: Final = Limit(Door.QUESTIONS, 200, "pods of a plan", "422")
 
 # Configuration and files: clusters.
 
@@ -173,22 +161,6 @@ STATE_FILE_YAML_VALUES: Final = Limit(Door.CONFIGURATION, 5_000_000,
     "values in a YAML document of such a file, aliases expanded", "an error that names the file")
 
 # Configuration and files: workloads that are simulated, recordings.
-
-WORKLOAD_BYTES: Final = Limit(Door.CONFIGURATION, 2**28,
-    "bytes of a file of a workload, unpacked", "an error of `simulate`")
-WORKLOAD_YAML_NODES: Final = Limit(Door.CONFIGURATION, 1_000_000,
-    "YAML nodes of a file of a workload", "an error of `simulate`")
-WORKLOAD_TEMPLATE_BYTES: Final = Limit(Door.CONFIGURATION, 2**20,
-    "bytes of a template of scheduler_perf", "an error of `simulate`")
-WORKLOAD_NODES: Final = Limit(Door.CONFIGURATION, 200_000, "nodes of a workload", "an error of `simulate`")
-WORKLOAD_PODS: Final = Limit(Door.CONFIGURATION, 2_000_000,
-    "pods, or other objects, of a workload", "an error of `simulate`")
-WORKLOAD_SECONDS: Final = Limit(Door.CONFIGURATION, 31 * 24 * 3600,
-    "seconds of virtual time that a workload names", "an error of `simulate`")
-WORKLOAD_PLAYS: Final = Limit(Door.CONFIGURATION, 10_000,
-    "plays of one call: seeds x configurations", "an error of `simulate`")
-RECORDING_LINE_BYTES: Final = Limit(Door.CONFIGURATION, 2**24,
-    "bytes of an entry of a recording", "the recording cannot be read further")
 
 KUBECONFIG_BYTES: Final = Limit(Door.CONFIGURATION, 4 * 2**20,
     "bytes of a kubeconfig", "an error that names the file")
@@ -275,27 +247,6 @@ SHARED_PART_BYTES: Final = Limit(Door.SERVERS, 16 * 2**10,
 
 # What answers show, and what is kept: simulations, recordings, the shadow.
 
-REPORTED_SAMPLES: Final = Limit(Door.ANSWERS, 240,
-    "samples of a simulation", "every second one is dropped, and half as many are taken from then on")
-REPORTED_REFUSALS: Final = Limit(Door.ANSWERS, 20,
-    "messages of refused pods in the report of a simulation", "rarer ones are left out")
-REPLAY_DIFFERENCES: Final = Limit(Door.ANSWERS, 10_000,
-    "differences in the report of a replay", "further ones are counted")
-RECORDED_ENTRIES: Final = Limit(Door.ANSWERS, 100_000,
-    "entries of a recording that wait for the disk", "the recording stops, and goes on in a new file; the log says so")
-RECORDED_DRAWS: Final = Limit(Door.ANSWERS, 64,
-    "numbers drawn for an attempt that is recorded", "`replay` draws further ones itself")
-RECORDED_ANSWER_BYTES: Final = Limit(Door.ANSWERS, 2**20,
-    "bytes of an extender's answer in a recording", "it is left out, and `replay` does not decide the pod")
-RECORDED_ANSWERS_BYTES: Final = Limit(Door.ANSWERS, 32 * 2**20,
-    "bytes of extenders' answers that wait for the disk",
-    "further ones are left out, and `replay` does not decide their pods")
-SHADOW_CHANGES: Final = Limit(Door.ANSWERS, 100_000,
-    "changes of the cluster that wait for the shadow", "it takes them in without deciding, and counts that")
-SHADOW_DIFFERENCES: Final = Limit(Door.ANSWERS, 1000,
-    "differences between the shadow and the scheduler", "older ones are dropped; all are counted")
-SHADOW_REASONS: Final = Limit(Door.ANSWERS, 50,
-    "reasons, and shapes of pods, that the shadow counts apart", "further ones are counted together")
 VICTIMS_TRIED: Final = Limit(Door.ANSWERS, 20_000,
     "victims, added up over sets of few that are tried in a preempt call before the general search's are taken",
     "sets of more important pods are not tried")
@@ -348,7 +299,6 @@ UNKNOWN_TOKENS: Final = Limit(Door.CALLERS, 20,
     "unknown tokens from one address within two seconds", "429")
 # fmt: on
 
-
 # What answers show, and what is kept of what was decided.
 
 
@@ -371,12 +321,6 @@ METRIC_REASON_CHARACTERS: Final = _row(200, "characters of such a reason", "it i
 PREEMPTIONS_TOLD: Final = _row(20, "preemptions of one pod that `who-preempted` tells")
 PREEMPTIONS_SEARCHED: Final = _row(1000, "newest preemptions in which it looks for those of several pods")
 PODS_LISTED: Final = _row(500, "pods of a workload that `why` lists", "the others are counted")
-SCHEMA_ERROR_CHARACTERS: Final = _row(
-    200, "characters of what is wrong by the schema that `doctor` repeats", "it is cut"
-)
-DOCTOR_SECONDS: Final = _row(
-    30, "seconds for which `doctor` waits for an answer, whatever the configuration says", "the call has failed"
-)
 
 # The page.
 

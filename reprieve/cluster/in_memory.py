@@ -18,12 +18,11 @@ from extender.rules.api_resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOU
 from extender.rules.seeding import SeedReport, seed
 from extender.rules.state_file import save_state, saved_version
 from extender.rules.trial_registry import TrialRegistry
-from extender.values import limits
 from extender.values.concurrency.replaced_file import remove_leftovers
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.objects.grouping import SYSTEM_CLASSES
 from extender.values.reasons import in_one_line
-from reprieve.cluster import controllers
+from reprieve.cluster import controllers, limits
 from reprieve.cluster.controllers.garbage_collector import SYSTEM_NAMESPACES
 from reprieve.cluster.kube_api import KubeApi
 from reprieve.cluster.registry.object_registry import ObjectRegistry

@@ -1,4 +1,4 @@
-"""Every row of `extender.values.limits` is filled: what is seen at it, and at one above it."""
+"""Every row of the tables of limits is filled: what is seen at it, and at one above it."""
 
 import inspect
 import re
@@ -9,6 +9,8 @@ import pytest
 
 from extender.values import limits
 from extender.values.concurrency import virtual_time
+from reprieve.cluster import limits as cluster_limits
+from reprieve.lab import limits as lab_limits
 from tests.api.in_process import reprieve
 from tests.kit.service import Service
 from tests.limits.of_answers import ANSWERS
@@ -25,7 +27,13 @@ ROWS: dict[str, Filled | Kept | Page | Command | Held] = {
     **ANSWERS,
     **KEPT,
 }
-LIMITS = {name: limit for name, limit in vars(limits).items() if isinstance(limit, limits.Limit)}
+TABLES = {
+    name: table
+    for table in (limits, lab_limits, cluster_limits)
+    for name, limit in vars(table).items()
+    if isinstance(limit, limits.Limit)
+}
+LIMITS: dict[str, limits.Limit] = {name: vars(table)[name] for name, table in TABLES.items()}
 ROOT = Path(__file__).parents[2]
 
 
@@ -43,7 +51,7 @@ def _awaited(found: Any) -> Any:
 
 def _lowered(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = LIMITS[name]
-    monkeypatch.setattr(limits, name, limits.Limit(limit.door, number, limit.what, limit.told))
+    monkeypatch.setattr(TABLES[name], name, limits.Limit(limit.door, number, limit.what, limit.told))
 
 
 def _expected(what: Any, number: int) -> Any:

@@ -15,10 +15,10 @@ import orjson
 from extender.rules import statuses
 from extender.rules.api_resources import Object, Resource
 from extender.rules.schema import api_types
-from extender.values import limits
 from extender.values.golang import field_errors
 from extender.values.golang.json import JsonError, cannot_unmarshal, type_word
 from extender.values.golang.schema import Struct
+from reprieve.cluster import limits
 from reprieve.cluster.patches import server_side_apply
 from reprieve.cluster.patches.strategic_merge import PatchError, PatchFormatError, merge
 from reprieve.cluster.requests.request_options import WriteOptions

@@ -15,10 +15,10 @@ import orjson
 
 from extender.rules.api_resources import Object
 from extender.rules.schema import api_types
-from extender.values import limits
 from extender.values.golang.quoting import quoted
 from extender.values.golang.schema import BOUNDS, Field, GoType, Kind, ListOf, MapOf, Preserve, Scalar, Struct
 from extender.values.golang.times import rfc3339
+from reprieve.cluster import limits
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 

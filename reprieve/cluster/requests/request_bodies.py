@@ -8,10 +8,10 @@ from typing import Any, Final
 from extender.rules import statuses
 from extender.rules.api_resources import RESOURCES, Object
 from extender.rules.schema import api_types
-from extender.values import limits
 from extender.values.golang.json import JsonError, parse_json, plain
 from extender.values.golang.schema import NO_TYPE_META, Struct, read_as, type_meta
 from extender.values.golang.yaml import YamlError, read_yaml
+from reprieve.cluster import limits
 from reprieve.cluster.requests import protobuf_objects
 from reprieve.cluster.requests.request_options import WriteOptions
 

@@ -17,7 +17,7 @@ from typing import Final, Literal, final
 
 from extender.rules import statuses
 from extender.rules.api_resources import RESOURCES, Object, Resource
-from extender.values import limits
+from reprieve.cluster import limits
 from reprieve.cluster.store.stored_objects import Stored, at_version, stored_object
 
 HISTORY: Final = 20_000

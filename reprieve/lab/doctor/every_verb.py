@@ -8,7 +8,7 @@ from typing import Final, final
 import jsonschema_rs
 import orjson
 
-from extender.values import limits
+from reprieve.lab import limits
 from reprieve.lab.doctor import Finding, Grade, bad, judged, ok, skipped, warning
 from reprieve.lab.doctor.examined_service import ExaminedService, ProtocolSchema, Reply
 

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from extender.client.http_extender.calling import ExtenderClient, read, trust_of
 from extender.engine.framework import ExtenderError
-from extender.values import limits
 from extender.values.config.configuration import Extender
 from extender.values.golang.times import Duration
+from reprieve.lab import limits
 
 PATIENCE: Final = 2
 """Unanswered calls in a row after which no more are made; one is enough before the first answer."""

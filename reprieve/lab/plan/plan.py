@@ -18,11 +18,11 @@ from extender.answers.what_if.simulated_pods import drop_leftover_claims
 from extender.answers.what_if.what_if import what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.framework import Framework
-from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
 from extender.values.objects.resource_amounts import validate_requests
+from reprieve.lab import limits
 from reprieve.lab.plan.movable_pods import MovablePod, MovablePods, movable_pods
 from reprieve.lab.plan.plan_answer import PlanAnswer, PlanRequest, StayingPods
 from reprieve.lab.plan.search import TRIALS, PlanSearch, SearchResult

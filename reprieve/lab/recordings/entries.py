@@ -14,7 +14,6 @@ from typing import Any, Final, final
 import msgspec
 
 from extender.engine import framework as fwk
-from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load
@@ -23,6 +22,7 @@ from extender.values.objects import decoding
 from extender.values.objects.kinds import KINDS, WatchedKind
 from extender.values.objects.meta import HasMetadata, Object
 from extender.values.reasons import InputError, in_one_line
+from reprieve.lab import limits
 
 FORMAT: Final = 1
 """The form of files that this version writes and reads."""

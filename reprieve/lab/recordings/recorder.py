@@ -22,10 +22,10 @@ from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.reporter import Reporter
 from extender.engine.runtime.findings import Findings
 from extender.engine.runtime.scoring import Choice
-from extender.values import limits
 from extender.values.objects.kinds import kind_of
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
+from reprieve.lab import limits
 from reprieve.lab.recordings.entries import (
     Assumed,
     Entry,

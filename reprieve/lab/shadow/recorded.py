@@ -6,10 +6,10 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
-from extender.values import limits
 from extender.values.concurrency import virtual_time
 from extender.values.config.configuration import Configuration
 from extender.values.objects.meta import HasMetadata
+from reprieve.lab import limits
 from reprieve.lab.agreement import Agreement
 from reprieve.lab.recordings.entries import Begins, ObjectGone, ObjectPut, Ready, Recording, key_of
 from reprieve.lab.shadow.shadow import Shadow

@@ -21,12 +21,12 @@ from extender.answers.parts import PodName
 from extender.assembly.backend import Tap
 from extender.engine.cache.cluster import Cluster
 from extender.engine.reporter import Decided
-from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.golang.times import rfc3339
 from extender.values.klog.logger import Logger
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
+from reprieve.lab import limits
 from reprieve.lab.agreement import Agreement, Difference, ShadowCosts
 from reprieve.lab.shadow.changes import Evictions, ObservedChange, ObservedEviction, Preemptor, decision_in, evicted_in
 from reprieve.lab.shadow.comparison import UNSCHEDULABLE, Cause, Compared, DecisionComparer, main_reason

@@ -7,9 +7,9 @@ from typing import Final, Literal, final, get_args
 
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
-from extender.values import limits
 from extender.values.metrics.metrics import counter
 from extender.values.objects.pod import Pod
+from reprieve.lab import limits
 from reprieve.lab.agreement import AgreementShare, Difference
 
 Verdict = Literal["same", "tie", "unclear", "different"]

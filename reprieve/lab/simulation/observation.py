@@ -9,12 +9,12 @@ from typing import Final, final
 from extender.engine import framework as fwk
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.reporter import Reporter
-from extender.values import limits
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod, PodSpec
 from extender.values.objects.resource_amounts import allocatable, requested_amounts
 from extender.values.objects.resource_names import CPU, MEMORY, PODS
+from reprieve.lab import limits
 from reprieve.lab.simulation.report import Sample, Usage
 
 FRAGMENTATION_SAMPLES: Final = 12

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from extender.values import limits
 from extender.values.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
 from extender.values.objects.node import HOSTNAME_LABEL, Node, NodeStatus
 from extender.values.objects.pod import Affinity, Container, NodeAffinity, Pod, PodSpec, ResourceRequirements
+from reprieve.lab import limits
 from reprieve.lab.simulation.scene import Scene
 from reprieve.lab.simulation.workload import Workload, WorkloadError, lines_of
 

@@ -11,12 +11,12 @@ from typing import Final, final
 
 import msgspec
 
-from extender.values import limits
 from extender.values.golang.text_template import Value
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata, Object
 from extender.values.objects.node import HOSTNAME_LABEL, Node
 from extender.values.objects.pod import Pod
+from reprieve.lab import limits
 from reprieve.lab.simulation.perf_devices import (
     AllocResourceClaims,
     CheckPodScheduled,

@@ -6,7 +6,6 @@ from typing import Any, Final, final
 
 import orjson
 
-from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.text_template import TemplateError, Value, is_constant, rendered
 from extender.values.golang.yaml import YamlError, read_yaml
@@ -16,6 +15,7 @@ from extender.values.objects.kinds import kind_of
 from extender.values.objects.meta import HasMetadata, Object, ObjectMeta
 from extender.values.objects.pod import PersistentVolumeClaimVolumeSource, Pod, Volume
 from extender.values.objects.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
+from reprieve.lab import limits
 from reprieve.lab.simulation.prototypes import Prototypes, named
 from reprieve.lab.simulation.scene import Scene
 from reprieve.lab.simulation.simulated_cluster import Lifetime

@@ -27,7 +27,6 @@ from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Mask
-from extender.values import limits
 from extender.values.concurrency import virtual_time
 from extender.values.config.configuration import Configuration, PluginConfig
 from extender.values.config.plugin_args import DynamicResourcesArgs
@@ -36,6 +35,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import requested_amounts
 from extender.values.objects.resource_names import EPHEMERAL_STORAGE
+from reprieve.lab import limits
 from reprieve.lab.simulation.observation import Fate, Observation, SimulatedDecision
 from reprieve.lab.simulation.report import RefusedPods, SimulationReport, Waiting
 from reprieve.lab.simulation.scene import Scene, StuckError

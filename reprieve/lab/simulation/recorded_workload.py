@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from extender.values import limits
 from extender.values.config.configuration import ConfigErrors
 from extender.values.objects.decoding import DecodeError, replaced
 from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus
@@ -16,6 +15,7 @@ from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod, PodStatus
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.values.reasons import in_one_line
+from reprieve.lab import limits
 from reprieve.lab.recordings.entries import (
     Begins,
     ObjectGone,

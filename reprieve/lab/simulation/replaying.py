@@ -24,12 +24,12 @@ from extender.engine.scheduler.binding_cycle import binding_cycle
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.engine.scheduler.scheduling_cycle import scheduling_cycle
 from extender.engine.scheduler.world import AssumedPod, Failure
-from extender.values import limits
 from extender.values.concurrency import virtual_time
 from extender.values.config.configuration import Configuration
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
+from reprieve.lab import limits
 from reprieve.lab.recordings.entries import (
     AnyEntry,
     Assumed,

@@ -10,13 +10,13 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.values import limits
 from extender.values.config.configuration import ConfigErrors, Configuration
 from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load_file
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml
 from extender.values.objects.decoding import DecodeError, convert
+from reprieve.lab import limits
 from reprieve.lab.simulation.perf_operations import OPERATIONS
 from reprieve.lab.simulation.perf_run import Operation, PerfRun
 from reprieve.lab.simulation.perf_templates import Templates

@@ -16,11 +16,11 @@ from typing import Any, Final
 import msgspec
 
 from extender import how_to_install
-from extender.values import limits
 from extender.values.config.completion import written
 from extender.values.config.configuration import Configuration
 from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load
+from reprieve.lab import limits
 from reprieve.lab.recordings.entries import is_recording
 from reprieve.lab.simulation.openb_trace import OpenbTrace
 from reprieve.lab.simulation.playing import Played, play

@@ -17,13 +17,13 @@ from typing import Any, final
 import msgspec
 
 from extender.answers.what_if.rules import NodeGroup, nodes_of
-from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.times import Duration, DurationError
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
 from extender.values.objects.decoding import DecodeError, convert, replaced
 from extender.values.objects.meta import HasMetadata, Object
 from extender.values.objects.pod import Pod
+from reprieve.lab import limits
 from reprieve.lab.simulation.prototypes import Prototypes, named
 from reprieve.lab.simulation.scene import Scene
 from reprieve.lab.simulation.simulated_cluster import Lifetime

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from extender.rules.api_resources import EVENTS, NAMESPACES
-from extender.values import limits
+from reprieve.cluster import limits
 from reprieve.cluster.in_memory import SECONDS_BETWEEN_LOOKS, SECONDS_KEPT, expire_events
 from reprieve.cluster.store.object_store import ObjectStore
 from tests.kit.counting import num_held

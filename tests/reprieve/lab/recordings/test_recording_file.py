@@ -16,11 +16,11 @@ import pytest
 
 from extender.rules.api_resources import PODS
 from extender.testing import virtual_time
-from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
 from reprieve.cluster.registry.object_registry import ObjectRegistry
+from reprieve.lab import limits
 from reprieve.lab.recordings.entries import ObjectPut, RecordedAttempt, Recording, is_recording
 from reprieve.lab.recordings.recorder import Recorder
 from reprieve.lab.recordings.recording_file import RETRY_EVERY, RecordingFileError, recorded_in

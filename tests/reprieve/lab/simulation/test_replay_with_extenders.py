@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from extender.rules.api_resources import NODES as NODE
-from extender.values import limits
 from extender.values.config.configuration import Configuration, Extender, ExtenderManagedResource
 from extender.values.config.loading import load
 from reprieve.cluster.registry.object_registry import ObjectRegistry
 from reprieve.cluster.registry.subresources import bind as bind_pod
+from reprieve.lab import limits
 from reprieve.lab.recordings.entries import RecordedAttempt, Recording, RecordingError
 from reprieve.lab.simulation.playing import play
 from reprieve.lab.simulation.replaying import ReplayReport, replay
