@@ -171,10 +171,10 @@ def _end(steps: Sequence[StoryStep]) -> str:
 
 
 def _wait(pod: Pod, steps: Sequence[StoryStep], since: str | None, refusals: int | None) -> str:
-    times = f" {plural(refusals, 'time')}" if refusals else ""
+    times = "" if not refusals else " once" if refusals == 1 else f" {refusals:,} times"
     refused = "" if refusals == 0 else f" and was refused{times}"
     if not pod.spec.node_name:
-        return f"It waits{f' since {since}' if since else ''}{refused}."
+        return f"It has waited{f' since {since}' if since else ''}{refused}."
     placed = next((each.time for each in reversed(steps) if each.what == "placed"), None)
     began, ended = moment_of(since), moment_of(placed)
     if began is None or ended is None:

@@ -105,7 +105,7 @@ def test_refusals_for_equal_reasons_are_one_step_with_their_number_and_times() -
         ("refused", 3, "2026-01-01T12:00:01.000Z", "2026-01-01T12:01:10.000Z"),
         ("refused", 1, "2026-01-01T12:00:05.000Z", "2026-01-01T12:00:05.000Z"),
     ]
-    assert story.text == "It waits since 2026-01-01T12:00:00Z and was refused 4 times."
+    assert story.text == "It has waited since 2026-01-01T12:00:00Z and was refused 4 times."
     assert story.refusals == 4
 
 
@@ -119,7 +119,7 @@ def test_attempts_that_are_no_longer_kept_are_counted() -> None:
 def test_a_pod_with_a_node_tells_how_long_it_waited() -> None:
     story = told(a_pod(node="a"), records=[refused(1, 1, "full"), placed(2, 90, 2)])
 
-    assert story.text == "It waited 90s for its node and was refused 1 time."
+    assert story.text == "It waited 90s for its node and was refused once."
     assert steps(story)[-1] == ("placed", "default-scheduler chose a among 3 nodes that fit")
 
 
@@ -215,7 +215,7 @@ def test_without_records_the_conditions_tell_and_say_so() -> None:
 
     assert steps(story) == [("created", "it was created"), ("refused", "default-scheduler refused it: full")]
     assert (story.steps[1].first, story.steps[1].time, story.steps[1].count) == ("2026-01-01T12:00:03Z", None, 0)
-    assert story.text == "It waits since 2026-01-01T12:00:00Z and was refused."
+    assert story.text == "It has waited since 2026-01-01T12:00:00Z and was refused."
     assert story.notes == ("nothing is recorded of it here: this is told by its conditions and Events",)
 
 
