@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import signal
 import socket
-import stat
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -27,10 +26,6 @@ from reprieve.sources.configurations import with_fix
 
 NEVER_STARTED: Final = 3
 """The exit code after which gunicorn, and uvicorn from 0.50 on, start no other worker, and end."""
-
-_SECONDS_BETWEEN_LOOKS: Final = 0.1
-_DESCRIPTORS: Final = "/dev/fd"
-_HELD: Final = (errno.EAGAIN, errno.EACCES)
 
 
 def settings_of_environment() -> Settings:
@@ -68,7 +63,7 @@ async def _tell(service: ServiceState, cluster: Followed | Own, settings: Settin
             kubernetes = addresses[:1] if isinstance(cluster, Own) else []
             for line in announcement(cluster, settings, addresses[0], kubernetes):
                 STDERR.write_line(line)
-        await asyncio.sleep(1 if is_told else _SECONDS_BETWEEN_LOOKS)
+        await asyncio.sleep(1 if is_told else 0.1)
     STDERR.write_line(f"reprieve: {escaped(why)}")
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -85,9 +80,17 @@ def _errors_in_one_line(end: Callable[[int], object]) -> Iterator[None]:
 
 
 def _refuse_a_second_worker(cluster: Followed | Own) -> None:
-    """Raises StartUpError in all but one of the processes that a server listens with, and tells their parent to end."""
-    if all(_is_ours(descriptor) for descriptor in _bound_sockets()):
+    """Raises StartUpError in all but one of the processes that a server listens with, and tells their parent to end.
+
+    A lock of this process on their common socket says which one it is. Where there are none, no worker is refused.
+    """
+    try:
+        for descriptor in _bound_sockets():
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return
+    except OSError as exc:
+        if exc.errno not in (errno.EAGAIN, errno.EACCES):
+            return
     parent = multiprocessing.parent_process()
     if parent is not None and parent.pid is not None:
         os.kill(parent.pid, signal.SIGTERM)  # older versions of uvicorn would start a worker again and again
@@ -101,41 +104,27 @@ def _refuse_a_second_worker(cluster: Followed | Own) -> None:
     )
 
 
-def _is_ours(descriptor: int) -> bool:
-    """Returns whether no other process has locked the socket, which this one holds from now on.
-
-    The lock is of this process and the socket, wherever else it is open. Without such locks no worker is refused.
-    """
-    try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as exc:
-        return exc.errno not in _HELD
-    return True
-
-
 def _bound_sockets() -> dict[int, tuple[str, bool]]:
     """Returns the process's sockets that have an address and no peer, by descriptor, and whether they listen."""
     found = {}
-    for descriptor in map(int, os.listdir(_DESCRIPTORS)):
-        with suppress(OSError):  # the folder itself is closed by now
-            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-                bound = socket.socket(fileno=descriptor)
-                try:
-                    if address := _address_of(bound):
-                        found[descriptor] = address, bool(bound.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
-                finally:
-                    bound.detach()  # it is the server's
+    for descriptor in map(int, os.listdir("/dev/fd")):
+        with suppress(OSError):  # no socket; the folder itself is closed by now
+            bound = socket.socket(fileno=descriptor)
+            try:
+                if address := _address_of(bound):
+                    found[descriptor] = address, bool(bound.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+            finally:
+                bound.detach()  # it is the server's, and closed it would lose its lock
     return found
 
 
 def _address_of(bound: socket.socket) -> str:
-    """Returns a stream socket's own address as people write it; empty if it has a peer, or no address."""
-    try:
-        bound.getpeername()
-    except OSError:
-        name = bound.getsockname() if bound.type == socket.SOCK_STREAM else ""
-        if isinstance(name, tuple):
-            host, port = name[:2]
-            return f"[{host}]:{port}" if ":" in host else f"{host}:{port}" if port else ""
+    """Returns a socket's own address as people write it; empty if it has a peer, or no address."""
+    with suppress(OSError):
+        if bound.getpeername() is not None:
+            return ""
+    name = bound.getsockname()
+    if not isinstance(name, tuple):
         return f"unix:{name}" if name else ""
-    return ""
+    host, port = name[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}" if port else ""

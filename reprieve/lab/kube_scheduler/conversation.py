@@ -1,51 +1,35 @@
 """What kube-scheduler asks an extender about each pod, what is answered, and what becomes of the pod."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
 
+from extender.answers.phrases import plural
 from extender.assembly.backend import Tap
 from extender.engine.framework import Candidate, Candidates
-from extender.engine.reporter import Decided, Reporter, VerbCall
+from extender.engine.reporter import Reporter, VerbCall
 from extender.engine.runtime.findings import Findings
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from reprieve.lab.shadow.changes import decision_in
 
-_UNDECIDED: Final = Decided()
+Rows = list[tuple[str, str]]
+"""Lines about one attempt of kube-scheduler to place a pod: who did what, and the rest of the sentence."""
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class ExtendedAttempt:
-    """One attempt of kube-scheduler to place a pod."""
-
-    pod: str = ""
-    """namespace/name"""
-    num_offered: int | None = None
-    """How many nodes kube-scheduler's own plugins left over; None if it did not ask."""
-    offered: tuple[str, ...] = ()
-    """Those that are known here."""
-    refused: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """What the rule said against nodes, and those nodes; without nodes, against all."""
-    scores: tuple[tuple[str, int], ...] = ()
-    """From 0 to 10, the best first."""
-    evictions: tuple[tuple[str, int], ...] | None = None
-    """Nodes, and how many pods would have to go there; None if kube-scheduler did not ask."""
-    error: str = ""
-    """Why a verb was not answered."""
-    decided: Decided = _UNDECIDED
+_NAMED: Final = 4
+"""Nodes that a line names."""
 
 
 @final
 class Conversation(Reporter):
-    """Tells of each attempt when the cluster shows how it ended. State: what was asked about pods without an end."""
+    """Tells of each attempt when the cluster shows how it ended. State: lines about attempts that have not ended."""
 
-    def __init__(self, tell: Callable[[ExtendedAttempt], None]) -> None:
+    def __init__(self, rule: str, tell: Callable[[str, Rows], None]) -> None:
+        """`rule` is what lines call the plugins; `tell` is called with namespace/name of a pod, and its lines."""
+        self._rule: Final = rule
         self._tell: Final = tell
-        self._asked: Final[dict[str, ExtendedAttempt]] = {}
+        self._attempts: Final[dict[str, Rows]] = {}
 
     def tap(self) -> Tap:
         return Tap(changed=self.changed, reporter=self)
@@ -53,34 +37,45 @@ class Conversation(Reporter):
     def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
         """Begins an attempt: it is the first verb that kube-scheduler calls."""
         names, verdicts = findings.rows.names, findings.verdicts
-        by_reason: dict[str, tuple[str, ...]] = {}
+        refused: dict[str, list[str]] = {}
         for row in np.flatnonzero(~verdicts.ok).tolist():
-            reason = ", ".join(text for text, mask in verdicts.reasons if mask[row])
-            by_reason[reason] = (*by_reason.get(reason, ()), names[row])
+            refused.setdefault(", ".join(text for text, mask in verdicts.reasons if mask[row]), []).append(names[row])
         if not findings.pre_filter.is_success:
-            by_reason = {findings.pre_filter.message: ()}
-        self._asked[call.pod.uid] = ExtendedAttempt(
-            num_offered=call.num_nodes, offered=tuple(names), refused=tuple(by_reason.items())
-        )
+            refused = {findings.pre_filter.message: ["all"]}
+        offered = f"{plural(call.num_nodes, 'node')}{': ' if names else ''}{_some(names)}"
+        rows = [(f"{self._rule} refused", f"{_some(nodes)}: {why}") for why, nodes in refused.items()]
+        self._attempts[call.pod.uid] = [
+            ("kube-scheduler offered", offered),
+            *(rows or [(f"{self._rule} refused", "none")]),
+        ]
 
     def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
         best = sorted(zip(nodes, scores, strict=True), key=lambda each: -each[1])
-        self._asked[call.pod.uid] = replace(self._so_far(call), scores=tuple(best))
+        self._add(call, "scored", [f"{node} {score}" for node, score in best])
 
     def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
-        evictions = tuple((each.node, len(each.victims)) for each in candidates.listed())
-        self._asked[call.pod.uid] = replace(self._so_far(call), evictions=evictions)
+        found = [f"{each.node} ({plural(len(each.victims), 'pod')})" for each in candidates.listed()]
+        self._add(call, "lets evict on", found or ["no node"])
 
     def call_failed(self, call: VerbCall, message: str) -> None:
-        self._asked[call.pod.uid] = replace(self._so_far(call), error=message)
+        self._add(call, "failed", [message])
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Ends the attempt of a pod whose change shows what was decided."""
         decided = decision_in(old, new)
         if decided is not None and isinstance(new, Pod):
-            self._tell(replace(self._asked.pop(new.uid, ExtendedAttempt()), pod=new.key, decided=decided))
+            why = "it did not ask" if decided.node else "its own plugins left none over"
+            rows = self._attempts.pop(new.uid, [("kube-scheduler offered", f"no node: {why}")])
+            waits = f"; it waits for {decided.nominated}" if decided.nominated else ""
+            ended = ("kube-scheduler left it", f"pending: {decided.message}{waits}")
+            self._tell(new.key, [*rows, ("kube-scheduler bound it", f"to {decided.node}") if decided.node else ended])
         elif isinstance(old, Pod) and new is None:
-            self._asked.pop(old.uid, None)
+            self._attempts.pop(old.uid, None)
 
-    def _so_far(self, call: VerbCall) -> ExtendedAttempt:
-        return self._asked.get(call.pod.uid, ExtendedAttempt())
+    def _add(self, call: VerbCall, what: str, words: Sequence[str]) -> None:
+        self._attempts.setdefault(call.pod.uid, []).append((f"{self._rule} {what}", _some(words)))
+
+
+def _some(words: Sequence[str]) -> str:
+    rest = len(words) - _NAMED
+    return ", ".join(words[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,6 +153,16 @@ def written_for(address: str, folder: Path) -> tuple[Path, str]:
     text = yaml.safe_dump(shown, sort_keys=False, default_flow_style=False, width=10_000)
     file.write_text(text)
     return file, text
+
+
+def alone(plugins: Iterable[str], folder: Path) -> Path:
+    """Writes a configuration of plugins without kube-scheduler's own, which have run before it asks its extender."""
+    enabled = [{"name": name} for name in ("PrioritySort", "DefaultBinder", *sorted(plugins))]
+    multi_point = {"disabled": [{"name": "*"}], "enabled": enabled}
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    file = folder / "extender-config.yaml"
+    file.write_text(yaml.safe_dump({**kind, "profiles": [{"plugins": {"multiPoint": multi_point}}]}))
+    return file
 
 
 def _answer(path: Path, flag: str) -> str:

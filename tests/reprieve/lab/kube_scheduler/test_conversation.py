@@ -9,64 +9,83 @@ from typing import Final
 
 import pytest
 
-from extender.engine.reporter import Decided
 from extender.testing import PodBuilder, make_node, make_pod, make_verbs
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.meta import Condition
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
-from reprieve.lab.kube_scheduler import Conversation, ExtendedAttempt
+from reprieve.lab.kube_scheduler import Conversation
 from tests.extender.verbs.verb_calls import filtered, scored
 
 ASKED: Final = make_pod("asked").uid("1").priority(10).req(cpu=1)
-REFUSED: Final = Decided(status="Unschedulable", message="0/3 nodes are available: 3 no.")
+LEFT: Final = ("kube-scheduler left it", "pending: 0/3 nodes are available: 3 no.")
 
 
 @dataclass
 class Told:
-    """A conversation about three nodes, of which a is full, and what was told."""
+    """A conversation about six nodes, of which a is full, and what was told."""
 
-    attempts: list[ExtendedAttempt] = field(default_factory=list)
+    attempts: list[tuple[str, list[tuple[str, str]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.conversation = Conversation(self.attempts.append)
+        self.conversation = Conversation("MyRule", lambda pod, rows: self.attempts.append((pod, rows)))
         low = make_pod("low").uid("low").req(cpu=1).node("a").obj()
-        state = ClusterState(nodes=[make_node(name).capacity(cpu=1).obj() for name in "abc"], pods=[low])
+        state = ClusterState(nodes=[make_node(name).capacity(cpu=1).obj() for name in "abcdef"], pods=[low])
         self.verbs: Verbs = make_verbs(state, reporter=self.conversation)
 
-    def ends(self, pod: PodBuilder, *, node: str = "", nominated: str = "") -> ExtendedAttempt:
-        condition = Condition(type="PodScheduled", status="False", reason=REFUSED.status, message=REFUSED.message)
+    def ends(self, pod: PodBuilder, *, node: str = "", nominated: str = "") -> list[tuple[str, str]]:
+        message = "0/3 nodes are available: 3 no."
+        condition = Condition(type="PodScheduled", status="False", reason="Unschedulable", message=message)
         after = pod.node(node) if node else pod._status(conditions=(condition,), nominated_node_name=nominated)
         self.conversation.changed(pod.obj(), after.obj())
-        return self.attempts.pop()
+        name, rows = self.attempts.pop()
+        assert name == pod.obj().key
+        return rows
 
 
 def test_a_bound_pod() -> None:
     told = Told()
-    filtered(told.verbs, ASKED.obj(), node_names=["c", "a", "b"])
-    scored(told.verbs, ASKED.obj(), node_names=["c", "b"])
+    filtered(told.verbs, ASKED.obj(), node_names=["a", "b", "c"])
+    scored(told.verbs, ASKED.obj(), node_names=["b", "c"])
 
-    found = told.ends(ASKED, node="b")
-
-    assert (found.pod, found.decided) == ("default/asked", Decided(node="b"))
-    assert (found.num_offered, sorted(found.offered)) == (3, ["a", "b", "c"])
-    assert found.refused == (("Insufficient cpu", ("a",)),)
-    assert sorted(found.scores) == [("b", 10), ("c", 10)]
-    assert (found.evictions, found.error) == (None, "")
-
-
-def test_a_pod_about_which_kube_scheduler_did_not_ask() -> None:
-    assert Told().ends(ASKED) == ExtendedAttempt(pod="default/asked", decided=REFUSED)
+    assert told.ends(ASKED, node="b") == [
+        ("kube-scheduler offered", "3 nodes: a, b, c"),
+        ("MyRule refused", "a: Insufficient cpu"),
+        ("MyRule scored", "b 10, c 10"),
+        ("kube-scheduler bound it", "to b"),
+    ]
 
 
-def test_a_pod_that_a_whole_cluster_cannot_take_is_refused_without_names() -> None:
+def test_a_rule_that_refuses_nothing_and_more_nodes_than_a_line_names() -> None:
+    told = Told()
+    filtered(told.verbs, ASKED.obj(), node_names=["b", "c", "d", "e", "f"])
+
+    assert told.ends(ASKED, node="b")[:2] == [
+        ("kube-scheduler offered", "5 nodes: b, c, d, e and 1 more"),
+        ("MyRule refused", "none"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("node", "rows"),
+    [
+        ("", [("kube-scheduler offered", "no node: its own plugins left none over"), LEFT]),
+        ("b", [("kube-scheduler offered", "no node: it did not ask"), ("kube-scheduler bound it", "to b")]),
+    ],
+)
+def test_a_pod_about_which_kube_scheduler_did_not_ask(node: str, rows: list[tuple[str, str]]) -> None:
+    assert Told().ends(ASKED, node=node) == rows
+
+
+def test_a_pod_that_no_node_may_have() -> None:
     told, claiming = Told(), ASKED.claim("nowhere")
     filtered(told.verbs, claiming.obj(), node_names=["a", "b", "c"])
 
-    found = told.ends(claiming)
-
-    assert found.num_offered == 3
-    assert found.refused == (('persistentvolumeclaim "nowhere" not found', ()),)
+    assert told.ends(claiming) == [
+        ("kube-scheduler offered", "3 nodes"),
+        ("MyRule refused", 'all: persistentvolumeclaim "nowhere" not found'),
+        LEFT,
+    ]
 
 
 def test_a_pod_that_preempts() -> None:
@@ -74,9 +93,17 @@ def test_a_pod_that_preempts() -> None:
     filtered(told.verbs, ASKED.obj(), node_names=["a"])
     asyncio.run(told.verbs.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0)}))
 
-    found = told.ends(ASKED, nominated="a")
+    assert told.ends(ASKED, nominated="a")[2:] == [
+        ("MyRule lets evict on", "a (1 pod)"),
+        ("kube-scheduler left it", f"{LEFT[1]}; it waits for a"),
+    ]
 
-    assert (found.evictions, found.decided.nominated) == ((("a", 1),), "a")
+
+def test_evictions_that_do_not_help() -> None:
+    told = Told()
+    asyncio.run(told.verbs.preempt(ASKED.priority(0).obj(), {"a": MetaVictims.of(("low",), 0)}))
+
+    assert told.ends(ASKED)[0] == ("MyRule lets evict on", "no node")
 
 
 def test_a_verb_that_could_not_be_answered() -> None:
@@ -84,7 +111,7 @@ def test_a_verb_that_could_not_be_answered() -> None:
     with pytest.raises(VerbError):
         filtered(told.verbs, ASKED.obj())
 
-    assert told.ends(ASKED).error == "neither nodes nor nodeNames given"
+    assert told.ends(ASKED) == [("MyRule failed", "neither nodes nor nodeNames given"), LEFT]
 
 
 def test_only_the_last_attempt_counts_and_a_deleted_pod_is_forgotten() -> None:
@@ -94,5 +121,5 @@ def test_only_the_last_attempt_counts_and_a_deleted_pod_is_forgotten() -> None:
     filtered(told.verbs, other.obj(), node_names=["a"])
     told.conversation.changed(other.obj(), None)
 
-    assert told.ends(ASKED, node="b").offered == ("b",)
-    assert told.ends(other).num_offered is None
+    assert told.ends(ASKED, node="b")[0] == ("kube-scheduler offered", "1 node: b")
+    assert told.ends(other)[0] == ("kube-scheduler offered", "no node: its own plugins left none over")
