@@ -22,6 +22,7 @@ from reprieve.errors import StartUpError
 
 EMULATED_VERSION: Final = "REPRIEVE_EMULATED_VERSION"
 FEATURE_GATES: Final = "REPRIEVE_FEATURE_GATES"
+DEFAULT_PREEMPTION: Final = "DefaultPreemption"
 
 _UNKNOWN: Final = re.compile(r'\w+Plugin "(?P<name>[^"]+)" does not exist')
 _OF_GO: Final = re.compile(r' in scheme "pkg/[^"]*"')
@@ -90,8 +91,13 @@ def try_profiles(configuration: Configuration, path: Path | None) -> Configurati
     return configuration
 
 
-def with_plugins(configuration: Configuration, names: Collection[str]) -> Configuration:
-    """Returns the configuration with the plugins enabled in its first profile, unless it names one of them itself."""
+def with_plugins(
+    configuration: Configuration, names: Collection[str], that_preempt: Collection[str] = ()
+) -> Configuration:
+    """Returns the configuration with the plugins enabled in its first profile, unless it names one of them itself.
+
+    Those that preempt take the place of DefaultPreemption, unless the profile names it.
+    """
     named = {
         plugin.name
         for profile in configuration.profiles
@@ -101,8 +107,9 @@ def with_plugins(configuration: Configuration, names: Collection[str]) -> Config
     if not names or not named.isdisjoint(names):
         return configuration
     first, *others = configuration.profiles
-    everywhere = first.plugins[MULTI_POINT]
+    everywhere, post_filter = first.plugins[MULTI_POINT], first.plugins["postFilter"]
     added = replace(everywhere, enabled=(*everywhere.enabled, *map(PluginRef, sorted(names))))
-    return replace(
-        configuration, profiles=(replace(first, plugins=plugins(**{**first.plugins, MULTI_POINT: added})), *others)
-    )
+    if that_preempt and DEFAULT_PREEMPTION not in {plugin.name for plugin in post_filter.enabled}:
+        post_filter = replace(post_filter, disabled=(*post_filter.disabled, PluginRef(DEFAULT_PREEMPTION)))
+    changed = {**first.plugins, MULTI_POINT: added, "postFilter": post_filter}
+    return replace(configuration, profiles=(replace(first, plugins=plugins(**changed)), *others))

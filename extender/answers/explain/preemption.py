@@ -11,9 +11,9 @@ from extender.answers.explain.verdict_tables import reason_counts
 from extender.answers.parts import CandidateNode, PodName, Victim, gpu_hours_of
 from extender.answers.phrases import plural
 from extender.answers.types import PreemptionAnswer, ReasonCount
-from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
+from extender.engine.framework import Candidate, Candidates, PreemptionOutcome, ScoreFunction
 from extender.engine.preemption.budgets import broken_budgets
-from extender.engine.preemption.costs import Costs, costs_of, ranked
+from extender.engine.preemption.costs import ORDERED_SCORE_FUNCTIONS, Costs, costs_of, ranked
 from extender.engine.preemption.victim_policy import lost_gpu_hours
 from extender.engine.snapshot import Snapshot
 from extender.values import limits
@@ -83,20 +83,16 @@ def _listed(
     if not len(candidates) or not limit:
         return ()
     shown = best_first(candidates, None if chosen is None else chosen.node, limit)
-    costs, violates = costs_of(shown), broken_budgets(shown.snapshot, shown.node, pod, shown.rules)
+    violates = broken_budgets(shown.snapshot, shown.node, pod, shown.rules)
     listed = shown.listed()
-    first = what_comes_first([gone.priority for gone in one.victims] for one in listed)
+    # Without a chosen node, an extender has failed, which kept all of them from being chosen.
+    lost = [failed] * len(listed) if chosen is None else _why_lost(shown, listed, chosen.node)
     return tuple(
         CandidateNode(
             node=one.node,
             victims=tuple(victim(gone, now, violates.get(gone.uid, ())) for gone in one.victims),
             num_pdb_violations=one.num_pdb_violations,
-            # Without a chosen node, an extender has failed, which kept all of them from being chosen.
-            why_not=failed
-            if chosen is None
-            else ""
-            if one.node == chosen.node
-            else why_not(costs[at], costs[0], chosen.node, first),
+            why_not=lost[at],
         )
         for at, one in enumerate(listed)
     )
@@ -129,6 +125,32 @@ def not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCount
 def what_comes_first(priorities_of_each: Iterable[Sequence[int]]) -> str:
     """Returns what to call the first victim: older rules do not always list the most important one first."""
     return "most important" if all(priorities[0] == max(priorities) for priorities in priorities_of_each) else "first"
+
+
+def _why_lost(shown: Candidates, listed: Sequence[Candidate], node: str) -> list[str]:
+    """Returns for each candidate why it lost against the first one, on `node`, by the criteria of its rules."""
+    first = what_comes_first([gone.priority for gone in one.victims] for one in listed)
+    costs, criteria = costs_of(shown), shown.rules.criteria
+    if tuple(criteria) in (ORDERED_SCORE_FUNCTIONS, ORDERED_SCORE_FUNCTIONS[:-1]):
+        return ["" if one.node == node else why_not(costs[at], costs[0], node, first) for at, one in enumerate(listed)]
+    scores = [score_function(shown).tolist() for score_function in criteria]
+
+    def why_by_own(at: int) -> str:
+        for criterion, of_each in zip(criteria, scores, strict=True):
+            if of_each[at] != of_each[0]:
+                return _by_criterion(criterion, costs[at], costs[0], node, first)
+        return f"ties with {node} on every criterion"
+
+    return ["" if one.node == node else why_by_own(at) for at, one in enumerate(listed)]
+
+
+def _by_criterion(criterion: ScoreFunction, lost: Costs, chosen: Costs, node: str, first: str) -> str:
+    """Returns in words that a candidate lost by a criterion: upstream's as `why_not` has it, another by its name."""
+    if criterion not in ORDERED_SCORE_FUNCTIONS:
+        return f"{getattr(criterion, '__name__', type(criterion).__name__)} prefers {node}"
+    cost = Costs._fields[ORDERED_SCORE_FUNCTIONS.index(criterion)]
+    differs = {cost} | ({"num_victims"} if cost == "sum_of_priorities" else set())  # the sum is told with the number
+    return why_not(chosen._replace(**{name: getattr(lost, name) for name in differs}), chosen, node, first)
 
 
 def why_not(lost: Costs, chosen: Costs, node: str, first: str = "most important") -> str:

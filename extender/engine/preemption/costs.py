@@ -98,17 +98,16 @@ class Costs(NamedTuple):
 
 
 def costs_of(candidates: Candidates) -> list[Costs]:
-    scores = _scores(candidates).T.tolist()
+    """Returns the costs by the rules' criteria, or by all of upstream's where a plugin has its own."""
+    own = candidates.rules.criteria
+    criteria = own if own == ORDERED_SCORE_FUNCTIONS[:-1] else ORDERED_SCORE_FUNCTIONS
+    scores = np.array([score_function(candidates) for score_function in criteria]).T.tolist()
     return [Costs(-one, -two, -three, -four, *(five or (0,))) for one, two, three, four, *five in scores]
 
 
 def ranked(candidates: Candidates) -> Index:
     """Returns (M,) places in `candidates`, best first. Candidates that tie in all criteria keep their order."""
-    return np.lexsort(-_scores(candidates)[::-1])
-
-
-def _scores(candidates: Candidates) -> Int64s:
-    """Returns the scores by the rules' criteria, or by all of upstream's where a plugin has its own."""
-    own = candidates.rules.criteria
-    criteria = own if own == ORDERED_SCORE_FUNCTIONS[:-1] else ORDERED_SCORE_FUNCTIONS
-    return np.array([scores(candidates) for scores in criteria])
+    criteria = candidates.rules.criteria
+    if not criteria:
+        return np.arange(len(candidates))
+    return np.lexsort([-score_function(candidates) for score_function in reversed(criteria)])
