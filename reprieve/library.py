@@ -1,101 +1,33 @@
 """What `from reprieve import Cluster` gives: clusters that are read once, and trials of them."""
 
-import asyncio
-import copy
-import sys
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
-from itertools import count
+from logging import NullHandler, getLogger
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from extender import rules
-from extender.answers import trial as engine
-from extender.answers.explain.preemption import preemption_answer
 from extender.answers.questions import Questions
-from extender.answers.types import Capacity, NodesLike, PreemptionAnswer
-from extender.answers.what_if import capacity, manifests, pinned_pods, simulated_pods, what_if
-from extender.answers.what_if.admission import Admits
-from extender.engine.evaluation.evaluate import evaluate
-from extender.engine.framework import Plugin
+from extender.answers.types import Capacity, PreemptionAnswer
+from extender.engine.framework import Plugin, PostFilterPlugin
 from extender.engine.runtime.registry import why_not_a_plugin
-from extender.engine.snapshot import Rows
 from extender.rules.claim_templates import templates_among
-from extender.values.config.configuration import ConfigErrors
 from extender.values.config.loading import load, load_file
-from extender.values.objects.decoding import replaced
-from extender.values.objects.grouping import group_of
-from extender.values.objects.pod import Pod
-from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
-from extender.values.reasons import InputError
-from reprieve.sources.configurations import read_configuration, with_fix, with_plugins
+from reprieve.arguments import ReprieveError, in_words, line, outcome_of, plain, several
+from reprieve.results import NodeArrays, Placement
+from reprieve.sources.configurations import read_configuration, with_plugins
 from reprieve.sources.dumps import about_dump, left_out_of
-from reprieve.sources.manifest_files import read_manifests, state_of
+from reprieve.sources.manifest_files import state_of
+from reprieve.trials import Trial
 
 __all__ = ["Capacity", "Cluster", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer", "ReprieveError", "Trial"]
 
-T = TypeVar("T")
-
-Objects = str | Path | Mapping[str, Any] | Iterable[str | Mapping[str, Any]]
-"""A pod by `namespace/name` (without `default/` as well); a file: a Path, or a name that ends in .yaml, .yml or .json;
-an object, as a mapping; or several names, or several objects.
-"""
-
-
-class ReprieveError(Exception):
-    """What was asked for cannot be done. The message says why, in one line; nothing has changed."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """What became of a pod.
-
-    Attributes:
-        pod: namespace/name.
-        node: where it is now; empty if it stays pending.
-        message: why it does, in kube-scheduler's words.
-        scores: Score plugin -> what it gave to the node, 0 to 100 times its weight. Empty where nothing was to choose,
-            and for members of pod groups.
-    """
-
-    pod: str
-    node: str = ""
-    message: str = ""
-    scores: Mapping[str, int] = field(default_factory=dict)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class NodeArrays:
-    """The N nodes with their K resources, and what they are to a pod. All arrays are copies.
-
-    Attributes:
-        names: N names, in the order in which the scheduler visits the nodes.
-        resources: K names: cpu (in millicores), memory and ephemeral-storage (in bytes), and what else nodes offer, in
-            its own units.
-        allocatable, requested: (N, K) what the nodes offer, and what the pods on them request.
-        pods: (N,) the number of pods.
-        feasible: (N,) the nodes that pass all Filters; all without a pod.
-        reasons: N sentences in kube-scheduler's words: why a node is refused; empty where it is not.
-        scores: Score plugin -> (N,) 0 to 100 times its weight; 0 for nodes that are not feasible.
-    """
-
-    names: Sequence[str]
-    resources: Sequence[str]
-    allocatable: npt.NDArray[np.int64]
-    requested: npt.NDArray[np.int64]
-    pods: npt.NDArray[np.int64]
-    feasible: npt.NDArray[np.bool_]
-    reasons: Sequence[str]
-    scores: Mapping[str, npt.NDArray[np.int64]]
+# What fails is told in answers. Whoever wants the log, too, gives it a handler.
+getLogger("extender").addHandler(NullHandler())
 
 
 @final
@@ -107,7 +39,7 @@ class Cluster:
     """
 
     def __init__(self, questions: Questions, notes: Iterable[str] = ()) -> None:
-        """Use `load` or `connect`."""
+        """Use `Cluster.load` or `Cluster.connect`."""
         self._questions = questions
         self.notes = tuple(notes)
 
@@ -126,9 +58,12 @@ class Cluster:
         """
         if isinstance(source, str | Path):
             notes: list[str] = []
-            return Cluster(_read(about_dump(Path(source), None, at, notes.append)), notes)
-        with _in_words():
-            objects, configuration = [dict(each) for each in source], read_configuration(None)
+            file = Path(line(str(source), "a file's name"))
+            return Cluster(_read(about_dump(file, None, _moment(at), notes.append)), notes)
+        if at is not None:
+            raise ReprieveError("at: objects show one moment only; give a recording")
+        with in_words():
+            objects, configuration = _objects_in(source), read_configuration(None)
             admits = partial(rules.trial, templates_among(objects), configuration.feature_gates)
             questions = Questions.of(configuration, state_of(objects), admits)
             return Cluster(questions, filter(None, [left_out_of(objects)]))
@@ -167,311 +102,23 @@ class Cluster:
         Raises:
             ReprieveError: the configuration is wrong, or a plugin is none or refuses its arguments.
         """
-        with _in_words():
+        with in_words():
             own: dict[str, type[Plugin]] = {}
-            for plugin in plugins:
+            given: list[Any] = several(plugins)
+            for plugin in given:
                 if why_not := why_not_a_plugin(plugin):
                     raise ReprieveError(f"plugin {plugin!r} {why_not}")
                 own[plugin.name] = plugin
             known = self._questions.configuration
             if isinstance(configuration, Mapping):
-                known = load(msgspec.json.encode(configuration), known.feature_gates)
+                known = load(msgspec.json.encode(plain(configuration)), known.feature_gates)
+            elif isinstance(configuration, str | Path):
+                known = load_file(line(str(configuration), "a file's name"), known.feature_gates)
             elif configuration is not None:
-                known = load_file(configuration, known.feature_gates)
-            return Trial(self._questions.trial(with_plugins(known, own), own), self._questions.admits)
-
-
-@final
-class Trial:
-    """A copy of a cluster in which things are tried; nothing leaves it. Decisions are those of the scheduler.
-
-    Each of `schedule`, `evict`, `drain` and `add_nodes` is a step, and none if it raises. `undo` takes steps back; the
-    end of the `with` block drops all. No time passes: pods that are placed run, and evicted ones are gone, at once.
-
-    All methods raise ReprieveError: there is no such pod, node or file, or an API server would refuse an object.
-
-    Attributes:
-        notes: sentences about objects of the last call that were left out, and about what was assumed.
-    """
-
-    def __init__(self, opened: AbstractContextManager[engine.Trial], admits: Admits) -> None:
-        """Use `Cluster.trial`."""
-        self._steps = ExitStack()
-        self._trial = self._steps.enter_context(opened)
-        self._admits = admits
-        self._done: list[ExitStack] | None = []
-        self.notes: tuple[str, ...] = ()
-        self._turns: dict[str, int] = {}
-        """UID -> a number, the higher the later the pod became pending. One that is put back has its turn again."""
-        self._next_turn = count()
-
-    def __enter__(self) -> "Trial":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done = None
-        self._steps.close()
-
-    # What is there.
-
-    @property
-    def pods(self) -> dict[str, str]:
-        """namespace/name -> the node of each pod; empty for pending ones."""
-        with self._step(is_kept=False):
-            on_nodes = {pod.key: pod.spec.node_name for pod in self._trial.cluster.cache.pods}
-            return {pod.key: "" for pod in self._waiting()} | on_nodes
-
-    def nodes(self, pod: Objects | None = None) -> NodeArrays:
-        """Returns the nodes as arrays.
-
-        Arguments:
-            pod: one that is pending, or one that does not exist, for which nodes are filtered and scored.
-        """
-        with self._step(is_kept=False):
-            wanted = None if pod is None else self._one(pod)
-            found = None if wanted is None else _run(evaluate(self._trial.cycle(wanted)))
-            snapshot = self._trial.cluster.cache.update_snapshot() if found is None else found.snapshot
-            nodes, names = snapshot.nodes, [node.name for node in snapshot.nodes.objects]
-            feasible = np.full(len(names), found is None)
-            reasons, scores = [""] * len(names), dict[str, npt.NDArray[np.int64]]()
-            if found is not None:
-                feasible[at := np.array([nodes.index[name] for name in found.feasible], np.intp)] = True
-                refused = found.statuses
-                for place in np.flatnonzero(~feasible).tolist():
-                    reasons[place] = found.error if refused is None else refused.at_place(place, snapshot).message
-                for plugin, of_feasible in {} if found.scores is None else found.scores.weighted.items():
-                    scores[plugin] = np.zeros(len(names), np.int64)
-                    scores[plugin][at] = of_feasible
-            rows, offered = Rows.of(snapshot), {name for node in nodes.objects for name in node.status.allocatable}
-            resources = [*(first := [CPU, MEMORY, EPHEMERAL_STORAGE]), *sorted(offered - {*first, PODS})]
-            allocatable, requested = (
-                np.stack([column(name) for name in resources], axis=1)
-                for column in (rows.allocatable_of, rows.requested_of)
+                raise ReprieveError(f"{configuration!r:.80} is no configuration: give a file, or an object")
+            return Trial(
+                self._questions.trial(with_plugins(known, own, _that_preempt(own)), own), self._questions.admits
             )
-            pods = nodes.pod_count.copy()
-            return NodeArrays(names, resources, allocatable, requested, pods, feasible, reasons, scores)
-
-    def fits(self, pod: Objects, limit: int | None = None) -> Capacity:
-        """Returns how many more of a pod, or of a workload's pods, would be placed, one after the other and without
-        evictions: `fits`, `by_node`, and why the next one would not, `stopped_by`. None of them stays.
-
-        Arguments:
-            limit: the most that are counted; None for 100,000, or 1,000 where they are placed one by one.
-        """
-        with self._step(is_kept=False):
-            named, objects = _told(pod)
-            if named:
-                return capacity.counted(self._trial, self._known(named)[0], limit)
-            obj = objects[0] if len(objects) == 1 else {"kind": "List", "items": objects}
-            return capacity.capacity_of(self._trial, obj, self._admits, limit)
-
-    def preempt(self, pod: Objects) -> PreemptionAnswer:
-        """Returns who would be evicted for a pod that fits nowhere, `victims` on `node`, and why not elsewhere,
-        `candidates` and `not_helpful`. Nobody is: `evict` and `schedule` do it. Without victims, but with a node, the
-        pod fits. It is a pending one, or one that does not exist, and does not stay.
-        """
-        with self._step(is_kept=False):
-            wanted = self._one(pod)
-            if why_not := self._why_not_tried(wanted):
-                return PreemptionAnswer(eligible=False, message=why_not)
-            attempt = self._trial.schedule(wanted)
-            if attempt.refusal is None:
-                return PreemptionAnswer(eligible=bool(attempt.node), node=attempt.node, message=attempt.message)
-            found, message = _run(self._trial.preempt(attempt))
-            if found.preemption is None:
-                return PreemptionAnswer(eligible=False, message=message)
-            now = attempt.cycle.framework.now().timestamp()
-            return preemption_answer(found.preemption, attempt.cycle.snapshot, wanted, now)
-
-    # Steps.
-
-    def schedule(self, what: Objects | None = None) -> list[Placement]:
-        """Places pods where the scheduler would, in the order of its queue, each tried once and without evictions.
-        Those that fit nowhere stay pending.
-
-        Arguments:
-            what: pending pods; or objects, which are created: pods, workloads, pod groups, and what they refer to.
-                Workloads that exist are scaled, and pods that name their node run there. None for all pending pods.
-                Give many objects at once: a call that creates any goes through the names of all pods.
-
-        Returns:
-            What became of each pod, in the order in which they were tried; pending members of its group are tried with
-            a pod.
-        """
-        with self._step():
-            return self._placed(self._waiting() if what is None else self._pods(what))
-
-    def evict(self, *pods: str) -> dict[str, Sequence[str]]:
-        """Evicts pods, in this order. Those that a controller recreates are pending then, the others are gone.
-
-        Returns:
-            namespace/name -> the PodDisruptionBudgets that allow the eviction no more, for which a drain would wait.
-        """
-        with self._step() as step:
-            known = self._known(pods)
-            for pod in known:
-                if not pod.spec.node_name:
-                    raise ReprieveError(f"pod {pod.key} is pending: there is no node to evict it from")
-            return self._evicted(known, step)
-
-    def drain(self, node: str) -> dict[str, Sequence[str]]:
-        """Cordons a node, and evicts its pods as `evict` does, but for those of DaemonSets and static ones."""
-        with self._step() as step:
-            known = self._trial.cluster.nodes.get(node)
-            if known is None:
-                raise ReprieveError(f'node "{node}" not found')
-            self._trial.changed(known, replaced(known, spec=replaced(known.spec, unschedulable=True)))
-            there = [pod for pod in self._trial.cluster.cache.pods if pod.spec.node_name == node]
-            leaving = [pod for pod in there if not (pod.is_terminating or engine.belongs_to_node(pod))]
-            return self._evicted(leaving, step)
-
-    def add_nodes(self, *, like: str, count: int = 1) -> list[str]:
-        """Adds up to 1,000 nodes of the size, labels and taints of one that exists, empty but for the pods of
-        DaemonSets, and returns their names.
-        """
-        with self._step():
-            if count < 1:
-                raise ReprieveError(f"{count} nodes cannot be added: give a count of at least 1")
-            objects = what_if.nodes_like(self._trial.cluster, [NodesLike(like=like, count=count)])
-            self._placed(manifests.apply_manifests(self._trial, objects, self._admits).daemons)
-            return [obj["metadata"]["name"] for obj in objects]
-
-    def undo(self, steps: int = 1) -> None:
-        """Takes back the last steps. What is decided then is what would have been decided without them."""
-        with self._step(is_kept=False):
-            done = self._done or []
-            if not 0 <= steps <= len(done):
-                raise ReprieveError(f"{steps} steps cannot be taken back: {len(done)} were done")
-        for _ in range(steps):
-            done.pop().close()
-
-    @contextmanager
-    def _step(self, *, is_kept: bool = True) -> Iterator[ExitStack]:
-        if self._done is None:
-            raise ReprieveError("this trial is over: open another one with Cluster.trial()")
-        self.notes = ()
-        with _in_words(), ExitStack() as taken_back:
-            taken_back.enter_context(self._trial.transaction())
-            yield taken_back
-            if is_kept:
-                self._done.append(taken_back.pop_all())
-
-    # Pods that are meant.
-
-    def _waiting(self) -> list[Pod]:
-        cluster, turns = self._trial.cluster, self._turns
-        turns |= {uid: next(self._next_turn) for uid in cluster.pending if uid not in turns}
-        waiting = (pod for uid, pod in cluster.pending.items() if cluster.cache.pod(uid) is None)
-        return sorted(waiting, key=lambda pod: turns[pod.uid])
-
-    def _known(self, names: Iterable[str]) -> list[Pod]:
-        wanted = [name if "/" in name else f"default/{name}" for name in names]
-        short, cluster = {name.rpartition("/")[2] for name in wanted}, self._trial.cluster
-        pods = (pod for known in (cluster.pending.values(), cluster.cache.pods) for pod in known)
-        found = {pod.key: pod for pod in pods if pod.metadata.name in short}
-        if missing := [name for name in wanted if name not in found]:
-            raise ReprieveError(f"pod {missing[0]} not found")
-        return [found[name] for name in wanted]
-
-    def _one(self, what: Objects) -> Pod:
-        pods = self._pods(what)
-        if len(pods) != 1:
-            raise ReprieveError(f"one pod is looked at, and these are {len(pods)}")
-        return pods[0]
-
-    def _pods(self, what: Objects) -> list[Pod]:
-        named, objects = _told(what)
-        pods = self._known(named)
-        if placed := [pod for pod in pods if pod.spec.node_name]:
-            raise ReprieveError(f"pod {placed[0].key} is not pending: it is on {placed[0].spec.node_name}")
-        if named:
-            return pods
-        self._waiting()
-        applied = manifests.apply_manifests(self._trial, objects, self._admits, most_pods=sys.maxsize)
-        self.notes = applied.notes
-        if applied.rollouts:
-            name = applied.rollouts[0][0].name
-            raise ReprieveError(f"{name} has pods of another template: `reprieve whatif` plays how they are replaced")
-        said = pinned_pods.run_on_named_nodes(self._trial, applied.on_named_nodes)
-        if not all(self._trial.cluster.cache.pod(pod.uid) for pod in applied.on_named_nodes):
-            raise ReprieveError("; ".join(said))
-        for pod in applied.surplus:
-            self._trial.remove(self._trial.cluster.cache.pod(pod.uid) or pod)
-        return [*applied.daemons, *applied.pods]
-
-    # Decisions.
-
-    def _why_not_tried(self, pod: Pod) -> str:
-        if self._trial.frameworks.get(pod.scheduler_name) is None:
-            return f'no profile here for schedulerName "{pod.scheduler_name}"'
-        if pod.is_terminating:
-            return f"skip schedule deleting pod: {pod.key}"
-        return self._trial.why_gated(pod)
-
-    def _placed(self, pods: Sequence[Pod]) -> list[Placement]:
-        trial, found = self._trial, dict[str, Placement]()
-        simulated_pods.drop_leftover_claims(trial, pods)
-        for pod in pods:
-            if why_not := self._why_not_tried(pod):
-                found[pod.uid] = Placement(pod.key, message=why_not)
-        for pod in sorted((pod for pod in pods if pod.uid not in found), key=self._turn):
-            key = trial.frameworks[pod.scheduler_name].group_of(pod)
-            if key is None:
-                attempt = trial.schedule(pod)
-                found[pod.uid] = self._settled(pod, attempt.node, attempt.message, _scores_of(attempt))
-            elif pod.uid not in found:
-                pending = [each for each in self._waiting() if group_of(each) == key and not self._why_not_tried(each)]
-                members = sorted(pending, key=lambda each: -each.priority)
-                result, _ = _run(trial.try_group(key, members, preempts=False))
-                for member, said in zip(members, trial.place_group(result, len(members)), strict=True):
-                    found[member.uid] = self._settled(member, *said, {})
-        return [*found.values()]
-
-    def _settled(self, pod: Pod, node: str, message: str, scores: Mapping[str, int]) -> Placement:
-        if not node and pod.status.nominated_node_name:
-            # As the scheduler does with a pod that fits nowhere.
-            self._trial.changed(pod, replaced(pod, status=replaced(pod.status, nominated_node_name="")))
-        return Placement(pod.key, node, message, scores)
-
-    def _turn(self, pod: Pod) -> Any:
-        return self._trial.frameworks[pod.scheduler_name].plugins.queue_sort.sort_key(pod, 0.0)
-
-    def _evicted(self, pods: Sequence[Pod], step: ExitStack) -> dict[str, Sequence[str]]:
-        budgets, _ = self._trial.disrupt(pods), self._waiting()
-        step.callback(self._turns.update, {pod.uid: self._turns.pop(pod.uid, -1) for pod in pods})
-        for pod in pods:
-            self._trial.evict(pod)
-        return {pod.key: names for pod, names in zip(pods, budgets, strict=True)}
-
-
-def _scores_of(attempt: engine.TrialAttempt) -> Mapping[str, int]:
-    choice = attempt.choice
-    if choice is None:
-        return {}
-    scores = choice.scores_at(np.array([choice.chosen])).weighted
-    return {plugin: int(of_node[0]) for plugin, of_node in scores.items()}
-
-
-def _told(what: Objects) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
-    """Returns names, or objects."""
-    if isinstance(what, Path) or (isinstance(what, str) and what.endswith((".yaml", ".yml", ".json"))):
-        return (), read_manifests(str(what))
-    told = [what] if isinstance(what, str | Mapping) else [*what] if isinstance(what, Iterable) else [None]
-    names = [each for each in told if isinstance(each, str)]
-    objects = [copy.deepcopy(each) for each in told if isinstance(each, Mapping)]  # an API server fills them in
-    if max(len(names), len(objects)) < len(told):
-        raise ReprieveError(f"{what!r:.80}: give a pod's name, a file, an object, or several names or several objects")
-    return names, objects
-
-
-@contextmanager
-def _in_words() -> Iterator[None]:
-    try:
-        yield
-    except ConfigErrors as exc:
-        raise ReprieveError(with_fix(exc)) from exc
-    except InputError as exc:
-        raise ReprieveError(str(exc)) from exc
 
 
 def _read(answers: AbstractAsyncContextManager[Questions]) -> Questions:
@@ -479,15 +126,50 @@ def _read(answers: AbstractAsyncContextManager[Questions]) -> Questions:
         async with answers as questions:
             return questions
 
-    with _in_words():
-        return _run(read())
+    with in_words():
+        return outcome_of(read())
 
 
-def _run(waits: Coroutine[Any, Any, T]) -> T:
-    """Returns what the coroutine returns, also in a thread that has a loop, as that of a notebook has."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(waits)
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, waits).result()
+def _moment(at: object) -> str | None:
+    if at is None or isinstance(at, str):
+        return at
+    raise ReprieveError(f"{at!r:.80} is no moment of a recording: give 2026-11-23T05:00:00Z, or 90s")
+
+
+def _objects_in(source: object) -> list[dict[str, Any]]:
+    """Returns the objects of a cluster, Lists taken apart."""
+    if isinstance(source, Mapping) and not str(source.get("kind")).endswith("List"):
+        raise ReprieveError("one object is no cluster: give a List, or several objects")
+    given = [source] if isinstance(source, Mapping) else several(source)
+    objects: list[dict[str, Any]] = []
+    for each in given:
+        if not isinstance(each, Mapping):
+            raise ReprieveError(f"{each!r:.80} is no object: give a file, or objects as the API has them")
+        objects += _items_of(each)
+    named = Counter(name for obj in objects if (name := _name_in_cluster(obj)))
+    if twice := [name for name, number in named.items() if number > 1]:
+        raise ReprieveError(f"{named[twice[0]]} objects are {twice[0]}: names are unique in a cluster")
+    return objects
+
+
+def _items_of(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
+    kind, items = str(obj.get("kind")), obj.get("items")
+    if not kind.endswith("List") or not isinstance(items, list | tuple):
+        return [dict(obj)]
+    within = {} if kind == "List" else {"kind": kind.removesuffix("List"), "apiVersion": obj.get("apiVersion")}
+    if not all(isinstance(item, Mapping) for item in items):
+        raise ReprieveError(f"{kind}: an item is no object")
+    return [each for item in items for each in _items_of({**within, **item})]
+
+
+def _name_in_cluster(obj: Mapping[str, Any]) -> str:
+    """Returns what nodes and pods are called; empty for other objects."""
+    kind, metadata = obj.get("kind"), obj.get("metadata")
+    if kind not in ("Node", "Pod") or not isinstance(metadata, Mapping):
+        return ""
+    namespace = f"{metadata.get('namespace') or 'default'}/" if kind == "Pod" else ""
+    return f"{kind} {namespace}{metadata.get('name')}"
+
+
+def _that_preempt(plugins: Mapping[str, type[Plugin]]) -> list[str]:
+    return [name for name, kind in plugins.items() if issubclass(kind, PostFilterPlugin) and kind.chooses_candidates]

@@ -93,7 +93,11 @@ class Trial:
                 if (node := placed_on(pod, copy.cache.objects)) in copy.nodes:
                     copy.assume(uid, node)
         with closed_at_the_end(frameworks):
-            yield Trial(copy, frameworks)
+            trial = Trial(copy, frameworks)
+            try:
+                yield trial
+            finally:
+                trial._steps.clear()  # nobody sees what would be taken back
 
     # What is taken back.
 

@@ -101,7 +101,7 @@ def test_a_class_name_stands_for_one_thing() -> None:
     """
     found: dict[str, list[str]] = {}
     for path in sources():
-        if path == ROOT / "reprieve" / "library.py":
+        if path.parent == ROOT / "reprieve" and path.stem in ("library", "results", "trials"):
             continue
         for name in parsed(path).classes:
             if not name.startswith("_"):

@@ -160,5 +160,5 @@ def test_a_strict_type_checker_knows_all_names(place: Environment, tmp_path: Pat
 
     done = place.run(f"{mypy} program.py own.py", cwd=tmp_path)
 
-    assert 'Revealed type is "reprieve.library.Trial"' in done.stdout, done.stdout + done.stderr
+    assert 'Revealed type is "reprieve.trials.Trial"' in done.stdout, done.stdout + done.stderr
     assert "Success: no issues found in 2 source files" in done.stdout

@@ -118,16 +118,24 @@ def kubectl_drain(nodes: Iterable[str], evictions: Iterable[Eviction]) -> str:
 
 def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, Any]]:
     """Returns further nodes as objects to create: ready, and empty. Raises QuestionError if that cannot be."""
-    if sum(each.count for each in wanted) > limits.NODES_TRIED:
-        raise QuestionError(f"more than {limits.NODES_TRIED} nodes cannot be added at a time")
-    found: dict[str, dict[str, Any]] = {}
+    models = []
     for each in wanted:
         model = cluster.nodes.get(each.like)
         if model is None:
             raise QuestionError(f'node "{each.like}" not found{did_you_mean(each.like, cluster.nodes)}')
-        names = (f"{each.like}-new-{number}" for number in count(1))
+        models.append((model, each.count))
+    return nodes_of(cluster, models)
+
+
+def nodes_of(cluster: Cluster, models: Sequence[tuple[Node, int]]) -> list[dict[str, Any]]:
+    """Returns so many nodes of each model, as `nodes_like`."""
+    if sum(number for _, number in models) > limits.NODES_TRIED:
+        raise QuestionError(f"more than {limits.NODES_TRIED} nodes cannot be added at a time")
+    found: dict[str, dict[str, Any]] = {}
+    for model, wanted in models:
+        names = (f"{model.name}-new-{number}" for number in count(1))
         free = (name for name in names if name not in cluster.nodes and name not in found)
-        for name in islice(free, each.count):
+        for name in islice(free, wanted):
             found[name] = _node_like(model, name)
     return list(found.values())
 

@@ -1,0 +1,127 @@
+"""What callers of the library give, and the error in one line when it cannot be used."""
+
+import asyncio
+import operator
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from extender.values.config.configuration import ConfigErrors
+from extender.values.reasons import InputError
+from reprieve.sources.configurations import with_fix
+from reprieve.sources.manifest_files import read_manifests
+
+__all__ = ["Objects", "ReprieveError"]
+
+T = TypeVar("T")
+
+Objects = str | Path | Mapping[str, Any] | Iterable[str | Mapping[str, Any]]
+"""A pod by `namespace/name` (without `default/` as well); a file: a Path, or a name that ends in .yaml, .yml or .json;
+an object, as a mapping; or several names, or several objects.
+"""
+
+_ENDINGS: Final = (".yaml", ".yml", ".json")
+
+
+class ReprieveError(Exception):
+    """What was asked for cannot be done. The message says why, in one line; nothing has changed."""
+
+    def __init__(self, message: object) -> None:
+        super().__init__(" ".join(str(message).split()))
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Raises what callers gave and cannot be used as a ReprieveError."""
+    try:
+        yield
+    except ConfigErrors as exc:
+        raise ReprieveError(with_fix(exc)) from exc
+    except InputError as exc:
+        raise ReprieveError(exc) from exc
+    except RecursionError as exc:
+        raise ReprieveError("an object is nested too deeply, or contains itself") from exc
+
+
+def pods_or_objects(what: Objects) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
+    """Returns names of pods, or objects; copies, since an API server fills them in."""
+    if isinstance(what, Path) or (isinstance(what, str) and what.endswith(_ENDINGS) and "\n" not in what):
+        return (), read_manifests(str(what))
+    told = [what] if isinstance(what, str | Mapping) else several(what)
+    names = [each for each in told if isinstance(each, str)]
+    objects = [plain(each) for each in told if isinstance(each, Mapping)]
+    if max(len(names), len(objects)) < len(told):
+        raise ReprieveError(f"{what!r:.80}: give a pod's name, a file, an object, or several names or several objects")
+    return [line(name, "a pod's name") for name in names], objects
+
+
+def several(what: object) -> list[Any]:
+    """Returns what is in a list or another iterable, or what is none by itself."""
+    return [*what] if isinstance(what, Iterable) and not isinstance(what, str | bytes) else [what]
+
+
+def plain(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a copy of an object, which consists of what JSON has."""
+    copied: dict[str, Any] = _copied(obj)
+    return copied
+
+
+def _copied(value: Any) -> Any:
+    # copy.deepcopy takes four times as long, and takes everything.
+    if isinstance(value, str | int | float | None):
+        return value
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise ReprieveError(f"{key!r:.80} is no name of a field: give a text")
+        return {key: _copied(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(member) for member in value]
+    raise ReprieveError(f"{value!r:.80} is a {type(value).__name__}, which no object of an API server holds")
+
+
+def names_of(names: Iterable[object], what: str) -> list[str]:
+    """Returns names that are given one by one or in lists."""
+    told = [each for name in names for each in several(name)]
+    return [line(each, what) for each in told]
+
+
+def line(name: object, what: str) -> str:
+    """Returns a name, which is a text of one line."""
+    if not isinstance(name, str):
+        raise ReprieveError(f"{name!r:.80} is not {what}: give a text")
+    if "\n" in name:
+        raise ReprieveError(f"{name!r:.80} is not {what}: a text of several lines; give a file, or objects")
+    return name
+
+
+def whole(number: object, what: str, least: int) -> int:
+    """Returns a whole number that is not below the least."""
+    try:
+        counted = operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        counted = least - 1
+    if isinstance(number, bool) or counted < least:
+        raise ReprieveError(f"{number!r:.80} {what}: give a whole number of at least {least}")
+    return counted
+
+
+def outcome_of(waits: Coroutine[Any, Any, T]) -> T:
+    """Returns what the coroutine returns, also in a thread that has a loop, as that of a notebook has."""
+    found: list[T] = []
+
+    async def keep() -> None:
+        # A task that returned the outcome would have it in its repr, which Python up to 3.12 formats twice for a signal
+        # handler that asyncio.run sets: seconds, for an outcome with arrays along all nodes.
+        found.append(await waits)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(keep())
+    else:
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(keep())).result()
+    return found[0]

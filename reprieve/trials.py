@@ -1,0 +1,331 @@
+"""A trial of a cluster: steps that place and move pods, each of which can be taken back."""
+
+import sys
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import count
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from extender.answers import trial as engine
+from extender.answers.explain.preemption import preemption_answer
+from extender.answers.types import Capacity, NodesLike, PreemptionAnswer
+from extender.answers.what_if import capacity, manifests, pinned_pods, simulated_pods, what_if
+from extender.answers.what_if.admission import Admits
+from extender.engine.evaluation.evaluate import evaluate
+from extender.engine.snapshot import Rows
+from extender.values.near_names import did_you_mean
+from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.grouping import group_of
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from reprieve.arguments import (
+    Objects,
+    ReprieveError,
+    in_words,
+    line,
+    names_of,
+    outcome_of,
+    plain,
+    pods_or_objects,
+    whole,
+)
+from reprieve.results import NodeArrays, Placement
+
+__all__ = ["Trial"]
+
+
+@final
+class Trial:
+    """A copy of a cluster in which things are tried; nothing leaves it. Decisions are those of the scheduler.
+
+    Each of `schedule`, `evict`, `drain` and `add_nodes` is a step, and none if it raises. `undo` takes steps back; the
+    end of the `with` block drops all. No time passes: pods that are placed run, and evicted ones are gone, at once.
+
+    All methods raise ReprieveError: there is no such pod, node or file, or an API server would refuse an object.
+
+    Attributes:
+        notes: sentences about objects of the last call that were left out, and about what was assumed.
+    """
+
+    def __init__(self, opened: AbstractContextManager[engine.Trial], admits: Admits) -> None:
+        """Use `Cluster.trial`."""
+        self._steps = ExitStack()
+        self._trial = self._steps.enter_context(opened)
+        # One that is left open, as in the cells of a notebook, ends before the interpreter does.
+        weakref.finalize(self, self._steps.close)
+        self._admits = admits
+        self._done: list[ExitStack] | None = []
+        self.notes: tuple[str, ...] = ()
+        self._turns: dict[str, int] = {}
+        """UID -> a number, the higher the later the pod became pending. One that is put back has its turn again."""
+        self._next_turn = count()
+
+    def __enter__(self) -> "Trial":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._steps.close()
+        self._done = None
+
+    # What is there.
+
+    @property
+    def pods(self) -> dict[str, str]:
+        """namespace/name -> the node of each pod; empty for pending ones."""
+        with self._step(is_kept=False):
+            on_nodes = {pod.key: pod.spec.node_name for pod in self._trial.cluster.cache.pods}
+            return {pod.key: "" for pod in self._waiting()} | on_nodes
+
+    def nodes(self, pod: Objects | None = None) -> NodeArrays:
+        """Returns the nodes as arrays.
+
+        Arguments:
+            pod: one that is pending, or one that does not exist, for which nodes are filtered and scored.
+        """
+        with self._step(is_kept=False):
+            wanted = None if pod is None else self._one(pod)
+            found = None if wanted is None else outcome_of(evaluate(self._trial.cycle(wanted)))
+            snapshot = self._trial.cluster.cache.update_snapshot() if found is None else found.snapshot
+            nodes, names = snapshot.nodes, [node.name for node in snapshot.nodes.objects]
+            feasible = np.full(len(names), found is None)
+            reasons, scores = [""] * len(names), dict[str, npt.NDArray[np.int64]]()
+            if found is not None:
+                feasible[at := np.array([nodes.index[name] for name in found.feasible], np.intp)] = True
+                refused = found.statuses
+                for place in np.flatnonzero(~feasible).tolist():
+                    reasons[place] = found.error if refused is None else refused.at_place(place, snapshot).message
+                for plugin, of_feasible in {} if found.scores is None else found.scores.weighted.items():
+                    scores[plugin] = np.zeros(len(names), np.int64)
+                    scores[plugin][at] = of_feasible
+            rows, offered = Rows.of(snapshot), {name for node in nodes.objects for name in node.status.allocatable}
+            resources = [*(first := [CPU, MEMORY, EPHEMERAL_STORAGE]), *sorted(offered - {*first, PODS})]
+            allocatable, requested = (
+                np.stack([column(name) for name in resources], axis=1)
+                for column in (rows.allocatable_of, rows.requested_of)
+            )
+            pods = nodes.pod_count.copy()
+            return NodeArrays(names, resources, allocatable, requested, pods, feasible, reasons, scores)
+
+    def fits(self, pod: Objects, limit: int | None = None) -> Capacity:
+        """Returns how many more of a pod, or of a workload's pods, would be placed, one after the other and without
+        evictions: `fits`, `by_node`, and why the next one would not, `stopped_by`. None of them stays.
+
+        Arguments:
+            limit: the most that are counted; None for 100,000, or 1,000 where they are placed one by one.
+        """
+        with self._step(is_kept=False):
+            if limit is not None:
+                limit = whole(limit, "pods cannot be counted", 0)
+            named, objects = pods_or_objects(pod)
+            if len(named) > 1:
+                raise ReprieveError(f"copies of one pod are counted, and these are {len(named)}")
+            if named:
+                return capacity.counted(self._trial, self._known(named)[0], limit)
+            obj = objects[0] if len(objects) == 1 else {"kind": "List", "items": objects}
+            return capacity.capacity_of(self._trial, obj, self._admits, limit)
+
+    def preempt(self, pod: Objects) -> PreemptionAnswer:
+        """Returns who would be evicted for a pod that fits nowhere, `victims` on `node`, and why not elsewhere,
+        `candidates` and `not_helpful`. Nobody is: `evict` and `schedule` do it. Without victims, but with a node, the
+        pod fits. It is a pending one, or one that does not exist, and does not stay.
+        """
+        with self._step(is_kept=False):
+            wanted = self._one(pod)
+            if why_not := self._why_not_tried(wanted):
+                return PreemptionAnswer(eligible=False, message=why_not)
+            attempt = self._trial.schedule(wanted)
+            if attempt.refusal is None:
+                return PreemptionAnswer(eligible=bool(attempt.node), node=attempt.node, message=attempt.message)
+            found, message = outcome_of(self._trial.preempt(attempt))
+            if found.preemption is None:
+                return PreemptionAnswer(eligible=False, message=message)
+            now = attempt.cycle.framework.now().timestamp()
+            return preemption_answer(found.preemption, attempt.cycle.snapshot, wanted, now)
+
+    # Steps.
+
+    def schedule(self, what: Objects | None = None) -> list[Placement]:
+        """Places pods where the scheduler would, in the order of its queue, each tried once and without evictions.
+        Those that fit nowhere stay pending.
+
+        Arguments:
+            what: pending pods; or objects, which are created: pods, workloads, pod groups, and what they refer to.
+                Workloads that exist are scaled, and pods that name their node run there. None for all pending pods.
+                Give many objects at once: a call that creates any goes through the names of all pods.
+
+        Returns:
+            What became of each pod, in the order in which they were tried; pending members of its group are tried with
+            a pod.
+        """
+        with self._step():
+            return self._placed(self._waiting() if what is None else self._pods(what))
+
+    def evict(self, *pods: str | Iterable[str]) -> dict[str, Sequence[str]]:
+        """Evicts pods, in this order. Those that a controller recreates are pending then, the others are gone.
+
+        Returns:
+            namespace/name -> the PodDisruptionBudgets that allow the eviction no more, for which a drain would wait.
+        """
+        with self._step() as step:
+            known = self._known(names_of(pods, "a pod's name"))
+            for pod in known:
+                if not pod.spec.node_name:
+                    raise ReprieveError(f"pod {pod.key} is pending: there is no node to evict it from")
+            return self._evicted(known, step)
+
+    def drain(self, node: str) -> dict[str, Sequence[str]]:
+        """Cordons a node, and evicts its pods as `evict` does, but for those of DaemonSets and static ones."""
+        with self._step() as step:
+            known = self._node(node)
+            self._trial.changed(known, replaced(known, spec=replaced(known.spec, unschedulable=True)))
+            there = [pod for pod in self._trial.cluster.cache.pods if pod.spec.node_name == node]
+            leaving = [pod for pod in there if not (pod.is_terminating or engine.belongs_to_node(pod))]
+            return self._evicted(leaving, step)
+
+    def add_nodes(self, *, like: str | Mapping[str, Any], count: int = 1) -> list[str]:
+        """Adds up to 1,000 nodes of the size, labels and taints of one that exists, or of a node as an object; empty
+        but for the pods of DaemonSets. Returns their names.
+        """
+        with self._step():
+            number = whole(count, "nodes cannot be added", 1)
+            model = like if isinstance(like, Mapping) else line(like, "a node's name")
+            cluster = self._trial.cluster
+            if isinstance(model, str):
+                objects = what_if.nodes_like(cluster, [NodesLike(like=model, count=number)])
+            else:
+                objects = what_if.nodes_of(cluster, [(_as_node(model), number)])
+            self._placed(manifests.apply_manifests(self._trial, objects, self._admits).daemons)
+            return [obj["metadata"]["name"] for obj in objects]
+
+    def undo(self, steps: int = 1) -> None:
+        """Takes back the last steps. What is decided then is what would have been decided without them."""
+        with self._step(is_kept=False):
+            done = self._done or []
+            steps = whole(steps, "steps cannot be taken back", 0)
+            if steps > len(done):
+                raise ReprieveError(f"{steps} steps cannot be taken back: {len(done)} were done")
+        for _ in range(steps):
+            done.pop().close()
+
+    @contextmanager
+    def _step(self, *, is_kept: bool = True) -> Iterator[ExitStack]:
+        if self._done is None:
+            raise ReprieveError("this trial is over: open another one with Cluster.trial()")
+        self.notes = ()
+        with in_words(), ExitStack() as taken_back:
+            taken_back.enter_context(self._trial.transaction())
+            yield taken_back
+            if is_kept:
+                self._done.append(taken_back.pop_all())
+
+    # Pods and nodes that are meant.
+
+    def _node(self, name: str) -> Node:
+        known = self._trial.cluster.nodes.get(line(name, "a node's name"))
+        if known is None:
+            raise ReprieveError(f'node "{name}" not found{did_you_mean(name, self._trial.cluster.nodes)}')
+        return known
+
+    def _waiting(self) -> list[Pod]:
+        cluster, turns = self._trial.cluster, self._turns
+        turns |= {uid: next(self._next_turn) for uid in cluster.pending if uid not in turns}
+        waiting = (pod for uid, pod in cluster.pending.items() if cluster.cache.pod(uid) is None)
+        return sorted(waiting, key=lambda pod: turns[pod.uid])
+
+    def _known(self, names: Iterable[str]) -> list[Pod]:
+        wanted = [name if "/" in name else f"default/{name}" for name in names]
+        short, cluster = {name.rpartition("/")[2] for name in wanted}, self._trial.cluster
+        pods = (pod for known in (cluster.pending.values(), cluster.cache.pods) for pod in known)
+        found = {pod.key: pod for pod in pods if pod.metadata.name in short}
+        if missing := [name for name in wanted if name not in found]:
+            raise ReprieveError(f"pod {missing[0]} not found")
+        return [found[name] for name in wanted]
+
+    def _one(self, what: Objects) -> Pod:
+        pods = self._pods(what)
+        if len(pods) != 1:
+            raise ReprieveError(f"one pod is looked at, and these are {len(pods)}")
+        return pods[0]
+
+    def _pods(self, what: Objects) -> list[Pod]:
+        named, objects = pods_or_objects(what)
+        pods = self._known(named)
+        if placed := [pod for pod in pods if pod.spec.node_name]:
+            raise ReprieveError(f"pod {placed[0].key} is not pending: it is on {placed[0].spec.node_name}")
+        if named:
+            return pods
+        self._waiting()
+        applied = manifests.apply_manifests(self._trial, objects, self._admits, most_pods=sys.maxsize)
+        self.notes = applied.notes
+        if applied.rollouts:
+            name = applied.rollouts[0][0].name
+            raise ReprieveError(f"{name} has pods of another template: `reprieve whatif` plays how they are replaced")
+        said = pinned_pods.run_on_named_nodes(self._trial, applied.on_named_nodes)
+        if not all(self._trial.cluster.cache.pod(pod.uid) for pod in applied.on_named_nodes):
+            raise ReprieveError("; ".join(said))
+        for pod in applied.surplus:
+            self._trial.remove(self._trial.cluster.cache.pod(pod.uid) or pod)
+        return [*applied.daemons, *applied.pods]
+
+    # Decisions.
+
+    def _why_not_tried(self, pod: Pod) -> str:
+        if self._trial.frameworks.get(pod.scheduler_name) is None:
+            return f'no profile here for schedulerName "{pod.scheduler_name}"'
+        if pod.is_terminating:
+            return f"skip schedule deleting pod: {pod.key}"
+        return self._trial.why_gated(pod)
+
+    def _placed(self, pods: Sequence[Pod]) -> list[Placement]:
+        trial, found = self._trial, dict[str, Placement]()
+        simulated_pods.drop_leftover_claims(trial, pods)
+        for pod in pods:
+            if why_not := self._why_not_tried(pod):
+                found[pod.uid] = Placement(pod.key, message=why_not)
+        for pod in sorted((pod for pod in pods if pod.uid not in found), key=self._turn):
+            key = trial.frameworks[pod.scheduler_name].group_of(pod)
+            if key is None:
+                attempt = trial.schedule(pod)
+                found[pod.uid] = self._settled(pod, attempt.node, attempt.message, _scores_of(attempt))
+            elif pod.uid not in found:
+                pending = [each for each in self._waiting() if group_of(each) == key and not self._why_not_tried(each)]
+                members = sorted(pending, key=lambda each: -each.priority)
+                result, _ = outcome_of(trial.try_group(key, members, preempts=False))
+                for member, said in zip(members, trial.place_group(result, len(members)), strict=True):
+                    found[member.uid] = self._settled(member, *said, {})
+        return [*found.values()]
+
+    def _settled(self, pod: Pod, node: str, message: str, scores: Mapping[str, int]) -> Placement:
+        if not node and pod.status.nominated_node_name:
+            # As the scheduler does with a pod that fits nowhere.
+            self._trial.changed(pod, replaced(pod, status=replaced(pod.status, nominated_node_name="")))
+        return Placement(pod.key, node, message, scores)
+
+    def _turn(self, pod: Pod) -> Any:
+        return self._trial.frameworks[pod.scheduler_name].plugins.queue_sort.sort_key(pod, 0.0)
+
+    def _evicted(self, pods: Sequence[Pod], step: ExitStack) -> dict[str, Sequence[str]]:
+        budgets, _ = self._trial.disrupt(pods), self._waiting()
+        step.callback(self._turns.update, {pod.uid: self._turns.pop(pod.uid, -1) for pod in pods})
+        for pod in pods:
+            self._trial.evict(pod)
+        return {pod.key: names for pod, names in zip(pods, budgets, strict=True)}
+
+
+def _scores_of(attempt: engine.TrialAttempt) -> Mapping[str, int]:
+    choice = attempt.choice
+    if choice is None:
+        return {}
+    scores = choice.scores_at(np.array([choice.chosen])).weighted
+    return {plugin: int(of_node[0]) for plugin, of_node in scores.items()}
+
+
+def _as_node(obj: Mapping[str, Any]) -> Node:
+    if obj.get("kind") != "Node" or not isinstance(obj.get("metadata"), Mapping) or not obj["metadata"].get("name"):
+        raise ReprieveError(f"{obj!r:.80} is no node with a name: give one as the API has it")
+    return convert(Node, plain(obj))

@@ -1,0 +1,143 @@
+"""What own plugins do to a trial: they fail in words, and preempt by rules of their own."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.engine.framework import Candidates
+from extender.engine.preemption.costs import (
+    fewest_victims,
+    latest_start_time,
+    lowest_first_priority,
+    lowest_sum_of_priorities,
+)
+from extender.engine.preemption.evaluator import Evaluator
+from extender.engine.preemption.rules import V1_36
+from reprieve import Cluster, plugin as fwk
+from tests.reprieve.test_library import NO_PREEMPTION, node, pod
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_plugin_that_raises_is_told_in_the_answer_alone() -> None:
+    """Not on stderr, where a script or a notebook prints."""
+    code = """
+from reprieve import Cluster, plugin as fwk
+from tests.reprieve.test_library import node, pod
+
+
+class Raises(fwk.ReservePlugin, fwk.PreEnqueuePlugin):
+    def pre_enqueue(self, pod):
+        return fwk.SUCCESS if pod.name == "a" else 1 / 0
+
+    def reserve(self, state, pod, node):
+        raise ValueError("no room")
+
+    unreserve = reserve
+
+
+with Cluster.load([node("n")]).trial(plugins=[Raises]) as trial:
+    for name in ("a", "b"):
+        print(trial.schedule(pod(name))[0].message)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, text=True)
+
+    reserve, enqueue = done.stdout.splitlines()
+    assert reserve.startswith('running Reserve plugin "Raises": no room')
+    assert "division by zero" in enqueue
+    assert done.stderr == ""
+
+
+@pytest.mark.slow
+def test_trial_that_is_left_open_ends_in_silence() -> None:
+    """Also where something was reserved, and the interpreter ends first."""
+    code = """
+from reprieve import Cluster, plugin as fwk
+from tests.reprieve.test_library import node, pod
+
+
+class Reserves(fwk.ReservePlugin):
+    def reserve(self, state, pod, node):
+        return fwk.SUCCESS
+
+    def unreserve(self, state, pod, node):
+        print("taken back")
+
+
+trial = Cluster.load([node("n"), node("m"), pod("a"), pod("b", on="n")]).trial(plugins=[Reserves])
+trial.schedule()
+for name in ("n", "m"):
+    trial.drain(name)
+    trial.schedule()
+holder = type("Holder", (), {"trial": trial})()
+holder.itself = holder
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, text=True)
+
+    assert done.stderr == ""
+
+
+class KeepsCaches(fwk.PostFilterPlugin):
+    chooses_candidates = True
+    preemption_rules = replace(V1_36, may_go=lambda victim: "keep" not in victim.labels, criteria=[fewest_victims])
+
+    async def post_filter(self, state: Any, pod: Any, statuses: Any) -> Any:
+        outcome = await Evaluator(self.handle, lambda num_nodes: (0, num_nodes), self.preemption_rules).preempt(
+            state, pod, statuses
+        )
+        return fwk.PostFilterResult(outcome.status, outcome.nominated_node, outcome.chosen, outcome)
+
+
+def with_caches() -> Cluster:
+    kept = pod("a", "4", on="n0", priority=0)
+    kept["metadata"]["labels"]["keep"] = "y"
+    few = [pod("b1", "2", on="n1", priority=0), pod("b2", "2", on="n1", priority=0)]
+    return Cluster.load([node("n0"), node("n1"), node("n2"), kept, *few, pod("c", "4", on="n2", priority=5)])
+
+
+def test_own_preemption_takes_the_place_of_the_default_one() -> None:
+    with with_caches().trial(plugins=[KeepsCaches]) as trial:
+        found = trial.preempt(pod("w", "4", priority=10))
+
+    assert (found.node, [victim.pod.key for victim in found.victims]) == ("n2", ["default/c"])
+    assert [(each.node, each.why_not) for each in found.candidates] == [
+        ("n2", ""),
+        ("n1", "2 pods would have to go, on n2 1"),
+    ]
+
+
+def test_default_preemption_that_a_configuration_names_stays() -> None:
+    profile = {"plugins": {"postFilter": {"enabled": [{"name": "DefaultPreemption"}]}}}
+    with with_caches().trial({**NO_PREEMPTION, "profiles": [profile]}, plugins=[KeepsCaches]) as trial:
+        assert trial.preempt(pod("w", "4", priority=10)).node == "n0"
+
+
+def highest_sum_of_priorities(candidates: Candidates) -> Any:
+    return -lowest_sum_of_priorities(candidates)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "node", "why_not"),
+    [
+        (
+            [lowest_sum_of_priorities],
+            "n2",
+            "evicting its 2 pods costs more priority in all than evicting the 1 pod on n2",
+        ),
+        ([latest_start_time, lowest_first_priority], "n1", "its most important victim has priority 5, on n1 it is 0"),
+        ([highest_sum_of_priorities], "n1", "highest_sum_of_priorities prefers n1"),
+        ([latest_start_time], "n1", "ties with n1 on every criterion"),
+        ([], "n1", "ties with n1 on every criterion"),
+    ],
+)
+def test_loser_is_told_by_the_criteria_of_an_own_preemption(criteria: list[Any], node: str, why_not: str) -> None:
+    rules = {"preemption_rules": replace(KeepsCaches.preemption_rules, criteria=criteria)}
+    with with_caches().trial(plugins=[type("ByCriteria", (KeepsCaches,), rules)]) as trial:
+        found = trial.preempt(pod("w", "4", priority=10))
+
+    assert (found.node, [each.why_not for each in found.candidates]) == (node, ["", why_not])
