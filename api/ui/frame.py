@@ -15,7 +15,8 @@ from api.ui.resources import Priorities
 from api.ui.wording import ago, plural, pod_words, share
 from extender.answers.overviews import ClusterMap, Found
 from extender.answers.parts import PodName
-from extender.answers.pending import Pending, clauses, pending
+from extender.answers.pending import Pending, pending
+from extender.answers.phrases import clauses
 from extender.answers.types import Queue, QueuePlace
 from extender.values import limits
 from extender.values.objects.grouping import SYSTEM_CRITICAL

@@ -1,6 +1,5 @@
 """Pending pods by what keeps them from their nodes, and by the workload that they belong to."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import islice
@@ -8,7 +7,7 @@ from operator import attrgetter
 from typing import Final, final
 
 from extender.answers.parts import PodName
-from extender.answers.phrases import for_people
+from extender.answers.phrases import reasons_in
 from extender.answers.types import Answer, Queue, QueuePlace, ReasonCount
 from extender.values.objects.resource_names import INSUFFICIENT, TOO_MANY_PODS
 
@@ -18,9 +17,6 @@ NOT_TRIED: Final = "not tried yet"
 NO_REASON: Final = "no reason is known"
 FITS: Final = "room for it now, but no scheduler has placed it"
 NOT_OURS: Final = "another scheduler decides"
-
-_CLAUSES: Final = re.compile(r"(?:^|(?<=, ))(\d+) (.+?)(?=, \d+ |$)")
-_NAMED: Final = re.compile(r'"[^"]*"')
 
 
 @final
@@ -103,13 +99,6 @@ def pending(queue: Queue) -> Pending:
     )
 
 
-def clauses(message: str) -> list[tuple[int, str]]:
-    """Returns (nodes, reason) of kube-scheduler's message, most nodes first; none if it is not about nodes."""
-    _, found, rest = message.partition(" nodes are available: ")
-    named = _CLAUSES.findall(re.split(r"\. |\.$", rest)[0]) if found else []
-    return sorted(((int(nodes), reason) for nodes, reason in named), key=lambda clause: -clause[0])
-
-
 def _reasons(place: QueuePlace) -> Counter[str]:
     """Returns reason -> nodes; a reason that is not about nodes has none."""
     if place.standing is not None and place.standing.reason:
@@ -121,20 +110,6 @@ def _reasons(place: QueuePlace) -> Counter[str]:
     if place.refused_by:
         return Counter({f"refused by {', '.join(place.refused_by)}": 0})
     return Counter({NOT_TRIED if place.queue in ("active", "inFlight") else NO_REASON: 0})
-
-
-def reasons_in(message: str) -> Counter[str]:
-    """Returns reason -> nodes of a message of a scheduler; equal reasons are equal texts."""
-    by_nodes: Counter[str] = Counter()
-    for nodes, reason in clauses(message):
-        by_nodes[_without_names(reason)] += nodes
-    message = for_people(message)
-    return by_nodes or Counter({_without_names(message.partition(" nodes are available: ")[2] or message): 0})
-
-
-def _without_names(text: str) -> str:
-    """Returns the text without the names in quotes, so that equal reasons are equal texts."""
-    return _NAMED.sub('"…"', text).rstrip(".")
 
 
 def _resource_in(reason: str) -> str:

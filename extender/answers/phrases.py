@@ -1,6 +1,10 @@
-"""Phrases that the command line, the page and the summaries share. They need no engine."""
+"""Phrases that the command line, the page and the summaries share, and the reasons in a message of a scheduler.
+
+They need no engine.
+"""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -18,6 +22,8 @@ NAMED: Final = 3
 _OF_A_SCHEDULER: Final = " nodes are available:"
 _SAID: Final = "no new claims to deallocate|still not schedulable"
 _INTERNAL: Final = re.compile(rf"(?<=\. )(?:{_SAID})(?:, |$)|, (?:{_SAID})(?=, |$)|(?<=\. )not found$")
+_CLAUSES: Final = re.compile(r"(?:^|(?<=, ))(\d+) (.+?)(?=, \d+ |$)")
+_IN_QUOTES: Final = re.compile(r'"[^"]*"')
 
 
 def for_people(text: str) -> str:
@@ -28,6 +34,27 @@ def for_people(text: str) -> str:
     if _OF_A_SCHEDULER in text:
         text = _INTERNAL.sub("", text).rstrip()
     return text if text.isprintable() else escaped(text, len(text))
+
+
+def clauses(message: str) -> list[tuple[int, str]]:
+    """Returns (nodes, reason) of kube-scheduler's message, most nodes first; none if it is not about nodes."""
+    _, found, rest = message.partition(" nodes are available: ")
+    named = _CLAUSES.findall(re.split(r"\. |\.$", rest)[0]) if found else []
+    return sorted(((int(nodes), reason) for nodes, reason in named), key=lambda clause: -clause[0])
+
+
+def reasons_in(message: str) -> Counter[str]:
+    """Returns reason -> nodes of a message of a scheduler; equal reasons are equal texts."""
+    by_nodes: Counter[str] = Counter()
+    for nodes, reason in clauses(message):
+        by_nodes[_without_names(reason)] += nodes
+    message = for_people(message)
+    return by_nodes or Counter({_without_names(message.partition(" nodes are available: ")[2] or message): 0})
+
+
+def _without_names(text: str) -> str:
+    """Returns the text without the names in quotes, so that equal reasons are equal texts."""
+    return _IN_QUOTES.sub('"…"', text).rstrip(".")
 
 
 def meant(found: FoundNames, kind: str, namespace: str, name: str) -> str:

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from extender.answers import history
 from extender.answers.parts import PodName, workload_of
-from extender.answers.pending import reasons_in
-from extender.answers.phrases import NAMED, all_of, for_people, plural
+from extender.answers.phrases import NAMED, all_of, for_people, plural, reasons_in
 from extender.answers.records.record_store import AttemptRecord, PreemptionRecord, is_victim, took_room
 from extender.answers.stories import Story, StoryStep, What
 from extender.engine.cache.cluster import Cluster

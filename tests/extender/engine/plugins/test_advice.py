@@ -7,8 +7,7 @@ from extender.engine.plugins.dynamic_resources.advice import without_resource_cl
 from extender.engine.plugins.inter_pod_affinity.plugin import without_terms
 from extender.engine.plugins.node_affinity import without_node_affinity, without_node_selector
 from extender.engine.plugins.node_ports import without_host_ports
-from extender.engine.plugins.node_resources.advice import with_smaller_requests
-from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit, with_smaller_requests
 from extender.engine.snapshot.pod_attributes import host_ports
 from extender.testing import NodeBuilder, PodBuilder, label_term, make_node, make_pod, make_snapshot
 from extender.values.config.plugin_args import NodeResourcesFitArgs
