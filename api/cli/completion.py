@@ -1,4 +1,4 @@
-"""`reprieve completion`: the script with which a shell completes commands and options."""
+"""`reprieve completion`: the script with which a shell completes commands, options and names."""
 
 import os
 import sys
@@ -13,8 +13,9 @@ def completion(
     ],
     program: Annotated[str, typer.Option(help="The name by which the command is called.")] = "reprieve",
 ) -> None:
-    """Print the script that makes a shell complete commands and options.
+    """Print the script that makes a shell complete commands, options, and names of pods, nodes and contexts.
 
+    Names are those of the cluster, service or file that the command would ask, if it answers within a second.
     For this session: `source <(reprieve completion bash)`, the same with zsh, or `reprieve completion fish | source`.
     For later ones, write the script to a file that the shell reads at its start. `kubectl reprieve` is completed by
     kubectl's own completion.

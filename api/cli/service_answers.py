@@ -11,9 +11,11 @@ import httpx
 import msgspec
 
 from api.callers.http_refusals import FailureStatus
+from api.cli.names import NameKind
 from api.cli.showing import tell
-from extender.answers.catalogue import Question
+from extender.answers.catalogue import ClusterQuestion, PodsQuestion, Question
 from extender.answers.types import AboutService
+from extender.values import limits
 from reprieve.errors import SourceAwayError, StartUpError
 
 REACH_SECONDS: Final = 5.0
@@ -38,6 +40,19 @@ async def from_service(server: str | None, default: str, token: str | None) -> A
         service = ServiceAnswers(client, address, is_default=not server)
         await service.reach()
         yield service
+
+
+async def names_in_service(
+    server: str | None, default: str, token: str | None, kind: NameKind, namespace: str
+) -> list[tuple[str, str]]:
+    """Returns the names that the service knows, each with its namespace. Raises as `from_service`."""
+    async with from_service(server, default, token) as service:
+        if kind == "nodes":
+            return [("", each.name) for each in (await service.ask(ClusterQuestion())).nodes]
+        pods = await service.ask(PodsQuestion(namespace=namespace if kind == "pods" else "", limit=limits.PODS_LISTED))
+    if kind == "namespaces":
+        return [("", each.namespace) for each in pods.namespaces]
+    return [(each.pod.namespace, each.pod.name) for each in pods.items]
 
 
 async def cluster_followed_by(address: str, token: str | None) -> str | None:

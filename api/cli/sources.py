@@ -10,7 +10,7 @@ And how commands take a pod's name: NAME, NAMESPACE/NAME, pod/NAME, with --names
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ import typer
 from rich.console import Console
 
 from api.cli import Options
+from api.cli.names import NameKind, completed
 from api.cli.showing import WaitingLine, show, show_until_interrupted, tell
 from extender.answers.catalogue import Question
 from extender.values.concurrency.process import collector_paused
@@ -59,6 +60,7 @@ class Source:
             "--namespace",
             "-n",
             help="Namespace to use where none is named (that of the kubeconfig's context, else default).",
+            autocompletion=completed("namespaces", lambda: Source),
         ),
     ] = None
     server: Annotated[
@@ -72,7 +74,11 @@ class Source:
         ),
     ] = None
     context: Annotated[
-        str | None, typer.Option(help="Ask the cluster of this context of the kubeconfig (its current one).")
+        str | None,
+        typer.Option(
+            help="Ask the cluster of this context of the kubeconfig (its current one).",
+            autocompletion=completed("contexts", lambda: Source),
+        ),
     ] = None
     dump: Annotated[
         Path | None,
@@ -103,6 +109,23 @@ class Source:
         from reprieve.sources.reaching import target_of  # noqa: PLC0415
 
         return target_of(self.kubeconfig, self.context).namespace
+
+    def names(self, kind: NameKind, namespace: str) -> Coroutine[Any, Any, list[tuple[str, str]]]:
+        """Returns what asks for names that can be given here, each with its namespace: of pods in this one, if it is
+        named. Raises StartUpError, as what is returned may raise anything.
+        """
+        from reprieve.sources.names import names_in_cluster, names_in_dump  # noqa: PLC0415
+
+        meant = namespace or self.namespace or ""
+        if self.dump is not None:
+            return names_in_dump(self.dump, kind)
+        if self._asks_cluster:
+            return names_in_cluster(self.kubeconfig, self.context, kind, meant or self.default_namespace)
+        from api.cli.service_answers import names_in_service  # noqa: PLC0415
+
+        return names_in_service(
+            self.server or os.environ.get("REPRIEVE_SERVER"), DEFAULT_SERVER, self.token, kind, meant
+        )
 
     def only_namespace(self, *, all_namespaces: bool) -> str | None:
         """Returns the namespace that is asked about; None for all. Raises StartUpError for one and all."""

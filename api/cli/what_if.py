@@ -1,14 +1,15 @@
 """`reprieve whatif` and `reprieve victims`: what would happen if?"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from api.cli.names import completed
 from api.cli.showing import OutputOption, budgets, first_of, heading, name_of, print_losers, table, victims_table
-from api.cli.sources import SourceOptions
+from api.cli.sources import Source, SourceOptions
 from extender.answers.catalogue import WhatIfQuestion
 from extender.answers.parts import Victim
 from extender.answers.phrases import loss, plural, why_no_room
@@ -19,6 +20,8 @@ from extender.values.golang.yaml import YamlError, read_yaml
 from extender.values.reasons import in_one_line
 from reprieve.errors import StartUpError
 from reprieve.sources.manifest_files import check_subject, with_priority
+
+_NODES: Final = completed("nodes", lambda: Source)
 
 Manifests = Annotated[
     list[str] | None,
@@ -37,9 +40,15 @@ def what_if(
         ),
     ] = None,
     add_nodes: Annotated[int, typer.Option(min=0, max=1000, help="How many nodes to add, each a copy of --like.")] = 0,
-    like: Annotated[str, typer.Option(help="The node to copy: its size, labels and taints.")] = "",
-    drain: Annotated[list[str] | None, typer.Option(help="A node to drain; can be repeated.")] = None,
-    remove: Annotated[list[str] | None, typer.Option(help="A node to remove; can be repeated.")] = None,
+    like: Annotated[
+        str, typer.Option(help="The node to copy: its size, labels and taints.", autocompletion=_NODES)
+    ] = "",
+    drain: Annotated[
+        list[str] | None, typer.Option(help="A node to drain; can be repeated.", autocompletion=_NODES)
+    ] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option(help="A node to remove; can be repeated.", autocompletion=_NODES)
+    ] = None,
     with_config: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration to try.")] = None,
     pending: Annotated[bool, typer.Option(help="Also schedule the pods that are pending.")] = False,
     source: SourceOptions,

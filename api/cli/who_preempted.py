@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from api.cli import Options
+from api.cli.names import completed
 from api.cli.showing import (
     AllNamespacesOption,
     ListOutputOption,
@@ -40,6 +41,7 @@ def who_preempted(
         typer.Argument(
             help="[NAMESPACE/]POD, or the start of its name; all pods without it.",
             metavar="[[NAMESPACE/][PREFIX]]",
+            autocompletion=completed("pods", lambda: Source),
         ),
     ] = "",
     *,

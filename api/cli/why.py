@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from api.cli.names import completed
 from api.cli.showing import (
     WatchOption,
     age,
@@ -18,7 +19,7 @@ from api.cli.showing import (
     table,
     victims_table,
 )
-from api.cli.sources import Answers, SourceOptions, pod_named, workload_named
+from api.cli.sources import Answers, Source, SourceOptions, pod_named, workload_named
 from api.cli.who_preempted import print_preemption
 from extender.answers.catalogue import ExplainOfQuestion, ExplainQuestion, FindQuestion, PodsQuestion
 from extender.answers.overviews import PodList
@@ -44,7 +45,11 @@ class ExplainedPods(Answer, frozen=True, kw_only=True):
 def why(
     pod: Annotated[
         str | None,
-        typer.Argument(help="[NAMESPACE/]POD, or KIND/NAME of a workload: deploy/web, job/train.", metavar="[NAME]"),
+        typer.Argument(
+            help="[NAMESPACE/]POD, or KIND/NAME of a workload: deploy/web, job/train.",
+            metavar="[NAME]",
+            autocompletion=completed("pods", lambda: Source),
+        ),
     ] = None,
     *,
     selector: Annotated[
