@@ -36,8 +36,8 @@ def configured(folder: Path, text: str) -> str:
     return str(path)
 
 
-def reprieve(*arguments: str, given: bytes = b"", **environment: str) -> Done:
-    """The command, run in the repository's root to its end.
+def reprieve(*arguments: str, given: bytes = b"", folder: Path = ROOT, **environment: str) -> Done:
+    """The command, run in the repository's root, or another folder, to its end.
 
     Arguments:
         given: standard input.
@@ -57,7 +57,7 @@ def reprieve(*arguments: str, given: bytes = b"", **environment: str) -> Done:
             patch.delenv(name)
         for name, value in {"PATH": "", **environment}.items():
             patch.setenv(name, value)
-        patch.chdir(ROOT)
+        patch.chdir(folder)
         try:
             main()
         except SystemExit as exc:
