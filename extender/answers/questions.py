@@ -160,7 +160,8 @@ class Questions:
 
     async def _claim_notes(self, pod: Pod, visibility: Visibility) -> tuple[str, ...]:
         """Returns notes on the claims of the pod that wait for a volume: what the Events of the first say last."""
-        notes = [*notes_on_hand_placed(pod, self._cluster)] if pod.spec.node_name else []
+        is_stuck = pod.spec.node_name and pod.status.phase != "Running"
+        notes = [*notes_on_hand_placed(pod, self._cluster)] if is_stuck else []
         for claim in islice(unbound_claims(pod, self._cluster.cache.objects), CLAIMS_ASKED if self._events else 0):
             said = await self._events_of("PersistentVolumeClaim", claim.key, visibility)
             notes.append(last_words(f"the claim {claim.name}", said))

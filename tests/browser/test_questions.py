@@ -142,4 +142,4 @@ def test_preempted_pod_says_that_it_was_preempted(deciding: Running, open_page: 
     page.goto(f"{deciding.url}{victim.get_attribute('href')}")
 
     expect(page.locator("h1")).to_contain_text(str(name).partition("/")[2])
-    expect(page.locator("p.alert")).to_contain_text("Preempted")
+    expect(page.locator("#story [data-what=evicted]").first).to_contain_text("it was evicted from")

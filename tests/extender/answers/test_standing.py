@@ -2,12 +2,16 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TypeVar
 
 import pytest
 
+from extender.answers.parts import PodName
 from extender.answers.phrases import its_scheduler
 from extender.answers.questions import Questions
+from extender.answers.records.record_store import AttemptRecord
+from extender.answers.records.records import Records
 from extender.answers.types import Explanation, Queue
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.waiting_pods import WaitingPodsMap
@@ -258,3 +262,23 @@ def test_a_hand_placed_pod_whose_claim_nobody_binds_is_told_so(claim: HasMetadat
     assert found.state == "Scheduled"
     assert any("it waits for ever" in note for note in found.notes) == hangs
     assert any("the node selector kubernetes.io/hostname=a" in note for note in found.notes) == hangs
+
+
+def test_a_hand_placed_pod_that_runs_waits_for_nothing() -> None:
+    running = replaced(HAND_PLACED, status=replaced(HAND_PLACED.status, phase="Running"))
+
+    assert explained(about(running, objects=[make_claim("data"), make_class()])).notes == ()
+
+
+def test_since_when_a_pod_waits_is_known_if_its_node_was_chosen_here() -> None:
+    cluster, records = Cluster(), Records()
+    for item in (make_node("a").capacity(cpu=4).obj(), *DATA, created(WAITS_FOR_DATA, "2026-01-01T08:00:00Z")):
+        cluster.changed(None, item)
+    chosen = datetime(2026, 1, 1, 9, tzinfo=UTC).timestamp()
+    records.restore([AttemptRecord(1, chosen, PodName.of(WAITS_FOR_DATA), "default-scheduler", "Scheduled", node="a")])
+
+    its = explained(Questions(Configuration(), cluster, TrialRegistry, records=records)).standing
+
+    assert its is not None
+    assert its.since == "2026-01-01T09:00:00.000Z"
+    assert "waits, since 2026-01-01T09:00:00.000Z, for the volume" in its.text
