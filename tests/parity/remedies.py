@@ -252,10 +252,10 @@ def _list_of(item: str) -> str:
     return rf"({item}(?:(?:, | and ){item})*)"
 
 
-_VOLUME: Final = r"\S+(?: \(claim \S+\))?"
+_VOLUME: Final = r"[^\s,]+(?: \(claim [^\s)]+\))?"
 _PORT: Final = r"[^\s,]+/[A-Z]+"
 _TAINT: Final = r"[^\s,]+:(?:NoSchedule|NoExecute)"
-_NAME: Final = r"[^\s,]+"
+_NAME: Final = r"(?!and )[^\s,]+"
 _AMOUNT: Final = r"\S+ of \S+ instead of [^\s,]+"
 _SENTENCES: Final[list[tuple[re.Pattern[str], Callable[..., None]]]] = [
     (re.compile(pattern), do)
@@ -293,7 +293,7 @@ _SENTENCES: Final[list[tuple[re.Pattern[str], Callable[..., None]]]] = [
         ),
         (r"give it a priority above (-?\d+), so that it may preempt", _raise_priority),
         (r"let it preempt \(preemptionPolicy PreemptLowerPriority\)", _let_preempt),
-        (r"add a node like (\S+)", _add_node),
+        (rf"add a node like ({_NAME})", _add_node),
         (rf"remove the scheduling gates? {_list_of(_NAME)}", _ungate),
     )
 ]

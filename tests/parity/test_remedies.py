@@ -1,4 +1,6 @@
-"""Remedies are true as they are written: who follows the words of one finds that the pod fits, or evicts."""
+"""Remedies are true as they are written: who follows the words of one finds that the pod fits, or evicts; in recorded
+situations and in random ones.
+"""
 
 import asyncio
 import random
@@ -11,12 +13,14 @@ from extender.answers.types import Fix
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.values.config.configuration import Configuration
 from tests.each_case import each_case
+from tests.kit.random_scenes import random_scene
 from tests.parity.cases import KNOWN
 from tests.parity.remedies import ADDED, followed
 from tests.parity.test_decisions import all_decision_cases, id_of
 from tests.parity.test_explanations import explained
 
 SEED, NUM_CASES = 8, 15
+NUM_SCENES, ALL_SCENES = 40, 500
 
 
 @cache
@@ -35,10 +39,20 @@ def some_refused_cases() -> list[dict[str, Any]]:
 
 
 def check(case: dict[str, Any]) -> None:
-    wrong = {
-        fix.text: why for fix in explained(case["scenario"]).fixes if (why := _what_is_wrong(case["scenario"], fix))
-    }
+    _, wrong = _remedies(case["scenario"])
     assert wrong == {}
+
+
+def _remedies(scenario: dict[str, Any]) -> tuple[int, dict[str, str]]:
+    """Returns how many there are, and what is wrong with those that are not true."""
+    fixes = explained(scenario).fixes
+    return len(fixes), {fix.text: why for fix in fixes if (why := _what_is_wrong(scenario, fix))}
+
+
+def random_remedies(seeds: range) -> tuple[int, dict[int, dict[str, str]]]:
+    """Returns the same for the situations of these seeds."""
+    found = {seed: _remedies(random_scene(random.Random(seed))) for seed in seeds}
+    return sum(number for number, _ in found.values()), {seed: wrong for seed, (_, wrong) in found.items() if wrong}
 
 
 def _what_is_wrong(scenario: dict[str, Any], fix: Fix) -> str:
@@ -46,7 +60,8 @@ def _what_is_wrong(scenario: dict[str, Any], fix: Fix) -> str:
     found = asyncio.run(evaluate_scenario(changed, Configuration()))
     if fix.kind == "preemption":
         candidates = (found["preemption"] or {}).get("candidates", {})
-        return "" if candidates else "nobody is evicted"
+        are_as_told = len(candidates) == fix.opens and candidates.keys() >= {*fix.nodes}
+        return "" if are_as_told else f"pods are evicted on {sorted(candidates)}, not on {fix.opens}"
     fits = {name for name, status in found["filter"].items() if status["code"] == "Success"}
     if fix.add_like:
         return "" if ADDED in fits else f"it does not fit on the new node: {found['filter'].get(ADDED)}"
@@ -63,3 +78,18 @@ def test_a_remedy_that_is_followed_to_the_letter_opens_the_nodes_that_it_names(c
 @each_case(refused_cases, named=id_of)
 def test_every_remedy_of_every_recorded_refusal_is_true(case: dict[str, Any]) -> None:
     check(case)
+
+
+def test_a_remedy_for_a_random_pod_opens_the_nodes_that_it_names() -> None:
+    number, wrong = random_remedies(range(NUM_SCENES))
+
+    assert wrong == {}
+    assert number > NUM_SCENES // 2
+
+
+@pytest.mark.slow
+def test_every_remedy_for_many_random_pods_is_true() -> None:
+    number, wrong = random_remedies(range(NUM_SCENES, ALL_SCENES))
+
+    assert wrong == {}
+    assert number > ALL_SCENES // 2
