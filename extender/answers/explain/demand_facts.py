@@ -1,7 +1,8 @@
 """What nodes lack of what a pod demands of them: taints, labels, host ports, and resources."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -9,19 +10,20 @@ import numpy as np
 from extender.answers.explain.advice import Asked, NodeFact
 from extender.answers.parts import PodName
 from extender.answers.phrases import all_of, plural
+from extender.engine.framework.interface import listed
+from extender.engine.plugins.inter_pod_affinity.counting import all_match, pods_matching_all
+from extender.engine.plugins.inter_pod_affinity.terms import NO_TERMS, SelectedNamespaces, Term, terms_of
 from extender.engine.plugins.node_ports import conflicting_ports, port_in_words
-from extender.engine.plugins.pod_topology_spread.constraints import pods_counted
 from extender.engine.plugins.taints import UNSCHEDULABLE_TAINT, prospect_of, taint_in_words
 from extender.engine.snapshot.matching import node_selector_mask
-from extender.engine.snapshot.pod_attributes import host_ports, required_terms
+from extender.engine.snapshot.pod_attributes import affinity_class, host_ports, required_terms
 from extender.values import limits
 from extender.values.near_names import near_names
 from extender.values.objects.extended_resources import backed_resources, extended_resources_of
-from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.meta import LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.values.objects.node import Taint
 from extender.values.objects.node_selectors import node_selector_of
-from extender.values.objects.pod import Affinity, Pod
+from extender.values.objects.pod import Affinity, Pod, PodAffinityTerm
 from extender.values.objects.resource_amounts import filter_requests
 from extender.values.objects.resource_names import is_extended_resource_name
 from extender.values.objects.tolerations import find_untolerated_taint, tolerations_of
@@ -132,18 +134,64 @@ def resource_facts(asked: Asked) -> Iterator[NodeFact]:
 
 
 def pod_affinity_facts(asked: Asked) -> Iterator[NodeFact]:
-    """Yields for each required term of the pod how many pods it selects, and in how many domains these are."""
-    affinity = asked.pod.spec.affinity or Affinity()
-    required = [("affinity to", term) for term in required_terms(affinity.pod_affinity)]
-    required += [("anti-affinity to", term) for term in required_terms(affinity.pod_anti_affinity)]
-    for kind, term in required[: limits.FACTS]:
-        if term.namespaces or term.namespace_selector is not None or term.match_label_keys or term.mismatch_label_keys:
-            continue  # its selector alone does not say which pods are meant
-        counted = pods_counted(asked.snapshot, asked.pod.namespace, selector_of(term.label_selector))
-        codes = asked.snapshot.nodes.label(term.topology_key).codes
+    """Yields for each required term of the pod how many pods it selects, and in how many domains these are; and whose
+    anti-affinity keeps the pod from nodes near by.
+    """
+    snapshot = asked.snapshot
+    for kind, written, term in islice(_required(asked), limits.FACTS):
+        counted = snapshot.tally(*pods_matching_all((term,), all_match((term,)))).per_node
+        codes = snapshot.nodes.label(term.topology_key).codes
         there, everywhere = ({code for code in each.tolist() if code >= 0} for each in (codes[counted > 0], codes))
         where = f"in {len(there)} of {plural(len(everywhere), 'value')} of {term.topology_key}"
-        yield NodeFact(f"{kind} {_selected(term.label_selector)}: {plural(int(counted.sum()), 'such pod')}, {where}")
+        which = f"{_selected(written.label_selector)}{_of_namespaces(written)}"
+        yield NodeFact(f"{kind} {which}: {plural(int(counted.sum()), 'such pod')}, {where}")
+    yield from _kept_away(asked)
+
+
+def _required(asked: Asked) -> Iterator[tuple[str, PodAffinityTerm, Term]]:
+    """Yields each required term as it is written, and with the namespaces that it selects."""
+    stanzas, affinity = affinity_class(asked.pod), asked.pod.spec.affinity or Affinity()
+    terms = NO_TERMS if stanzas is None else terms_of(stanzas)
+    terms = SelectedNamespaces().resolved(terms, asked.snapshot.objects.namespaces)
+    for written, term in zip(required_terms(affinity.pod_affinity), terms.affinity, strict=False):
+        yield "affinity to", written, term
+    for written, term in zip(required_terms(affinity.pod_anti_affinity), terms.anti_affinity, strict=False):
+        yield "anti-affinity to", written, term
+
+
+def _of_namespaces(term: PodAffinityTerm) -> str:
+    """Returns where a term looks for pods, if not in the pod's own namespace."""
+    selector = term.namespace_selector
+    if selector is not None and not (selector.match_labels or selector.match_expressions):
+        return " in every namespace"
+    where = [f"the {listed('namespace', term.namespaces)}"] if term.namespaces else []
+    where += [f"namespaces with {_selected(selector)}"] if selector is not None else []
+    return f" in {all_of(where)}" if where else ""
+
+
+def _kept_away(asked: Asked) -> Iterator[NodeFact]:
+    """Yields for each node near by the domains that existing pods forbid to this one, and the first of these pods."""
+    pod, nodes = asked.pod, asked.snapshot.nodes.objects
+    namespace = asked.snapshot.objects.namespaces.get(pod.namespace)
+    labels = namespace.labels if namespace is not None else {}
+    forbidden: defaultdict[tuple[str, str | None], dict[PodName, str]] = defaultdict(dict)
+    for place, slots in enumerate(asked.snapshot.pods.on_node):
+        for other in map(asked.snapshot.pod_at, slots):
+            required = required_terms((other.spec.affinity or Affinity()).pod_anti_affinity)
+            terms = terms_of(stanzas) if required and (stanzas := affinity_class(other)) else NO_TERMS
+            for written, term in zip(required, terms.anti_affinity, strict=False):
+                if term.matches(pod.namespace, pod.labels, labels):
+                    # A term of another namespace is not shown: its reader may not be allowed to see it.
+                    to = f" to {_selected(written.label_selector)}" if other.namespace == pod.namespace else ""
+                    domain = term.topology_key, nodes[place].labels.get(term.topology_key)
+                    forbidden[domain].setdefault(PodName.of(other), to)
+    for node in asked.nearest:
+        for key, value in node.labels.items():
+            if pods := forbidden.get((key, value)):
+                name, to = next(iter(pods.items()))
+                more = f", and of {plural(len(pods) - 1, 'other')}," if len(pods) > 1 else ""
+                text = f"the anti-affinity of {name.key}{to}{more} keeps it out of {key}={value}"
+                yield NodeFact(text, node.name, (name,))
 
 
 def _selected(selector: LabelSelector | None) -> str:

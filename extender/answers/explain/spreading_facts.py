@@ -8,8 +8,10 @@ import numpy as np
 
 from extender.answers.explain.advice import Asked, NodeFact
 from extender.answers.phrases import all_of, plural
-from extender.engine.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, compiled
+from extender.engine.framework import CycleState
+from extender.engine.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE
 from extender.engine.plugins.pod_topology_spread.filtering import Domains, decisive, measure
+from extender.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.engine.snapshot.axes import Index
 
 _NAMED: Final = 10
@@ -19,20 +21,22 @@ _WORDS: Final = {"NodeUnschedulable": "cordoned", "TaintToleration": "tainted", 
 
 
 def spreading_facts(asked: Asked) -> Iterator[NodeFact]:
-    """Yields for each of the pod's own constraints the counts of its domains, and what is wrong with the smallest."""
+    """Yields for each constraint of the pod or its profile its domains, and what is wrong with the smallest."""
     pod, snapshot = asked.pod, asked.snapshot
-    constraints = compiled(pod.spec.topology_spread_constraints, pod.labels, DO_NOT_SCHEDULE)
-    if not constraints:
+    plugin = asked.framework.plugins.advice["PodTopologySpread"]
+    if not isinstance(plugin, PodTopologySpread):
         return
+    constraints = plugin.constraints(CycleState(), pod, snapshot.objects, DO_NOT_SCHEDULE)
+    default = "" if pod.spec.topology_spread_constraints else ", by default of the profile"
     for domains in measure(snapshot, pod, decisive(snapshot, constraints)):
         key, skew = domains.constraint.topology_key, domains.constraint.max_skew
         missing = int(np.count_nonzero(domains.column.codes < 0))
         if missing:
-            yield NodeFact(f"{plural(missing, 'node')} without the label {key}, over which it spreads")
+            yield NodeFact(f"{plural(missing, 'node')} without the label {key}, over which it spreads{default}")
         least = 0 if domains.is_too_few else domains.fewest
         ahead = domains.is_domain & (domains.counts + domains.self_match - least > skew)
         if ahead.any():
-            yield NodeFact(f"maxSkew {skew} over {key}: {_counts(domains)}{_why(domains, asked)}")
+            yield NodeFact(f"maxSkew {skew} over {key}{default}: {_counts(domains)}{_why(domains, asked)}")
 
 
 def _counts(domains: Domains) -> str:

@@ -73,14 +73,14 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
 
     def _hard_constraints(self, pod: fwk.Pod) -> tuple[CompiledConstraint, ...]:
         try:
-            return self._constraints(fwk.CycleState(), pod, self.handle.objects, DO_NOT_SCHEDULE)
+            return self.constraints(fwk.CycleState(), pod, self.handle.objects, DO_NOT_SCHEDULE)
         except SelectorError as exc:
             raise SelectorError(f"obtaining pod's hard topology spread constraints: {exc}") from exc
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without DoNotSchedule constraints; Error if a selector is invalid."""
         try:
-            constraints = self._constraints(state, pod, snapshot.objects, DO_NOT_SCHEDULE)
+            constraints = self.constraints(state, pod, snapshot.objects, DO_NOT_SCHEDULE)
         except SelectorError as exc:
             return fwk.PreFilterResult(
                 fwk.error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {exc}")
@@ -96,7 +96,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips pods without ScheduleAnyway constraints; Error if a selector is invalid."""
         try:
-            constraints = self._constraints(state, pod, rows.snapshot.objects, SCHEDULE_ANYWAY)
+            constraints = self.constraints(state, pod, rows.snapshot.objects, SCHEDULE_ANYWAY)
         except SelectorError as exc:
             return fwk.error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {exc}")
         if not constraints:
@@ -152,7 +152,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         from_defaults = not pod.spec.topology_spread_constraints and action in self._default_actions
         return fwk.SKIP if from_defaults else fwk.SKIP_EQUAL_PODS
 
-    def _constraints(
+    def constraints(
         self, state: fwk.CycleState, pod: fwk.Pod, objects: ClusterObjects, action: str
     ) -> tuple[CompiledConstraint, ...]:
         """Returns the pod's own constraints with this action; the default ones if it has none at all."""

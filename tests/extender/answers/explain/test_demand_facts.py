@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from extender.engine.runtime.registry import Registry
 from extender.testing import NodeBuilder, PodBuilder, label_term, make_node, make_pod, make_snapshot
 from extender.values.config.configuration import Configuration
 from extender.values.objects.decoding import convert
+from extender.values.objects.grouping import Namespace
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod
 
@@ -26,12 +28,13 @@ def node(name: str, **labels: str) -> NodeBuilder:
     return make_node(name).capacity(cpu=4).label({"host": name, **labels})
 
 
-def explained(nodes: Sequence[NodeBuilder], pod: Pod, *pods: Pod) -> Explanation:
-    return asyncio.run(explain(PROFILE, make_snapshot(*nodes, pods=pods), pod, NO_NOMINATIONS))
+def explained(nodes: Sequence[NodeBuilder], pod: Pod, *pods: Pod, objects: Sequence[Namespace] = ()) -> Explanation:
+    snapshot = make_snapshot(*nodes, pods=pods, objects=objects)
+    return asyncio.run(explain(PROFILE, snapshot, pod, NO_NOMINATIONS))
 
 
-def told(nodes: Sequence[NodeBuilder], pod: Pod, *pods: Pod) -> list[str]:
-    return [fact.text for fact in explained(nodes, pod, *pods).facts]
+def told(nodes: Sequence[NodeBuilder], pod: Pod, *pods: Pod, objects: Sequence[Namespace] = ()) -> list[str]:
+    return [fact.text for fact in explained(nodes, pod, *pods, objects=objects).facts]
 
 
 SSD = [node(f"s{number}", disk="ssd") for number in range(4)]
@@ -143,3 +146,81 @@ def test_pods_of_a_required_term_are_counted(kind: str, running: list[str], text
     pods = [make_pod(f"db-{place}").label(app="db").node(place).obj() for place in running]
 
     assert text in told([node("a"), node("b").unschedulable()], convert(Pod, wanting), *pods)
+
+
+def demanding(name: str, kind: str, **term: Any) -> PodBuilder:
+    """A pod that demands something of pods with app=db over hosts, with these further members of its term."""
+    full = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "db"}}, **term}
+    spec = {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [full]}}}
+    return PodBuilder(convert(Pod, {"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": spec}))
+
+
+NAMESPACES = [
+    convert(Namespace, {"metadata": {"name": name, "labels": {"team": team}}})
+    for name, team in (("default", "a"), ("shop", "a"), ("bank", "b"))
+]
+
+
+@pytest.mark.parametrize(
+    ("term", "text"),
+    [
+        ({"namespaces": ["shop"]}, "app=db in the namespace shop: 1 such pod, in 1 of 2 values of host"),
+        ({"namespaces": ["shop", "bank"]}, "app=db in the namespaces shop and bank: 3 such pods, in 2 of 2 values"),
+        ({"namespaceSelector": {"matchLabels": {"team": "a"}}}, "app=db in namespaces with team=a: 1 such pod, in 1"),
+        (
+            {"namespaces": ["bank"], "namespaceSelector": {"matchLabels": {"team": "a"}}},
+            "app=db in the namespace bank and namespaces with team=a: 3 such pods, in 2 of 2 values of host",
+        ),
+        ({"namespaceSelector": {}}, "app=db in every namespace: 3 such pods, in 2 of 2 values of host"),
+    ],
+)
+def test_pods_of_a_term_are_counted_in_the_namespaces_that_it_selects(term: dict[str, Any], text: str) -> None:
+    pods = [
+        make_pod(name).namespace(namespace).label(app="db").node(place).obj()
+        for name, namespace, place in (("one", "shop", "a"), ("two", "bank", "a"), ("three", "bank", "b"))
+    ]
+
+    nodes = [node("a").unschedulable(), node("b").unschedulable()]
+
+    facts = told(nodes, demanding("p", "podAntiAffinity", **term).obj(), *pods, objects=NAMESPACES)
+
+    assert any(fact.startswith(f"anti-affinity to {text}") for fact in facts)
+
+
+@pytest.mark.parametrize(
+    ("existing", "texts"),
+    [
+        pytest.param(
+            [demanding("alone", "podAntiAffinity").node("a")],
+            ["the anti-affinity of default/alone to app=db keeps it out of host=a"],
+            id="of a host",
+        ),
+        pytest.param(
+            [demanding(name, "podAntiAffinity", topologyKey="zone").node("a") for name in ("one", "two", "three")],
+            ["the anti-affinity of default/one to app=db, and of 2 others, keeps it out of zone=z"],
+            id="of several pods in a zone",
+        ),
+        pytest.param(
+            [demanding("alone", "podAntiAffinity", namespaces=["default"]).namespace("bank").node("b")],
+            ["the anti-affinity of bank/alone keeps it out of host=b"],
+            id="of another namespace, whose term is not shown",
+        ),
+        pytest.param([demanding("alone", "podAntiAffinity", namespaces=["shop"]).node("b")], [], id="against others"),
+    ],
+)
+def test_existing_pod_whose_anti_affinity_keeps_a_pod_away_is_named(
+    existing: list[PodBuilder], texts: list[str]
+) -> None:
+    nodes = [node("a", zone="z").unschedulable(), node("b", zone="z").unschedulable()]
+    pod = make_pod("p").label(app="db").obj()
+
+    assert told(nodes, pod, *(one.obj() for one in existing), objects=NAMESPACES) == texts
+
+
+def test_existing_pod_that_may_not_be_seen_is_not_named() -> None:
+    existing = demanding("alone", "podAntiAffinity", namespaces=["default"]).namespace("bank").node("a").obj()
+    answer = explained([node("a")], make_pod("p").label(app="db").obj(), existing, objects=NAMESPACES)
+
+    (fact,) = redacted(answer, {"default"}).facts
+
+    assert "alone" not in fact.text and fact.text.endswith("keeps it out of host=a")

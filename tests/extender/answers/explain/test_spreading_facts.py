@@ -1,6 +1,7 @@
 """What is said of the domains of a spread constraint to a pod that none takes, and which remedies fit that."""
 
 import asyncio
+import json
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +12,14 @@ from extender.answers.explain.explanation import explain
 from extender.answers.types import Explanation
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import NO_NOMINATIONS
+from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.registry import Registry
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
 from extender.values.config.configuration import Configuration
-from extender.values.objects.decoding import replaced
-from extender.values.objects.meta import LabelSelector
+from extender.values.config.loading import load
+from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.grouping import Service
+from extender.values.objects.meta import HasMetadata, LabelSelector
 from extender.values.objects.pod import Pod, TopologySpreadConstraint
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
@@ -39,9 +43,15 @@ def spreading(*, labels: dict[str, str] | None = None, cpu: int = 0, **changes: 
     return replaced(pod, spec=replaced(pod.spec, topology_spread_constraints=[replaced(over, **changes)]))
 
 
-def explained(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], pod: Pod | None = None) -> Explanation:
-    snapshot = make_snapshot(*nodes, pods=pods)
-    return asyncio.run(explain(PROFILE, snapshot, pod or spreading(), NO_NOMINATIONS))
+def explained(
+    nodes: Sequence[NodeBuilder],
+    pods: Sequence[PodBuilder],
+    pod: Pod | None = None,
+    *objects: HasMetadata,
+    profile: Framework = PROFILE,
+) -> Explanation:
+    snapshot = make_snapshot(*nodes, pods=pods, objects=objects)
+    return asyncio.run(explain(profile, snapshot, pod or spreading(), NO_NOMINATIONS))
 
 
 OVER = "maxSkew 1 over zone: "
@@ -172,3 +182,23 @@ def test_priority_is_not_offered_where_the_own_workload_would_pay_for_it(
     found = explained([node("a1"), node("b1").unschedulable()], running).fixes
 
     assert any(fix.kind == "preemption" for fix in found) is is_offered
+
+
+def test_default_constraints_of_the_profile_are_explained_for_the_pods_of_a_service() -> None:
+    over = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    args = {"defaultingType": "List", "defaultConstraints": [over]}
+    written = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [{"name": "PodTopologySpread", "args": args}]}],
+    }
+    profile = Registry(IN_TREE, []).make_frameworks(load(json.dumps(written).encode()), random.Random(0))
+    service = convert(Service, {"metadata": {"name": "s", "namespace": "default"}, "spec": {"selector": {"app": "a"}}})
+    nodes, pods = [node("a1"), node("b1").unschedulable()], [on("a1")]
+
+    pod = make_pod("new").label(app="a").obj()
+    found = explained(nodes, pods, pod, service, profile=profile["default-scheduler"])
+
+    assert [fact.text for fact in found.facts] == [
+        "maxSkew 1 over zone, by default of the profile: B has 0, A has 1; B takes none: its node is cordoned"
+    ]
