@@ -13,6 +13,7 @@ from extender.answers.phrases import all_of, plural
 from extender.engine.framework.interface import listed
 from extender.engine.plugins.inter_pod_affinity.counting import all_match, pods_matching_all
 from extender.engine.plugins.inter_pod_affinity.terms import NO_TERMS, SelectedNamespaces, Term, terms_of
+from extender.engine.plugins.node_declared_features import required_features
 from extender.engine.plugins.node_ports import conflicting_ports, port_in_words
 from extender.engine.plugins.taints import UNSCHEDULABLE_TAINT, prospect_of, taint_in_words
 from extender.engine.snapshot.matching import node_selector_mask
@@ -131,6 +132,14 @@ def resource_facts(asked: Asked) -> Iterator[NodeFact]:
                     text = f"the resize of {pod.key} is {condition.reason.lower() or 'pending'}"
                     counts = "" if condition.reason == "Infeasible" else ", and what it asks for counts"
                     yield NodeFact(f"{text}{counts}", nodes[place].name, (PodName.of(pod),))
+
+
+def feature_facts(asked: Asked) -> Iterator[NodeFact]:
+    """Yields for each feature of kubelets that the pod needs how many nodes declare it."""
+    nodes = asked.snapshot.nodes.objects
+    for feature in sorted(required_features(asked.pod)):
+        number = sum(feature in node.status.declared_features for node in nodes)
+        yield NodeFact(f"{number} of {plural(len(nodes), 'node')} with the feature {feature}")
 
 
 def pod_affinity_facts(asked: Asked) -> Iterator[NodeFact]:

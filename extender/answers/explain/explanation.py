@@ -8,6 +8,7 @@ import numpy as np
 
 from extender.answers.explain.advice import Advice, Asked, NodeFact, Refusals, nearest_nodes, nearest_places
 from extender.answers.explain.demand_facts import (
+    feature_facts,
     label_facts,
     pod_affinity_facts,
     port_facts,
@@ -20,7 +21,7 @@ from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.queue_places import claim_notes
 from extender.answers.explain.spreading_facts import spreading_facts
 from extender.answers.explain.verdict_tables import best_scores, picture as picture_of, waterfall
-from extender.answers.explain.volume_facts import attachment_facts, volume_facts, zone_facts
+from extender.answers.explain.volume_facts import attachment_facts, use_facts, volume_facts, zone_facts
 from extender.answers.parts import PodName, requested, workload_of
 from extender.answers.phrases import all_of, plural, why_no_room
 from extender.answers.types import Explanation, Fact, PreemptionAnswer, WaterfallStep
@@ -190,12 +191,14 @@ _BY_PLUGIN: Final[Mapping[str, Callable[[Asked], Iterator[NodeFact]]]] = {
     "DynamicResources": device_facts,
     "InterPodAffinity": pod_affinity_facts,
     "NodeAffinity": label_facts,
+    "NodeDeclaredFeatures": feature_facts,
     "NodePorts": port_facts,
     "NodeResourcesFit": resource_facts,
     "NodeVolumeLimits": attachment_facts,
     "PodTopologySpread": spreading_facts,
     "TaintToleration": taint_facts,
     "VolumeBinding": volume_facts,
+    "VolumeRestrictions": use_facts,
     "VolumeZone": zone_facts,
 }
 

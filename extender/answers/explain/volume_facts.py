@@ -6,23 +6,28 @@ from typing import Final
 import numpy as np
 
 from extender.answers.explain.advice import Asked, NodeFact
+from extender.answers.parts import PodName
 from extender.answers.phrases import all_of, plural
 from extender.engine.plugins.node_volume_limits.csi_volumes import CannotCountError, CountedVolumes
 from extender.engine.plugins.node_volume_limits.plugin import VolumeCounter
-from extender.engine.plugins.volume_binding.reach import affinity_mask, affinity_of
+from extender.engine.plugins.volume_binding.reach import affinity_mask, affinity_of, capacity_mask
+from extender.engine.plugins.volume_restrictions import disks_used
 from extender.engine.plugins.volume_zone import volume_topologies
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Mask
 from extender.values import limits
 from extender.values.objects.claims import (
     NO_PROVISIONER,
+    READ_WRITE_ONCE_POD,
     SELECTED_NODE_ANNOTATION,
     claim_class,
     claim_name,
     is_fully_bound,
+    names_claim,
 )
 from extender.values.objects.meta import NodeSelectorRequirement
 from extender.values.objects.node import HOSTNAME_LABEL
+from extender.values.objects.quantity import value_of
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 _NAMED: Final = 3
@@ -78,6 +83,24 @@ def attachment_facts(asked: Asked) -> Iterator[NodeFact]:
             continue
 
 
+def use_facts(asked: Asked) -> Iterator[NodeFact]:
+    """Yields who uses a ReadWriteOncePod claim of the pod, and who on nodes near by has a disk that it wants."""
+    claims = [claim for claim in _claims(asked) if READ_WRITE_ONCE_POD in claim.spec.access_modes]
+    disks = disks_used(asked.pod.spec.volumes)
+    near = {*asked.refused[: limits.FACT_NODES].tolist()}
+    for place, slots in enumerate(asked.snapshot.pods.on_node):
+        for other in map(asked.snapshot.pod_at, slots if claims or place in near else ()):
+            for claim in claims:
+                if names_claim(other, claim):
+                    text = f"the claim {claim.metadata.name} (ReadWriteOncePod) is used by {other.key}"
+                    yield NodeFact(text, pods=(PodName.of(other),))
+            used = disks_used(other.spec.volumes) if disks and place in near else {}
+            for disk, is_only_read in disks.items():
+                if disk in used and not (is_only_read and used[disk]):
+                    text = f"the disk {' '.join(disk)} is attached for {other.key}"
+                    yield NodeFact(text, asked.snapshot.nodes.objects[place].name, (PodName.of(other),))
+
+
 def _claims(asked: Asked) -> Iterator[PersistentVolumeClaim]:
     names = dict.fromkeys(claim_name(asked.pod, volume) for volume in asked.pod.spec.volumes)
     for name in names:
@@ -108,7 +131,7 @@ def _written(requirement: NodeSelectorRequirement) -> str:
 
 
 def _free_volumes(claim: PersistentVolumeClaim, asked: Asked) -> Iterator[NodeFact]:
-    """Yields how many volumes of a class that makes none are free, if the claim is to get one of them."""
+    """Yields how many volumes of a class that makes none are free, or how much room there is for one that is made."""
     name = claim_class(claim)
     known = asked.snapshot.objects.storage_classes.get(name)
     if known is None or known.provisioner == NO_PROVISIONER:
@@ -116,3 +139,17 @@ def _free_volumes(claim: PersistentVolumeClaim, asked: Asked) -> Iterator[NodeFa
         free = sum(volume.spec.claim_ref is None for volume in volumes)
         kind = f"of the class {name}" if name else "without a class"
         yield NodeFact(f"{free} of {plural(len(volumes), 'volume')} {kind} free for the claim {claim.metadata.name}")
+        return
+    enough = capacity_mask(asked.snapshot, known, claim)
+    if enough is not None and not enough.all():
+        published = asked.snapshot.objects.csi_storage_capacities.values()
+        sizes = [
+            each.capacity if each.maximum_volume_size is None else each.maximum_volume_size
+            for each in published
+            if each.storage_class_name == name
+        ]
+        most = max((size for size in sizes if size is not None), key=value_of, default=None)
+        wanted = f"the {claim.spec.resources.requests.get('storage', 0)} of the claim {claim.metadata.name}"
+        on = f"{int(enough.sum())} of {plural(len(enough), 'node')}"
+        which = "no capacity is published" if most is None else f"the most that is published is {most}"
+        yield NodeFact(f"{on} with room for {wanted} in the class {name}; {which}")

@@ -224,3 +224,11 @@ def test_existing_pod_that_may_not_be_seen_is_not_named() -> None:
     (fact,) = redacted(answer, {"default"}).facts
 
     assert "alone" not in fact.text and fact.text.endswith("keeps it out of host=a")
+
+
+def test_feature_of_kubelets_that_a_pod_needs_is_named() -> None:
+    nodes = [node("a"), node("b").declared_features("UserNamespacesHostNetworkSupport").unschedulable()]
+
+    facts = told(nodes, POD.host_network(host_users=False).obj())
+
+    assert facts == ["1 of 2 nodes with the feature UserNamespacesHostNetworkSupport"]

@@ -14,10 +14,22 @@ from extender.engine.runtime.registry import Registry
 from extender.testing import NodeBuilder, PodBuilder, label_term, make_node, make_pod, make_snapshot
 from extender.values.config.configuration import Configuration
 from extender.values.objects.claims import NO_PROVISIONER
-from extender.values.objects.meta import HasMetadata
+from extender.values.objects.meta import HasMetadata, LabelSelector
 from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
-from extender.values.objects.pod import Pod
-from tests.kit.storage import make_attachment, make_claim, make_class, make_csi_node, make_volume
+from extender.values.objects.pod import Pod, Volume
+from tests.kit.storage import (
+    LATER,
+    ebs_disk,
+    gce_disk,
+    make_attachment,
+    make_capacity,
+    make_claim,
+    make_class,
+    make_csi_driver,
+    make_csi_node,
+    make_volume,
+    rbd_image,
+)
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 NODES = [make_node(name).capacity(cpu=4).label({ZONE_LABEL: name.upper(), HOSTNAME_LABEL: name}) for name in ("a", "b")]
@@ -158,3 +170,55 @@ def test_attached_volumes_are_counted_against_the_limit(limit: int, attached: in
     )
 
     assert [(fact.plugin, fact.text, fact.nodes) for fact in told.facts] == [("NodeVolumeLimits", text, ("a",))]
+
+
+def test_user_of_a_claim_that_only_one_pod_may_use_is_named() -> None:
+    claim = make_claim("c1", volume="v1", access="ReadWriteOncePod")
+    user, stranger = (make_pod("holder").namespace(namespace).claim("c1").node("a") for namespace in ("default", "x"))
+
+    found = explained(ONE, claim, make_volume("v1", claim="c1"), pods=[user, stranger])
+
+    assert "the claim c1 (ReadWriteOncePod) is used by default/holder" in [fact.text for fact in found.facts]
+    assert not any("x/holder" in fact.text for fact in found.facts)
+
+
+@pytest.mark.parametrize(
+    ("volume", "text"),
+    [
+        (ebs_disk("vol-1"), "the disk ebs vol-1 is attached for default/holder"),
+        (gce_disk("d", read_only=False), "the disk gce d is attached for default/holder"),
+        (rbd_image("i", "m1"), "the disk rbd rbd i m1 is attached for default/holder"),
+    ],
+)
+def test_pod_that_has_the_disk_that_a_pod_wants_is_named(volume: Volume, text: str) -> None:
+    holder = make_pod("holder").volume(volume).node("a")
+
+    found = explained(make_pod("p").volume(volume).obj(), nodes=NODES[:1], pods=[holder])
+
+    assert [(fact.text, fact.nodes) for fact in found.facts] == [(text, ("a",))]
+
+
+@pytest.mark.parametrize(
+    ("capacities", "text"),
+    [
+        ([], "0 of 2 nodes with room for the 3Gi of the claim c1 in the class later; no capacity is published"),
+        (
+            ["1Gi"],
+            "0 of 2 nodes with room for the 3Gi of the claim c1 in the class later; the most that is published is 1Gi",
+        ),
+        (
+            ["1Gi", "2Gi"],
+            "0 of 2 nodes with room for the 3Gi of the claim c1 in the class later; the most that is published is 2Gi",
+        ),
+    ],
+)
+def test_room_for_a_volume_to_be_made_is_told(capacities: list[str], text: str) -> None:
+    published = [
+        make_capacity(f"room{number}", size, LabelSelector(), storage_class="later")
+        for number, size in enumerate(capacities)
+    ]
+    claim, driver = make_claim("c1", storage_class="later", size="3Gi"), make_csi_driver(publishes_capacity=True)
+
+    found = explained(ONE, claim, make_class("later", binding=LATER), driver, *published)
+
+    assert [fact.text for fact in found.facts] == [text]
