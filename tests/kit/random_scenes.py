@@ -9,8 +9,8 @@ import msgspec
 
 from extender.testing import NodeBuilder, PodBuilder, label_term, make_pod, random_cluster
 from extender.values.objects import grouping
-from extender.values.objects.cluster import KINDS
 from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.kinds import KINDS
 from extender.values.objects.meta import HasMetadata, LabelSelector
 from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL, Node
 from extender.values.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint

@@ -20,6 +20,7 @@ from extender.values.objects.pod import Pod
 from tests.kit.devices import (
     allocation_of,
     exactly,
+    label_selector,
     make_claim,
     make_device,
     make_device_class,
@@ -192,3 +193,13 @@ def test_pod_that_fits_is_told_no_facts(change: dict[str, Any]) -> None:
     told = explained(ANY, make_slice("a"), make_claim("c", exactly(**change)))
 
     assert (told.feasible_nodes, told.facts) == (1, ())
+
+
+@pytest.mark.parametrize("claim", ["c", "another"])
+def test_place_of_an_allocated_claim_of_the_pod_is_said(claim: str) -> None:
+    elsewhere = allocation_of("a", node_selector=label_selector("zone", "b"))
+    objects = [make_claim("c", exactly()), make_claim(claim, exactly(), allocation=elsewhere)]
+
+    facts = [fact.text for fact in explained(ANY, *objects).facts]
+
+    assert (f"the claim {claim} is allocated where zone In (b)" in facts) == (claim == "c")
