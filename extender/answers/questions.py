@@ -161,11 +161,13 @@ class Questions:
     async def _claim_notes(self, pod: Pod, visibility: Visibility) -> tuple[str, ...]:
         """Returns notes on the claims of the pod that wait for a volume: what the Events of the first say last."""
         is_stuck = pod.spec.node_name and pod.status.phase != "Running"
-        notes = [*notes_on_hand_placed(pod, self._cluster)] if is_stuck else []
-        for claim in islice(unbound_claims(pod, self._cluster.cache.objects), CLAIMS_ASKED if self._events else 0):
-            said = await self._events_of("PersistentVolumeClaim", claim.key, visibility)
-            notes.append(last_words(f"the claim {claim.name}", said))
-        return tuple(notes)
+        notes = notes_on_hand_placed(pod, self._cluster) if is_stuck else ()
+        found = unbound_claims(pod, self._cluster.cache.objects) if self._events is not None else ()
+        claims = [*islice(found, CLAIMS_ASKED)]
+        asked = (self._events_of("PersistentVolumeClaim", claim.key, visibility) for claim in claims)
+        said = await asyncio.gather(*asked)
+        last = (last_words(f"the claim {claim.name}", events) for claim, events in zip(claims, said, strict=True))
+        return *notes, *last
 
     def pod(self, namespace: str, name: str) -> Pod | None:
         """Returns the pod with the fields that the scheduler reads; None if there is none."""
@@ -209,8 +211,8 @@ class Questions:
 
     def _standing_beyond_message(self, pod: Pod) -> types.Standing | None:
         """Returns None for a pod of which the message of its scheduler says all, as it does of most in a queue."""
-        status, is_going = pod.status, pod.metadata.deletion_timestamp
-        return self._standing(pod) if is_going or status.nominated_node_name or not status.conditions else None
+        says_little = not pod.status.conditions or pod.metadata.deletion_timestamp or pod.status.nominated_node_name
+        return self._standing(pod) if says_little or self._cluster.cache.pod(pod.uid) is not None else None
 
     def _placed_at(self, pod: Pod) -> str | None:
         last = next(self._records.attempts(pod.key, uid=pod.uid), None)

@@ -51,7 +51,7 @@ def story(
     if not is_recorded:
         notes.insert(0, "nothing is recorded of it here: this is told by its conditions and Events")
     elif attempts and attempts[0].number > 1:
-        notes.insert(0, f"its first {plural(attempts[0].number - 1, 'attempt')} are no longer kept")
+        notes.insert(0, f"its attempts before number {attempts[0].number} are no longer kept")
     return Story(steps=tuple(steps), text=text, refusals=refusals, notes=tuple(notes))
 
 
@@ -76,7 +76,8 @@ def _tried(attempts: Iterable[AttemptRecord]) -> Iterator[StoryStep]:
 def _in_words(made: AttemptRecord, time: str) -> tuple[What, str, str]:
     said = f": {for_people(made.message)}" if made.message else ""
     if made.outcome == "Scheduled":
-        return "placed", time, f"{made.profile} chose {made.node} among {plural(made.feasible, 'node')} that fit"
+        among = f" among {made.feasible} nodes that fit" if made.feasible > 1 else ""
+        return "placed", time, f"{made.profile} chose {made.node}{among}"
     if made.outcome == "Unschedulable":
         return "refused", time, f"{made.profile} refused it{said}"
     if made.outcome == "Error":

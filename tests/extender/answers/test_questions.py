@@ -273,6 +273,19 @@ async def test_pod_waits_since_the_same_second_whenever_it_is_asked() -> None:
     assert told[3] != told[0]  # the wall clock was set
 
 
+async def test_a_queued_pod_for_which_a_node_is_chosen_is_told_so_in_the_queue() -> None:
+    scheduling, questions = deciding()
+    pod = a_pod("p", 1)
+    scheduling.comes(A, pod)
+    scheduling.cluster.assume(pod.obj().uid, "a")
+
+    (place,) = (await questions.queue()).items
+    found = await explained_by(questions, "p")
+
+    assert place.queue == "placed"
+    assert place.standing is not None and place.standing == found.standing
+
+
 async def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
     scheduling, questions = deciding()
     scheduling.comes(A, victim := a_pod("victim", 3).node("a").priority(4), a_pod("urgent", 3).priority(9))

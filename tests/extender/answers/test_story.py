@@ -113,7 +113,7 @@ def test_attempts_that_are_no_longer_kept_are_counted() -> None:
     story = told(a_pod(), records=[refused(1, 1, "full", number=30), refused(2, 2, "full", number=31)])
 
     assert story.refusals == 31
-    assert story.notes == ("its first 29 attempts are no longer kept",)
+    assert story.notes == ("its attempts before number 30 are no longer kept",)
 
 
 def test_a_pod_with_a_node_tells_how_long_it_waited() -> None:
