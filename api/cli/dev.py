@@ -15,12 +15,12 @@ from api.cli.init import plugin_name
 from api.cli.showing import OutputOption, heading, name_of, show, table
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.answers.phrases import plural
-from extender.answers.plugin_effects import Destination, PluginEffects
 from extender.answers.questions import Questions
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
 from extender.values.reasons import InputError, in_one_line
 from reprieve.errors import StartUpError
+from reprieve.lab.plugin_effects import Destination, PluginEffects, plugin_effects
 from reprieve.sources.configurations import read_configuration
 from reprieve.sources.dumps import about_dump
 from reprieve.sources.live_clusters import about_cluster
@@ -124,8 +124,8 @@ class _Bench:
         """Returns what the plugins change. Raises InputError for a wrong configuration or arguments."""
         after = self._project.enabled_in(read_configuration(self._config))
         before = self._project.disabled_in(after)
-        return await questions.plugin_effects(
-            registry or self._registry, before, after, self._project.plugin_names, self._limit
+        return await plugin_effects(
+            questions.fork(), registry or self._registry, before, after, self._project.plugin_names, self._limit
         )
 
     async def changes(self, questions: Questions, last: PluginEffects) -> AsyncIterator[PluginEffects]:

@@ -17,8 +17,6 @@ from rich.text import Text
 from api.cli.showing import console, printable
 from extender import rules
 from extender.answers.phrases import plural
-from extender.answers.what_if.rules import Rule, listed, read_rule
-from extender.answers.what_if.verification import PodDestinations, RuleError, RuleOutcome, UnmetExpectation, verify
 from extender.rules.state_file import load_state
 from extender.values.config.configuration import Configuration
 from extender.values.config.feature_gates import FeatureGates, parse_version
@@ -27,6 +25,8 @@ from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
 from extender.values.reasons import InputError, in_one_line
 from reprieve.errors import StartUpError
+from reprieve.lab.verification.rules import Rule, listed, read_rule
+from reprieve.lab.verification.verification import PodDestinations, RuleError, RuleOutcome, UnmetExpectation, verify
 from reprieve.sources.configurations import read_configuration
 from reprieve.sources.manifest_files import read_manifests
 

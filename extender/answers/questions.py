@@ -7,7 +7,7 @@ needs it; a service loads it when it starts (`api/service_state.py`), so that it
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -53,7 +53,6 @@ from extender.values.objects.listed_events import ListedEvents
 from extender.values.objects.pod import Pod
 
 if TYPE_CHECKING:
-    from extender.answers.plugin_effects import PluginEffects
     from extender.answers.trial import Trial
 
 A = TypeVar("A")
@@ -270,13 +269,9 @@ class Questions:
             notes = (*stand_in_notes(trial.frameworks), *applied.notes, *more, *answer.notes)
             return msgspec.structs.replace(answer, notes=notes)
 
-    async def plugin_effects(
-        self, registry: Registry, before: Configuration, after: Configuration, own: Collection[str], limit: int
-    ) -> "PluginEffects":
-        """Returns what the registry's plugins would change; see `answers.plugin_effects`. Raises ConfigErrors."""
-        from extender.answers.plugin_effects import plugin_effects  # noqa: PLC0415
-
-        return await plugin_effects(self._cluster.fork(), registry, before, after, own, limit)
+    def fork(self) -> Cluster:
+        """Returns a copy of the cluster, for those who try something on it."""
+        return self._cluster.fork()
 
     # Simulations. They take long, and are called where nothing waits: in a child process, or in a thread.
 

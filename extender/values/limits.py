@@ -168,8 +168,6 @@ CONFIGURATION_DEPTH: Final = Limit(Door.CONFIGURATION, 100,
     "levels of nesting in a configuration or a file", "`exceeded max depth`")
 CONFIGURATION_YAML_NODES: Final = Limit(Door.CONFIGURATION, 100_000,
     "YAML nodes of a configuration, aliases expanded", "an error")
-TEMPLATE_DEPTH: Final = Limit(Door.CONFIGURATION, 16,
-    "levels of nesting of an action in a template of scheduler_perf", "the action is not supported")
 EXTENDER_SECONDS: Final = Limit(Door.CONFIGURATION, 30,
     "seconds of an extender's httpTimeout", "a warning: all scheduling waits for its answer")
 PLUGIN_SECONDS: Final = Limit(Door.CONFIGURATION, 1,

@@ -12,6 +12,8 @@ WORKLOAD_YAML_NODES: Final = Limit(Door.CONFIGURATION, 1_000_000,
     "YAML nodes of a file of a workload", "an error of `simulate`")
 WORKLOAD_TEMPLATE_BYTES: Final = Limit(Door.CONFIGURATION, 2**20,
     "bytes of a template of scheduler_perf", "an error of `simulate`")
+TEMPLATE_DEPTH: Final = Limit(Door.CONFIGURATION, 16,
+    "levels of nesting of an action in a template of scheduler_perf", "the action is not supported")
 WORKLOAD_NODES: Final = Limit(Door.CONFIGURATION, 200_000, "nodes of a workload", "an error of `simulate`")
 WORKLOAD_PODS: Final = Limit(Door.CONFIGURATION, 2_000_000,
     "pods, or other objects, of a workload", "an error of `simulate`")

@@ -12,8 +12,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from api.cli import app
-from extender.answers.what_if.rules import Expectation, Given, NodeGroup, Spread, When
 from reprieve.errors import StartUpError
+from reprieve.lab.verification.rules import Expectation, Given, NodeGroup, Spread, When
 from tests.kit.device_objects import device_class, devices, wanting
 from tests.stories.test_device_taint_rules import rule
 

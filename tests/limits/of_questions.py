@@ -15,12 +15,12 @@ from extender.client.http_extender.checks import warnings_of
 from extender.rules.state_file import read_state
 from extender.testing import make_pod
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
-from extender.values.golang.text_template import rendered
 from extender.values.golang.times import Duration
 from extender.values.golang.yaml import read_yaml
 from reprieve.lab.recordings.entries import Recording
 from reprieve.lab.simulation.perf_templates import TemplateFile
 from reprieve.lab.simulation.sweeping import read_workloads
+from reprieve.lab.simulation.text_template import rendered
 from reprieve.sources.manifest_text import objects_in
 from tests.extender.answers.what_if import test_capacity as capacities, test_what_if as what_ifs
 from tests.limits.of_processes import PROCESSES

@@ -11,7 +11,6 @@ from typing import Final, final
 
 import msgspec
 
-from extender.values.golang.text_template import Value
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata, Object
 from extender.values.objects.node import HOSTNAME_LABEL, Node
@@ -25,6 +24,7 @@ from reprieve.lab.simulation.perf_devices import (
 )
 from reprieve.lab.simulation.perf_run import Operation, PerfRun, wait_for_pods
 from reprieve.lab.simulation.perf_templates import PodSource
+from reprieve.lab.simulation.text_template import Value
 from reprieve.lab.simulation.workload import WorkloadError
 
 ARRIVALS: Final = 1000

@@ -7,13 +7,13 @@ from typing import Any, final
 
 import msgspec
 
-from extender.values.golang.text_template import Value
 from extender.values.golang.times import Duration, DurationError
 from extender.values.objects.pod import Pod
 from reprieve.lab import limits
 from reprieve.lab.simulation.perf_templates import Templates
 from reprieve.lab.simulation.report import Phase
 from reprieve.lab.simulation.scene import Scene
+from reprieve.lab.simulation.text_template import Value
 from reprieve.lab.simulation.workload import WorkloadError
 
 Params = Mapping[str, Any]

@@ -7,7 +7,6 @@ from typing import Any, Final, final
 import orjson
 
 from extender.values.golang.json import plain
-from extender.values.golang.text_template import TemplateError, Value, is_constant, rendered
 from extender.values.golang.yaml import YamlError, read_yaml
 from extender.values.objects.decoding import DecodeError, convert, replaced
 from extender.values.objects.devices import ResourceClaim
@@ -20,6 +19,7 @@ from reprieve.lab.simulation.prototypes import Prototypes, named
 from reprieve.lab.simulation.scene import Scene
 from reprieve.lab.simulation.simulated_cluster import Lifetime
 from reprieve.lab.simulation.storage_writes import bound
+from reprieve.lab.simulation.text_template import TemplateError, Value, is_constant, rendered
 from reprieve.lab.simulation.workload import WorkloadError, lines_of
 
 DEFAULT_GRACE: Final = 30.0

@@ -16,7 +16,6 @@ from typing import Any, final
 
 import msgspec
 
-from extender.answers.what_if.rules import NodeGroup, nodes_of
 from extender.values.golang.json import plain
 from extender.values.golang.times import Duration, DurationError
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
@@ -28,6 +27,7 @@ from reprieve.lab.simulation.prototypes import Prototypes, named
 from reprieve.lab.simulation.scene import Scene
 from reprieve.lab.simulation.simulated_cluster import Lifetime
 from reprieve.lab.simulation.workload import ExpectationError, ExpectedFigure, Workload, WorkloadError, lines_of
+from reprieve.lab.verification.rules import NodeGroup, nodes_of
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):

@@ -11,7 +11,6 @@ from extender.answers.trial import Trial
 from extender.answers.types import Eviction, QuestionError, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.manifests import unrolled
-from extender.answers.what_if.rules import Expectation, PodSelection, Rule, Spread, listed, nodes_of
 from extender.answers.what_if.simulation import Simulation
 from extender.answers.what_if.what_if import play
 from extender.engine.cache.cluster import Cluster
@@ -21,6 +20,7 @@ from extender.values.objects.label_selectors import SelectorError
 from extender.values.objects.label_syntax import parse_selector
 from extender.values.objects.node import HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL, Node
 from extender.values.objects.pod import Pod
+from reprieve.lab.verification.rules import Expectation, PodSelection, Rule, Spread, listed, nodes_of
 
 Written = Sequence[Mapping[str, Any]]
 """Kubernetes objects as they are in files."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from extender.values import limits
+from reprieve.lab import limits
 
 Value = str | int | float | bool
 

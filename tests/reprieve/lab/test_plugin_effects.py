@@ -2,7 +2,6 @@
 
 import asyncio
 
-from extender.answers.plugin_effects import Destination, PluginEffects, plugin_effects
 from extender.answers.types import ReasonCount
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
@@ -11,6 +10,7 @@ from extender.engine.runtime.registry import Registry
 from extender.testing import make_node, make_pod
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
+from reprieve.lab.plugin_effects import Destination, PluginEffects, plugin_effects
 from tests.kit.places import without_place
 
 SLOW = "the disk is slow"

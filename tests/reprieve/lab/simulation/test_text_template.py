@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.values.golang.text_template import TemplateError, Value, is_constant, rendered
+from reprieve.lab.simulation.text_template import TemplateError, Value, is_constant, rendered
 
 VALUES: dict[str, Value] = {"Index": 7, "Count": 50, "size": "2Gi", "flag": True}
 

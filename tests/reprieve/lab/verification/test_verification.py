@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from extender.answers.what_if.rules import read_rule
-from extender.answers.what_if.verification import RuleError, verify
 from extender.rules.trial_registry import TrialRegistry
 from extender.values.config.configuration import Configuration
 from extender.values.objects.decoding import DecodeError
+from reprieve.lab.verification.rules import read_rule
+from reprieve.lab.verification.verification import RuleError, verify
 from tests.kit.objects import budget, node, pod, priority_class, workload
 
 
