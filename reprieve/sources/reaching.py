@@ -46,7 +46,7 @@ async def reach(kubeconfig: Path | None, context: str | None) -> None:
         except Forbidden:
             return  # it answers, and what may be listed is another question
         except Unauthorized as exc:
-            raise cluster_away(target, f"Unauthorized: {exc.message}") from exc
+            raise cluster_away(target, f"Unauthorized: {exc.message}".removesuffix(": Unauthorized")) from exc
         except ApiError as exc:
             raise cluster_away(target, exc.message) from exc
 
@@ -61,5 +61,5 @@ def cluster_away(target: Target, why: str) -> SourceAwayError:
             "kubectl auth can-i --list shows what its user may do; a service (--server) needs only pods to be listed"
         )
     elif "certificate" in why.lower():
-        advice = "check certificate-authority-data, and the server's name, in the kubeconfig"
+        advice = "the kubeconfig has both, or certificate-authority-data"
     return SourceAwayError(f"the cluster at {target.server} cannot be asked: {why}; {advice}")

@@ -1,7 +1,6 @@
 """Opens connections to a server: to the first of its addresses that answers, with TLS, through a proxy."""
 
 import asyncio
-import errno
 import os
 import socket
 import ssl
@@ -16,8 +15,6 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 from extender.client.transport.carrier import CutError, NotSentError
 from extender.client.transport.http1 import Connection
 from extender.values.targets.target import basic
-
-_REFUSALS: Final = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ETIMEDOUT)
 
 ATTEMPT_DELAY: Final = 0.25
 """Seconds after which the next address is tried, too. RFC 8305, Connection Attempt Delay."""
@@ -199,6 +196,13 @@ def _nothing_sent(where: str) -> Iterator[None]:
 def _reason(exc: BaseException | None) -> str:
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"{exc.verify_message}; check certificate-authority and tls-server-name"
-    if isinstance(exc, OSError) and exc.errno in _REFUSALS:
+    if isinstance(exc, ssl.SSLError) and exc.reason:
+        if exc.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+            return "what it says is not TLS; should the address begin with http://?"
+        return f"TLS failed: {exc.reason.lower().replace('_', ' ')}"
+    if isinstance(exc, socket.gaierror):
+        is_passing = exc.errno == socket.EAI_AGAIN
+        return "its name cannot be looked up at the moment" if is_passing else "there is no host of this name"
+    if isinstance(exc, OSError) and exc.errno is not None:
         return os.strerror(exc.errno).lower()  # what asyncio says repeats the address
     return " ".join(str(exc).split()) or type(exc).__name__

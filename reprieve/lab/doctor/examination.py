@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from extender.client.http_extender import warnings_of
+from extender.client.http_extender.calling import words
 from extender.values.reasons import in_one_line
 from reprieve.lab.doctor import Finding, Grade, bad, every_verb, node_verbs, ok, pod_verbs, samples, skipped, warning
 from reprieve.lab.doctor.every_verb import IS_IT_RUNNING, SERVED, NoAnswerError
@@ -16,6 +17,7 @@ from reprieve.lab.doctor.examined_service import ExaminedService
 CONNECTS: Final = "takes connections"
 ENCRYPTED: Final = "is private"
 CONFIGURED: Final = "is configured with care"
+_IS_IT_TLS: Final = "does it speak TLS, or is http:// the right scheme?"
 TRUSTED: Final = "has a certificate that is trusted"
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
@@ -106,11 +108,12 @@ async def _connection(service: ExaminedService) -> Finding:
         days = await service.days_of_certificate()
     except TimeoutError:
         service.given_up = "it shows no certificate"
-        advice = "does it speak TLS, or is http:// the right scheme?"
-        return bad(TRUSTED, f"it has shown none within {service.seconds:g} s", advice)
+        return bad(TRUSTED, f"it has shown none within {service.seconds:g} s", _IS_IT_TLS)
     except (OSError, ssl.SSLError) as exc:
         service.given_up = "its certificate is not trusted"
-        return bad(TRUSTED, in_one_line(exc), "give the CA that signed its certificate, and its name")
+        is_shown = isinstance(exc, ssl.SSLCertVerificationError)
+        advice = "give the CA that signed its certificate, and its name" if is_shown else _IS_IT_TLS
+        return bad(TRUSTED, words(exc, url.hostname or "", url.port or 443), advice)
     if days < 14:
         return warning(TRUSTED, f"its certificate expires in {days:.0f} days", "renew it")
     return ok(TRUSTED, f"its certificate is valid for {days:.0f} days")

@@ -5,6 +5,7 @@ import logging
 import shutil
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from extender.values.targets.target import Credentials, Identity, Target
 from extender.values.targets.tls import KeyPair, Pem, Tls
 from tests.extender.client.sockets import Asked, Server, asking, ok, pass_time, serve
 from tests.kit.certificates import Authority, CertificateFiles, encrypted
+from tests.kit.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("stage")
 
@@ -365,3 +367,26 @@ async def test_a_server_is_reached_through_a_proxy(scheme: str, authority: Autho
 
     assert connects == [f"CONNECT 127.0.0.1:{server.port} HTTP/1.1"]
     assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        pytest.param("https://127.0.0.1:{plain}", "should the address begin with http://", id="a server without TLS"),
+        pytest.param("http://127.0.0.1:{free}", "127.0.0.1:{free}: connection refused", id="nobody listens"),
+        pytest.param("http://nobody.invalid:80", "host of this name|cannot be looked up", id="no such name"),
+        pytest.param("http://nobody..invalid:80", "nobody..invalid:80: ", id="no name at all"),
+    ],
+)
+async def test_failure_to_connect_is_told_in_words_not_in_those_of_python(address: str, words: str):
+    async def says_hello(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    plain = await asyncio.start_server(says_hello, "127.0.0.1", 0)
+    ports = {"plain": plain.sockets[0].getsockname()[1], "free": free_port()}
+    async with plain, aclosing(Client(Target(address.format(**ports)))) as client:
+        with pytest.raises(errors.Unreachable, match=words.format(**ports)) as failure:
+            await client.get(PODS)
+
+    assert not any(each in str(failure.value) for each in ("Errno", "_ssl", "[SSL"))
