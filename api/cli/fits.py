@@ -58,7 +58,8 @@ def fits(
 
 def _in_words(console: Console, answer: Capacity, wide: bool) -> None:
     more = "at least " if answer.is_limit else ""
-    fits = f"{more}{plural(answer.fits, 'pod')} fit on {plural(len(answer.by_node), 'node')}"
+    verb = "fits" if answer.fits == 1 else "fit"
+    fits = f"{more}{plural(answer.fits, 'pod')} {verb} on {plural(len(answer.by_node), 'node')}"
     console.print(fits if answer.fits else "no pod like this one fits on any node", style="bold")
     if answer.gangs is not None:
         console.print(f"{more}{plural(answer.gangs, 'gang')} of {answer.gang_size} fit", style="bold")

@@ -11,6 +11,7 @@ from api.cli.showing import (
     NoHeadersOption,
     WatchOption,
     age,
+    age_or_time,
     first_of,
     heading,
     name_of,
@@ -75,7 +76,7 @@ def _names(console: Console, queue: Queue, _: bool) -> None:
 def _in_rows(console: Console, answer: Pending, wide: bool) -> None:
     found = ((each, reason.reason) for reason in answer.reasons for each in reason.workloads)
     rows = ((*_cells(each, wide=wide), reason) for each, reason in found)
-    console.print(table(*_HEADINGS, "reason", rows=rows, has_head=False))
+    console.print(table(*[""] * 6, rows=rows, has_head=False))
 
 
 def _in_words(namespace: str | None, console: Console, answer: Pending, wide: bool) -> None:
@@ -95,13 +96,11 @@ def _in_words(namespace: str | None, console: Console, answer: Pending, wide: bo
             console.print(f"note: {claim}", style="dim")
         shown = reason.workloads if wide else reason.workloads[:SHOWN_WORKLOADS]
         rows = (_cells(each, wide=wide) for each in shown)
-        console.print(table(*_HEADINGS, rows=rows, less_important=("age", "priority")))
+        headings = ("pods", "workload", "priority", age_or_time(wide), "for example")
+        console.print(table(*headings, rows=rows, less_important=(age_or_time(wide), "priority")))
         left_out = len(reason.workloads) - len(shown)
         if left_out:
             console.print(f"and {plural(left_out, 'more workload')}; -o wide lists all")
-
-
-_HEADINGS = ("pods", "workload", "priority", "age", "for example")
 
 
 def _cells(each: PendingWorkload, *, wide: bool) -> tuple[str, ...]:

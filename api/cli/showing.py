@@ -162,6 +162,9 @@ class AnswerTable:
         self._rows.append(tuple(row))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.max_width >= _NEVER_FOLDED:
+            yield from self._in_lines()
+            return
         shown = [*range(len(self._headings))]
         for heading in self._less_important:
             if sum(self._widths(shown, _longest_word)) <= options.max_width:
@@ -185,6 +188,17 @@ class AnswerTable:
         for row in self._rows:
             made.add_row(*(row[place] for place in shown))
         yield made
+
+    def _in_lines(self) -> RenderResult:
+        """Yields each row as one line, without blanks at its end, as programs and wide terminals take it."""
+        widths = self._widths(range(len(self._headings)), cell_len)
+        head = tuple(Text(each.upper(), style="bold") for each in self._headings)
+        for row in ([head] if self._has_head and any(self._headings) else []) + self._rows:
+            line = Text(no_wrap=True, overflow="ignore")
+            for cell, width in zip(row, widths, strict=True):
+                line.append_text(cell).append(" " * (width - cell_len(cell.plain)))
+            line.rstrip()
+            yield line
 
     def _widths(self, shown: Sequence[int], of: Callable[[str], int]) -> list[int]:
         cells = ([self._headings[place].upper(), *(row[place].plain for row in self._rows)] for place in shown)
@@ -212,6 +226,11 @@ def table(
     for row in rows:
         made.add_row(*row)
     return made
+
+
+def age_or_time(wide: bool) -> str:
+    """Returns the heading above what `age` returns."""
+    return "time" if wide else "age"
 
 
 def age(time: str | None, *, wide: bool = False) -> str:
@@ -243,15 +262,12 @@ def first_of(names: Sequence[str], count: int = 3) -> str:
 
 def victims_table(victims: Sequence[Victim], *, wide: bool) -> AnswerTable:
     """Returns a table of pods that would be evicted."""
-    made = table(
-        "pod", "priority", "started", "violates", *(("owner", "uid") if wide else ()), less_important=("started",)
-    )
+    started, further = ("started", ("owner", "uid")) if wide else ("age", ())
+    made = table("pod", "priority", started, "violates", *further, less_important=(started,))
     for victim in victims:
-        further = (victim.owner, victim.pod.uid) if wide else ()
-        # When it started is what victims are chosen by, so that its age would not do.
-        made.add_row(
-            name_of(victim.pod), str(victim.pod.priority), victim.started or "", ", ".join(victim.violates), *further
-        )
+        cells = (victim.owner, victim.pod.uid) if wide else ()
+        its_age = age(victim.started, wide=wide)
+        made.add_row(name_of(victim.pod), str(victim.pod.priority), its_age, ", ".join(victim.violates), *cells)
     return made
 
 

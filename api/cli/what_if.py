@@ -1,5 +1,7 @@
 """`reprieve whatif` and `reprieve victims`: what would happen if?"""
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -115,16 +117,20 @@ def _read_configuration(file: Path) -> dict[str, object]:
 
 def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
     console.print(answer.summary, style="bold")
-    if answer.placements:
+    # Of a pod that is evicted, the table of those says where it goes.
+    given = [each for each in answer.placements if each.cause != "evicted" or not answer.evictions]
+    if given:
         console.print(heading("Pods"))
         placed = table("pod", "priority", "node", "evicts", "message", less_important=("priority",))
-        for placement in answer.placements:
+        for placement, more in _counted(given, apart=wide):
             evicts = first_of([_evicted(victim) for victim in placement.evicts], 100 if wide else 3)
             later = f"once {budgets(placement.waits_for)} allows it" if placement.waits_for else ""
             # What kept it from a node before one was found for it is in the JSON only.
             message = later if placement.node else placement.message
             node = placement.node or Text("pending", style="red")
             placed.add_row(name_of(placement.pod), str(placement.pod.priority), node, evicts, message)
+            if more:
+                placed.add_row(f"{more} x as above", "", node, "", "")
         console.print(placed)
     if answer.evictions:
         console.print(
@@ -138,6 +144,16 @@ def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
     if answer.gpu_hours:
         console.print(f"GPU time lost: {answer.gpu_hours:.1f} GPU-hours")
     _loops_and_notes(console, answer)
+
+
+def _counted(placements: Sequence[Placement], *, apart: bool) -> Iterator[tuple[Placement, int]]:
+    """Yields pods that find no node for the same reason once, with the number of further ones; or all apart."""
+
+    def alike(each: Placement) -> object:
+        return each.pod.uid if each.node or apart else (each.pod.namespace, each.pod.priority, each.message)
+
+    for _, (first, *others) in groupby(placements, alike):
+        yield first, len(others)
 
 
 def _evicted(victim: Victim) -> str:

@@ -12,6 +12,7 @@ from api.cli.names import completed
 from api.cli.showing import (
     WatchOption,
     age,
+    age_or_time,
     first_of,
     heading,
     name_of,
@@ -133,7 +134,7 @@ def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> No
     of = plural(answer.pods.total, "pod")
     who = f"{len(waiting)} of {of} wait" if waiting else f"None of {of} waits"
     console.print(who, style="bold red" if waiting else "bold green")
-    lines = table("pod", "node", "workload", "age", less_important=("age", "workload"))
+    lines = table("pod", "node", "workload", age_or_time(wide), less_important=(age_or_time(wide), "workload"))
     shown = answer.pods.items if wide else answer.pods.items[:SHOWN_MEMBERS]
     for each in shown:
         node = each.node or Text("pending", style="red")
@@ -285,7 +286,7 @@ def _story(console: Console, story: Story, *, is_told: bool, wide: bool) -> None
     if not is_told:
         console.print(story.text)
     rows = ((happened(each, partial(age, wide=wide)), each.text) for each in story.steps)
-    console.print(table("age", "what happened", rows=rows))
+    console.print(table(age_or_time(wide), "what happened", rows=rows))
     for note in story.notes:
         console.print(f"note: {note}", style="dim")
     for made in {each.preemption.id: each.preemption for each in story.steps if each.preemption is not None}.values():

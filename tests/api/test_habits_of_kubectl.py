@@ -76,14 +76,33 @@ def test_events_that_wake_a_pod_are_in_the_wide_form_only(tmp_path: Path) -> Non
     assert re.search(r"^AGE +WHAT HAPPENED", short, re.MULTILINE)
 
 
-def test_a_long_message_is_said_once_in_a_table(tmp_path: Path) -> None:
+def test_pods_that_wait_alike_are_counted(tmp_path: Path) -> None:
     items = [node("n1", "4"), *(pod(f"big-{number}", "9") for number in range(3))]
     (tmp_path / "cluster.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
 
-    table = told("whatif", "--pending", "--dump", str(tmp_path / "cluster.yaml"), code=1)
+    source = ("--dump", str(tmp_path / "cluster.yaml"))
+    table, wide = (told("whatif", "--pending", *more, *source, code=1) for more in ((), ("-o", "wide")))
 
-    assert table.count("Insufficient cpu") == 1
-    assert table.count("(as above)") == 2
+    assert [line.split() for line in table.splitlines()[-1:]] == [["2", "x", "as", "above", "pending"]]
+    assert (table.count("Insufficient cpu"), table.count("shop/big-")) == (1, 1)
+    assert (wide.count("(as above)"), wide.count("shop/big-")) == (2, 3)
+
+
+def test_pods_of_a_drain_are_in_one_table() -> None:
+    table = told("whatif", "--drain", "node-a1", *CLUSTER)
+
+    assert [line.split()[0] for line in table.splitlines() if line.startswith("shop/web-0  ")] == ["shop/web-0"]
+    assert ("Pods" in table.splitlines(), "Evicted" in table.splitlines()) == (False, True)
+
+
+@pytest.mark.parametrize("output", ["table", "wide"])
+@pytest.mark.parametrize(
+    "command", ["why shop/web-6", "pending", "whatif --drain node-a1", "victims -f examples/2-urgent.yaml"]
+)
+def test_lines_of_a_table_end_with_what_is_in_them(command: str, output: str) -> None:
+    lines = told(*command.split(), "-o", output, *CLUSTER).splitlines()
+
+    assert [line for line in lines if line != line.rstrip()] == []
 
 
 def test_a_pod_that_is_placed_has_no_message_of_a_refusal() -> None:

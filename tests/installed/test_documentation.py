@@ -72,7 +72,8 @@ DEVELOPING = ("$ make ", "$ go ")
 """How blocks of the README begin that are for developers: tests/test_readme.py looks at them."""
 VARYING = re.compile(
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\d+ ms|\d+ attempts?|"
-    r"\b\d+\.\d\b(?! of )|(?<=\s)\d+s\b|\b10(\.\d+){3}\b|(?<=web-)[0-9a-z]+-[0-9a-z]{5}\b|round \d.*|GPUs allocated over.*"
+    r"\b\d+\.\d\b(?! of )|(?<=\s)\d+[smhdy]\w*\b|\b10(\.\d+){3}\b|(?<=web-)[0-9a-z]+-[0-9a-z]{5}\b|"
+    r"round \d.*|GPUs allocated over.*"
 )
 """Times, UIDs, addresses, generated names, GPU-hours, which grow while nobody looks, and what an agent learned."""
 LIMIT = 8
