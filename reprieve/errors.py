@@ -12,7 +12,8 @@ EXIT_CODES: Final = {
     "Also if nobody takes the answer, or the disk is full.",
     2: "What was given cannot be used: an option, a name, a file that cannot be read or holds something else, a "
     "configuration that does not load.",
-    3: "The source is away: the service or the cluster cannot be reached, is silent, or refuses to answer.",
+    3: "The source is away: the service or the cluster cannot be reached, is silent, or refuses to answer; or "
+    "what the answer hangs on may not be read.",
     4: "The service could not start, or ended without finishing: its port is taken, it has lost its lease, could not "
     "save its cluster, or was told to end twice (`serve`); kube-scheduler has ended (`dev --kube-scheduler`).",
 }

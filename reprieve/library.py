@@ -76,11 +76,15 @@ class Cluster:
             kubeconfig, context: None for those that kubectl would use.
 
         Raises:
-            ReprieveError: the cluster does not answer, or does not let its objects be listed.
+            ReprieveError: the cluster does not answer, or does not let its nodes be listed. What hangs on other kinds
+                that it does not let be listed is said to be not known: see `notes`, and messages of placements.
         """
         from reprieve.sources.live_clusters import about_cluster  # noqa: PLC0415 - a file takes no client
 
-        return Cluster(_read(about_cluster(None if kubeconfig is None else Path(kubeconfig), context, None)))
+        live = _read(about_cluster(None if kubeconfig is None else Path(kubeconfig), context, None))
+        with _in_words():
+            live.check_trials()
+        return Cluster(live.questions, live.notes)
 
     def trial(
         self,
@@ -121,8 +125,8 @@ class Cluster:
             )
 
 
-def _read(answers: AbstractAsyncContextManager[Questions]) -> Questions:
-    async def read() -> Questions:
+def _read(answers: AbstractAsyncContextManager[T]) -> T:
+    async def read() -> T:
         async with answers as questions:
             return questions
 

@@ -23,7 +23,7 @@ from reprieve.errors import StartUpError
 from reprieve.lab.plugin_effects import Destination, PluginEffects, plugin_effects
 from reprieve.sources.configurations import read_configuration
 from reprieve.sources.dumps import about_dump
-from reprieve.sources.live_clusters import about_cluster
+from reprieve.sources.live_clusters import about_followed_cluster
 from reprieve.sources.plugin_project import PluginProject
 from reprieve.sources.reaching import reach
 
@@ -88,7 +88,7 @@ def dev(
         cluster = (
             about_dump(dump or EXAMPLE_CLUSTER, None)
             if kubeconfig is None
-            else about_cluster(kubeconfig, context, None)
+            else about_followed_cluster(kubeconfig, context, None)
         )
         asyncio.run(_looked_at(bench, cluster, output, repeats=reload))
     except KeyboardInterrupt:

@@ -5,10 +5,10 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from api.cli.showing import OutputOption, WatchOption, table
+from api.cli.showing import OutputOption, WatchOption, exit_code, table
 from api.cli.sources import SourceOptions
 from extender.answers.catalogue import CapacityOfQuestion
-from extender.answers.phrases import plural
+from extender.answers.phrases import NOT_KNOWN, plural
 from extender.answers.types import Capacity
 from extender.values.workloads.expansion import JOB_SET, WORKLOADS
 from reprieve.errors import StartUpError
@@ -51,16 +51,17 @@ def fits(
     others = [obj for obj in objects if obj.get("kind") in ("PodGroup", "PriorityClass")]
     counted = {"apiVersion": "v1", "kind": "List", "items": [*others, *found]} if others else found[0]
     question = CapacityOfQuestion(pod=counted, limit=limit)
-    answer = source.show(lambda asked: asked.ask(question), output, _in_words, watch=watch)
+    answer = source.within(found[0]).show(lambda asked: asked.ask(question), output, _in_words, watch=watch)
     if not answer.fits:
-        raise typer.Exit(1)
+        raise typer.Exit(exit_code([answer.stopped_by]))
 
 
 def _in_words(console: Console, answer: Capacity, wide: bool) -> None:
     more = "at least " if answer.is_limit else ""
     verb = "fits" if answer.fits == 1 else "fit"
     fits = f"{more}{plural(answer.fits, 'pod')} {verb} on {plural(len(answer.by_node), 'node')}"
-    console.print(fits if answer.fits else "no pod like this one fits on any node", style="bold")
+    none = "how many fit is not known" if NOT_KNOWN in answer.stopped_by else "no pod like this one fits on any node"
+    console.print(fits if answer.fits else none, style="bold")
     if answer.gangs is not None:
         console.print(f"{more}{plural(answer.gangs, 'gang')} of {answer.gang_size} fit", style="bold")
     if answer.stopped_by:

@@ -1,8 +1,9 @@
 """Answers worked out in this process."""
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from inspect import isawaitable
-from typing import Final, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from extender.answers.catalogue import Question, worked_out
 from extender.answers.questions import Questions
@@ -17,11 +18,17 @@ class LocalAnswers:
 
     remembers: Final = False
 
-    def __init__(self, questions: Questions) -> None:
+    def __init__(
+        self, questions: Questions, retold: Callable[[Question[Any], Any], Awaitable[Any]] | None = None
+    ) -> None:
+        """`retold` returns an answer as it is told where not all of the cluster is known."""
         self._questions: Final = questions
+        self._retold = retold
 
     async def ask(self, question: Question[A]) -> A:
         if question.takes_worker:
-            return await in_child(partial(worked_out, question, self._questions))
-        made = question.ask(self._questions)
-        return await made if isawaitable(made) else made
+            answer = await in_child(partial(worked_out, question, self._questions))
+        else:
+            made = question.ask(self._questions)
+            answer = await made if isawaitable(made) else made
+        return answer if self._retold is None else await self._retold(question, answer)

@@ -17,7 +17,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from extender.answers.parts import CandidateNode, PodName, Victim
-from extender.answers.phrases import for_people, plural
+from extender.answers.phrases import NOT_KNOWN, for_people, plural
 from extender.values.golang.times import human_duration
 
 if TYPE_CHECKING:
@@ -117,6 +117,11 @@ async def show_until_interrupted(
             sys.stdout.flush()
             last = answer
         await pause(SECONDS_BETWEEN)
+
+
+def exit_code(unplaced: Iterable[str]) -> int:
+    """Returns the exit code of an answer with these messages of pods that find no room, or of which it is not known."""
+    return 3 if all(NOT_KNOWN in message for message in unplaced) else 1
 
 
 def tell(text: str) -> None:

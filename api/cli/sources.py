@@ -10,9 +10,9 @@ And how commands take a pod's name: NAME, NAMESPACE/NAME, pod/NAME, with --names
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Protocol, TypeVar, final
@@ -139,6 +139,10 @@ class Source:
 
         return placed((obj for file in files for obj in read_manifests(file)), self.namespace, self.default_namespace)
 
+    def within(self, obj: Mapping[str, Any]) -> "Source":
+        """Returns this source, asked about the namespace of the object, if it names one."""
+        return replace(self, namespace=(obj.get("metadata") or {}).get("namespace") or self.namespace)
+
     def show(
         self,
         ask: Callable[[Answers], Awaitable[S]],
@@ -206,12 +210,18 @@ class Source:
             await reach(self.kubeconfig, self.context)
             with collector_paused():
                 from api.cli.local_answers import LocalAnswers  # noqa: PLC0415
-                from reprieve.sources.live_clusters import about_cluster  # noqa: PLC0415
+                from reprieve.sources.live_clusters import about_cluster, about_followed_cluster  # noqa: PLC0415
 
-            async with about_cluster(self.kubeconfig, self.context, self.config, line.show) as questions:
-                if keeps_asking:
+            where = self.kubeconfig, self.context, self.config, line.show
+            if keeps_asking:
+                async with about_followed_cluster(*where) as questions:
                     line.hide()
-                yield LocalAnswers(questions)
+                    yield LocalAnswers(questions)
+                return
+            async with about_cluster(*where, [self.default_namespace]) as live:
+                for note in live.notes:
+                    tell(note)
+                yield LocalAnswers(live.questions, live.retold)
 
     @asynccontextmanager
     async def open_service(self, *, keeps_asking: bool = False) -> AsyncIterator[Answers]:

@@ -10,11 +10,21 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.names import completed
-from api.cli.showing import OutputOption, budgets, first_of, heading, name_of, print_losers, table, victims_table
+from api.cli.showing import (
+    OutputOption,
+    budgets,
+    exit_code,
+    first_of,
+    heading,
+    name_of,
+    print_losers,
+    table,
+    victims_table,
+)
 from api.cli.sources import Source, SourceOptions
 from extender.answers.catalogue import WhatIfQuestion
 from extender.answers.parts import Victim
-from extender.answers.phrases import loss, plural, why_no_room
+from extender.answers.phrases import NOT_KNOWN, loss, plural, why_no_room
 from extender.answers.types import Eviction, NodesLike, Placement, PreemptionAnswer, WhatIf, WhatIfRequest
 from extender.values.byte_order_marks import in_utf8
 from extender.values.golang.json import plain
@@ -80,9 +90,10 @@ def what_if(
         raise StartUpError(
             "nothing to try: give -f FILE, --add-nodes, --drain NODE, --remove NODE, --with-config FILE or --pending"
         )
+    source = source.within(created[0]) if created else source
     answer = source.show(lambda asked: asked.ask(WhatIfQuestion(request=request)), output, _in_words)
-    if not all(placement.node for placement in answer.placements):
-        raise typer.Exit(1)
+    if unplaced := [placement.message for placement in answer.placements if not placement.node]:
+        raise typer.Exit(exit_code(unplaced))
 
 
 def victims(
@@ -100,9 +111,10 @@ def victims(
     objects = source.objects(filename)
     check_subject(objects, filename, is_about_pods=True)
     question = WhatIfQuestion(request=WhatIfRequest(create=objects))
-    answer = source.show(lambda asked: asked.ask(question), output, _victims_in_words)
-    if any(placement.cause == "created" and not placement.node for placement in answer.placements):
-        raise typer.Exit(1)
+    answer = source.within(objects[0]).show(lambda asked: asked.ask(question), output, _victims_in_words)
+    made = (placement for placement in answer.placements if placement.cause == "created")
+    if unplaced := [placement.message for placement in made if not placement.node]:
+        raise typer.Exit(exit_code(unplaced))
 
 
 def _read_configuration(file: Path) -> dict[str, object]:
@@ -184,6 +196,8 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
     pod, preemption = placement.pod, placement.preemption
     if not placement.evicts:
         outcome = f"fits on {placement.node} without evictions" if placement.node else "would stay pending"
+        if not placement.node and NOT_KNOWN in placement.message:
+            outcome = "may fit or not: it is not known"
         console.print(f"{name_of(pod)} {outcome}", style="bold")
         if not placement.node:
             console.print(placement.message)

@@ -1,5 +1,6 @@
 """`reprieve why`: why is this pod pending?"""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Final, Literal, final
@@ -91,9 +92,10 @@ def why(
         objects = source.objects(filename)
         listed = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
         question = ExplainOfQuestion(obj=listed, picture=picture)
-        source.show(lambda asked: asked.ask(question), output, in_words, watch=watch)
+        source.within(objects[0]).show(lambda asked: asked.ask(question), output, in_words, watch=watch)
     else:
         namespace, name = pod_named(pod or "", source)
+        source = replace(source, namespace=namespace)
         of_one = partial(_of_one, namespace=namespace, name=name, picture=picture)
         source.show(of_one, output, in_words, watch=watch)
 

@@ -55,7 +55,7 @@ async def _served(source: Source, *, list_tools: bool) -> None:
         from api.cli.mcp_server import server_of  # noqa: PLC0415 - an extra
     except ImportError as exc:
         raise StartUpError(f"the Model Context Protocol needs the extra mcp: {how_to_install('mcp')} ({exc})") from exc
-    async with source.open() as asked:
+    async with source.open(keeps_asking=True) as asked:
         server = server_of(asked, source)
         if list_tools:
             print(*(tool.name for tool in await server.list_tools()), sep="\n")

@@ -17,6 +17,8 @@ from extender.values.objects.grouping import NO_VICTIMS, NOT_HELPFUL
 from extender.values.objects.listed_events import ListedEvents
 from extender.values.objects.resource_names import PODS
 
+NOT_KNOWN: Final = "not known"
+"""What messages about something begin with that could not be read."""
 NAMED: Final = 3
 
 _OF_A_SCHEDULER: Final = " nodes are available:"
@@ -74,7 +76,7 @@ def its_scheduler(answer: Explanation) -> str:
     if its.state != "refused":
         return its.text
     said = its.text.removesuffix(f": {for_people(answer.message)}").removesuffix(".")
-    return f"{said}; it {'would fit now' if its.now == 'fits' else 'would be refused now, too'}"
+    return said + {"fits": "; it would fit now", "refused": "; it would be refused now, too"}.get(its.now, "")
 
 
 def happened(step: StoryStep, ago: Callable[[str | None], str]) -> str:

@@ -28,6 +28,7 @@ def simulated_frameworks(
     frameworks = Registry(IN_TREE, also=plugins).make_frameworks(
         configuration, random.Random(0), live=cluster.cache, is_exhaustive=True, may_defer=may_defer
     )
+    cluster.narrow(frameworks.values())
     return SingleProfile(*frameworks.values()) if for_everybody and len(frameworks) == 1 else frameworks
 
 

@@ -107,6 +107,7 @@ class Questions:
         self._frameworks = Registry(IN_TREE).make_frameworks(
             configuration, random.Random(0), live=cluster.cache, is_exhaustive=True, may_defer=True
         )
+        cluster.narrow(self._frameworks.values())
         self._registered: Mapping[str, Registered] = {
             name: registrations(framework.plugins, has_extenders=bool(configuration.extenders))
             for name, framework in self._frameworks.items()

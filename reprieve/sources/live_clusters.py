@@ -2,22 +2,30 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, final
 
 from extender import rules
+from extender.answers.catalogue import Question
+from extender.answers.phrases import all_of
 from extender.answers.questions import Questions
 from extender.answers.types import QuestionError
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
+from extender.client.pod_events import EventReader
 from extender.values.config.configuration import Configuration
+from extender.values.objects.kinds import KINDS
 from extender.values.targets.target import Target
 from reprieve.sources.configurations import read_configuration
+from reprieve.sources.listing import Listed, UnlistedError, list_cluster
+from reprieve.sources.not_known import Narrowing
 from reprieve.sources.reaching import cluster_away, target_of
+from reprieve.sources.retelling import Retelling
 
 LISTING_SECONDS: Final = 30.0
 """The time for which nothing may come while objects are listed: one large list may take longer than connecting."""
@@ -26,17 +34,98 @@ FAILING_SECONDS: Final = 3.0
 ALL_LISTED_SECONDS: Final = 300.0
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class LiveAnswers:
+    """Answers about a cluster, and how they are told."""
+
+    questions: Questions
+    retold: Callable[[Question[Any], Any], Awaitable[Any]]
+    """Returns the answer to a question with what is not known; see `Retelling`."""
+    notes: Sequence[str] = ()
+    """What could not be listed, in sentences."""
+    check_trials: Callable[[], None] = lambda: None
+    """Raises SourceAwayError if nothing can be tried."""
+
+
 @asynccontextmanager
-async def about_cluster(
+async def about_followed_cluster(
     kubeconfig: Path | None, context: str | None, config: Path | None, show: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[Questions]:
-    """Yields answers once all objects are listed; `show` is told what is done. Raises InputError, SourceAwayError."""
+    """Yields answers that follow the cluster, once all is listed. It takes the right to list and to watch all kinds.
+
+    `show` is told what is done. Raises InputError, SourceAwayError.
+    """
     configuration = read_configuration(config)
     options = LiveOptions(admits=partial(rules.trial, features=configuration.feature_gates))
     async with following(configuration, target_of(kubeconfig, context), options, show) as backend:
         if backend.questions is None:
             raise QuestionError("the service answers no questions")
         yield backend.questions
+
+
+@asynccontextmanager
+async def about_cluster(
+    kubeconfig: Path | None,
+    context: str | None,
+    config: Path | None,
+    show: Callable[[str], None] = lambda _: None,
+    namespaces: Iterable[str] = (),
+) -> AsyncIterator[LiveAnswers]:
+    """Yields answers about the cluster as it is now, as far as the user may list it; nothing is watched.
+
+    `namespaces` are those asked about, besides that of the kubeconfig. Raises as `about_followed_cluster`.
+    """
+    configuration, target = read_configuration(config), target_of(kubeconfig, context)
+    async with aclosing(Client(target)) as client:
+        listed = await _listed_once(client, target, configuration, {target.namespace, *namespaces}, show)
+        narrowing = Narrowing(listed.gaps, listed.cluster)
+        listed.cluster.narrow = narrowing
+        admits = partial(rules.trial, features=configuration.feature_gates)
+        questions = Questions(configuration, listed.cluster, admits)
+        retelling = Retelling(questions, narrowing, EventReader(client, asyncio.get_running_loop().time).of)
+        yield LiveAnswers(questions, retelling, tuple(_notes_on(listed)), retelling.check_trials)
+
+
+async def _listed_once(
+    client: Client,
+    target: Target,
+    configuration: Configuration,
+    namespaces: Collection[str],
+    show: Callable[[str], None],
+) -> Listed:
+    kinds = [kind for kind in KINDS if not kind.gate or configuration.feature_gates.enabled(kind.gate)]
+    try:
+        async with asyncio.timeout(ALL_LISTED_SECONDS):
+            told = partial(_told, show, target)
+            listed = await list_cluster(client, kinds, namespaces, FAILING_SECONDS, told)
+    except TimeoutError as exc:
+        raise cluster_away(target, f"the lists have not come within {ALL_LISTED_SECONDS:.0f} s") from exc
+    except ExceptionGroup as group:
+        first = group.exceptions[0]
+        if not isinstance(first, UnlistedError):
+            raise
+        raise cluster_away(target, str(first)) from group
+    nodes, pods = listed.gaps.get("nodes"), listed.gaps.get("pods")
+    if nodes is not None and pods is not None and pods.is_total:
+        where = " nor ".join(["neither nodes", f"the pods of {' or '.join(sorted(namespaces))}"])
+        why = f"{where} can be listed (-n names another namespace): Forbidden: {nodes.why}; {pods.why}"
+        raise cluster_away(target, why)
+    return listed
+
+
+def _told(show: Callable[[str], None], target: Target, text: str) -> None:
+    show(f"{text} of {target.server}")
+
+
+def _notes_on(listed: Listed) -> Iterator[str]:
+    if listed.gaps:
+        names = [gap.kind.plural for gap in listed.gaps.values() if gap.is_total]
+        told = [f"{all_of(names)} cannot be listed"] if names else []
+        told = [*told, *(gap.words for gap in listed.gaps.values() if not gap.is_total)]
+        yield f"{'; '.join(told)}: what hangs on them is not known"
+    for (namespace, name), why in listed.unreadable.items():
+        yield f"{f'{namespace}/' if namespace else ''}{name} is left out, since it cannot be read: {why}"
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.manifests import account_of
+from tests.envtest.asking import ROLES
 from tests.envtest.servers import Embedded, Real, Room, Server, make_room
 from tests.kit.control_plane import ControlPlane
 from tools.render_manifests import VARIANTS
@@ -25,7 +26,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
     with ControlPlane.start(
         Path(assets),
         tmp_path_factory.mktemp("control-plane"),
-        users={"nobody": (), **{account_of(variant): () for variant in VARIANTS}},
+        users=dict.fromkeys(("nobody", *ROLES, *map(account_of, VARIANTS)), ()),
     ) as plane:
         yield plane
 

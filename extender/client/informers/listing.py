@@ -56,13 +56,15 @@ class Listing(Generic[T]):
 
 @final
 class Lister(Generic[T]):
-    """Lists one resource."""
+    """Lists one resource, in all namespaces or in one."""
 
-    def __init__(self, client: Client, kind: WatchedKind[T], reader: reading.ObjectReader[T]) -> None:
+    def __init__(
+        self, client: Client, kind: WatchedKind[T], reader: reading.ObjectReader[T], namespace: str | None = None
+    ) -> None:
         self._client = client
         self._kind = kind
         self._reader = reader
-        self._path = path(kind.group, kind.version, kind.plural)
+        self._path = path(kind.group, kind.version, kind.plural, namespace=namespace)
 
     async def list(self, resource_version: str, *, page_size: int | None) -> Listing[T]:
         """Returns all objects, at least as new as requested: "" is the newest state, "0" what the server has cached.

@@ -10,7 +10,7 @@ Upstream: pkg/scheduler/eventhandlers.go.
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final, final
+from typing import Any, Final, final
 
 from extender.engine.cache import Cache, CacheError
 from extender.engine.cache.nodes import NodeTree
@@ -27,6 +27,9 @@ Nominee = tuple[int, Pod]
 _LOG: Final = Logger(__name__)
 
 
+def _not_at_all(frameworks: Iterable[Any]) -> None: ...
+
+
 @final
 class Cluster:
     """Applies changes to the cache, and keeps the pending pods and their nominations."""
@@ -40,6 +43,8 @@ class Cluster:
         """UID -> pod without spec.nodeName, in order of arrival. Assumed pods are in the cache, too."""
         self.unreadable: dict[str, tuple[str, str]] = {}
         """UID -> (namespace/name, the error)."""
+        self.narrow: Callable[[Iterable[Any]], None] = _not_at_all
+        """Narrows frameworks that answer about this cluster to what is known of it."""
         self._nominated: dict[str, Pod] = {}
         self._nominees: Mapping[str, tuple[Nominee, ...]] | None = None
 
@@ -54,7 +59,7 @@ class Cluster:
     def fork(self) -> "Cluster":
         other = Cluster(self.cache.fork())
         other.nodes, other.pending, other.unreadable = self.nodes.copy(), self.pending.copy(), self.unreadable.copy()
-        other._nominated = self._nominated.copy()
+        other._nominated, other.narrow = self._nominated.copy(), self.narrow
         return other
 
     def find(self, key: str) -> Pod | None:

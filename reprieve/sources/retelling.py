@@ -1,0 +1,245 @@
+"""Answers about a cluster that could be listed in part only, told so that they say what is not known."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final, final
+
+import msgspec
+from msgspec.structs import replace
+
+from extender.answers.catalogue import ExplainQuestion, PodsQuestion, Question, WhatIfQuestion
+from extender.answers.overviews import FoundNames, PodList
+from extender.answers.pending import Pending
+from extender.answers.phrases import NOT_KNOWN, all_of, plural
+from extender.answers.questions import Questions
+from extender.answers.types import Capacity, Explanation, NearNode, Queue, WaterfallStep, WhatIf
+from extender.client.pod_events import PodEvents
+from extender.engine.framework import NoNodesAvailableError
+from reprieve.errors import SourceAwayError
+from reprieve.sources.not_known import (
+    BEST,
+    BUDGETS,
+    DEPENDANTS,
+    DEVICES,
+    NAME,
+    NO_CLASSES,
+    NODES,
+    ROOM,
+    VOLUMES,
+    Dependants,
+    Narrowing,
+)
+
+ADVICE: Final = "kubectl auth can-i --list shows what its user may do; the page Questions has roles to copy"
+SETTLED: Final = ("Waiting", "Binding", "Scheduled", "Finished", "NotOurs", "Unreadable")
+"""The states of pods of which no node is asked."""
+_NO_NODES: Final = str(NoNodesAvailableError())
+
+
+@final
+class Retelling:
+    """Tells answers by what could not be listed. Its calls raise SourceAwayError where nothing is left to tell."""
+
+    def __init__(
+        self,
+        questions: Questions,
+        narrowing: Narrowing,
+        events: Callable[[str, str], Awaitable[PodEvents]],
+    ) -> None:
+        self._questions = questions
+        self._narrowing = narrowing
+        self._gaps: Final = narrowing.gaps
+        self._events = events
+
+    async def __call__(self, question: Question[Any], answer: Any) -> Any:
+        if not self._gaps:
+            return answer
+        match answer:
+            case Explanation():
+                return await self._explanation(answer)
+            case None | PodList() if isinstance(question, ExplainQuestion | PodsQuestion):
+                self._check_pods(question.namespace)
+            case Pending() | Queue():
+                self._check_pods("")
+                return self._waiting(answer)
+            case WhatIf() if isinstance(question, WhatIfQuestion):
+                return self._what_if(question, answer)
+            case Capacity():
+                self._check(NODES)
+                return replace(answer, notes=(*answer.notes, *self._notes_about(answer.stopped_by)))
+            case FoundNames() | None:
+                pass
+            case _:  # such as a plan: it is about pods of all namespaces
+                self._check(NODES)
+                self._check(ROOM)
+                self._check_known(answer)
+        return answer
+
+    # What ends a question.
+
+    def check_trials(self) -> None:
+        """Raises SourceAwayError if nothing can be tried."""
+        self._check(NODES)
+
+    def _check(self, needed: Dependants) -> None:
+        for gap in needed.missing(self._gaps):
+            raise SourceAwayError(f"{NOT_KNOWN}: {needed.what}, since {gap.words}: {gap.why}; {ADVICE}")
+
+    def _check_known(self, answer: Any) -> None:
+        for each in self._found_in(msgspec.json.encode(answer).decode()):
+            self._check(each)
+
+    def _check_pods(self, namespace: str) -> None:
+        gap = self._gaps.get("pods")
+        if gap is not None and (gap.is_total or (namespace and namespace not in gap.namespaces)):
+            where = f" in {namespace}" if namespace else ""
+            raise SourceAwayError(f"{NOT_KNOWN}: which pods there are{where}, since {gap.words}: {gap.why}; {ADVICE}")
+
+    # Explanations.
+
+    async def _explanation(self, answer: Explanation) -> Explanation:
+        pod = self._questions.pod(answer.pod.namespace, answer.pod.name)
+        missing = [] if pod is None else self._narrowing.concerning(pod)
+        answer = replace(answer, notes=self._true(answer.notes))
+        if answer.state in SETTLED:
+            if not missing:
+                return answer
+            notes = (*answer.notes, *self._notes(missing))
+            return replace(answer, scores=(), scores_of="", choice="", notes=notes)
+        if NODES.missing(self._gaps):
+            return await self._of_the_pod_alone(answer, missing)
+        unknown = next((step for step in answer.waterfall if step.plugin == NAME), None)
+        if unknown is not None:
+            return self._undecided(answer, unknown)
+        found = self._found_in(answer.message)
+        found += [BEST] if answer.feasible_nodes > 1 else [ROOM]
+        found += [NO_CLASSES] if pod is None and not answer.feasible_nodes else []
+        return replace(answer, nearest=_without_ours(answer.nearest), notes=(*answer.notes, *self._notes(found)))
+
+    async def _of_the_pod_alone(self, answer: Explanation, missing: Sequence[Dependants]) -> Explanation:
+        namespace, name = answer.pod.namespace, answer.pod.name
+        events = (
+            await self._events(namespace, name) if self._questions.pod(namespace, name) is not None else PodEvents()
+        )
+        told = [
+            f"event of {each.time} by {each.source}: {each.reason}: {each.message}"
+            f"{f' ({each.count} times)' if each.count > 1 else ''}"
+            for each in events.items
+        ]
+        if events.why_none:
+            told.append(f"{NOT_KNOWN}: its events; the right to list events in {namespace} would tell")
+        its = answer.standing
+        return replace(
+            answer,
+            summary=_sentence(answer, f"which nodes there are is not known, since {NODES.since(self._gaps)}"),
+            message="",
+            standing=None if its is None else replace(its, now=""),
+            notes=(*answer.notes, *told, *self._notes([NODES, *missing])),
+        )
+
+    def _undecided(self, answer: Explanation, unknown: WaterfallStep) -> Explanation:
+        reasons = [each.reason for each in unknown.reasons]
+        steps = tuple(step for step in answer.waterfall if step is not unknown)
+        refusing: dict[str, int] = {}
+        for step in steps:
+            refusing[step.plugin] = refusing.get(step.plugin, 0) + step.refused
+        since = all_of(reason.removeprefix(f"{NOT_KNOWN}, since ") for reason in reasons)
+        nodes = plural(answer.total_nodes, "node")
+        if refusing:
+            refusals = all_of(f"{plugin} refuses {number}" for plugin, number in refusing.items())
+            whether = f"it is not known whether it fits: {refusals} of {nodes}, and of {unknown.refused}"
+            text = f"{whether} no more is known, since {since}"
+        else:
+            where = "the only node" if answer.total_nodes == 1 else f"any of {nodes}"
+            text = f"it is not known whether it fits on {where}, since {since}"
+        its = answer.standing
+        return replace(
+            answer,
+            summary=_sentence(answer, text),
+            message="",
+            waterfall=steps,
+            nearest=_without_ours(answer.nearest),
+            preemption=None,
+            group=None,
+            standing=None if its is None else replace(its, now=""),
+            notes=(*answer.notes, *self._notes(self._found_in(*reasons))),
+        )
+
+    # Others.
+
+    def _waiting(self, answer: Pending | Queue) -> Pending | Queue:
+        blind = NODES.reason(self._gaps) if NODES.missing(self._gaps) else ""
+
+        def told(text: str) -> str:
+            return blind if blind and text == _NO_NODES else text
+
+        if isinstance(answer, Queue):
+            places = (
+                replace(each, message=told(each.message), claims=self._true(each.claims)) for each in answer.items
+            )
+            return replace(answer, items=tuple(places))
+        reasons = (replace(each, reason=told(each.reason), claims=self._true(each.claims)) for each in answer.reasons)
+        return replace(answer, reasons=tuple(reasons))
+
+    def _what_if(self, question: WhatIfQuestion, answer: WhatIf) -> WhatIf:
+        self._check(NODES)
+        asked = question.request
+        if asked.add_nodes or asked.drain_nodes or asked.remove_nodes or asked.configuration or asked.include_pending:
+            self._check(ROOM)  # it is about pods of all namespaces
+        unknown = [each for each in answer.placements if not each.node and NOT_KNOWN in each.message]
+        messages = [*(each.message for each in unknown), *(each.message for each in answer.evictions)]
+        further = [*([BUDGETS] if answer.evictions else []), *([BEST] if answer.placements else [])]
+        further += [NO_CLASSES] if asked.create and (answer.evictions or answer.unplaced) else []
+        notes = (*answer.notes, *self._notes_about(" ".join(messages), *further))
+        if not unknown:
+            return replace(answer, notes=notes)
+        number, placed = len(answer.placements), sum(bool(each.node) for each in answer.placements)
+        summary = f"It is not known of {len(unknown)} of {plural(number, 'pod')} whether they would be scheduled."
+        if number == 1:
+            summary = f"It is not known whether {unknown[0].pod.key} would be scheduled: {unknown[0].message}"
+        elif placed:
+            summary = f"{summary} {placed} would be."
+        return replace(answer, summary=summary, notes=notes)
+
+    # Notes.
+
+    def _true(self, notes: Sequence[str]) -> tuple[str, ...]:
+        """Returns the notes without those about claims, where what they are worked out from is not known."""
+        wrong = [(VOLUMES, "the claim "), (DEVICES, "the resource claim ")]
+        begins = tuple(text for each, text in wrong if each.missing(self._gaps))
+        return tuple(note for note in notes if not note.startswith(begins))
+
+    def _found_in(self, *messages: str) -> list[Dependants]:
+        """Returns what is missing by the words of messages."""
+        return [
+            each
+            for each in DEPENDANTS
+            if each.missing(self._gaps) and any(each.since(self._gaps) in message for message in messages)
+        ]
+
+    def _notes_about(self, message: str, *further: Dependants) -> tuple[str, ...]:
+        return self._notes([*self._found_in(message), *further])
+
+    def _notes(self, found: Iterable[Dependants]) -> tuple[str, ...]:
+        return tuple(each.note(self._gaps) for each in dict.fromkeys(found) if each.missing(self._gaps))
+
+
+def _sentence(answer: Explanation, text: str) -> str:
+    """Returns the summary with another text about nodes, after what holds the pod back."""
+    if answer.state == "Gated":
+        return f"{answer.summary.partition('; apart from that')[0]}; apart from that, {text}."
+    if answer.state == "Nominated":
+        return f"It is nominated to {answer.node}; {text}."
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _without_ours(nearest: Sequence[NearNode]) -> tuple[NearNode, ...]:
+    """Returns the nodes that plugins refuse, with the reasons of these alone."""
+    told = (
+        replace(
+            each,
+            plugins=tuple(name for name in each.plugins if name != NAME),
+            reasons=tuple(reason for reason in each.reasons if not reason.startswith(NOT_KNOWN)),
+        )
+        for each in nearest
+    )
+    return tuple(each for each in told if each.plugins)
