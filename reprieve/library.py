@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from logging import NullHandler, getLogger
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import msgspec
 
@@ -28,6 +28,8 @@ __all__ = ["Capacity", "Cluster", "NodeArrays", "Placement", "Plugin", "Preempti
 
 # What fails is told in answers. Whoever wants the log, too, gives it a handler.
 getLogger("extender").addHandler(NullHandler())
+
+T = TypeVar("T")
 
 
 @final
@@ -82,7 +84,7 @@ class Cluster:
         from reprieve.sources.live_clusters import about_cluster  # noqa: PLC0415 - a file takes no client
 
         live = _read(about_cluster(None if kubeconfig is None else Path(kubeconfig), context, None))
-        with _in_words():
+        with in_words():
             live.check_trials()
         return Cluster(live.questions, live.notes)
 

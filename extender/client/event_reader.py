@@ -69,7 +69,7 @@ class EventReader:
         except TimeoutError:
             return ListedEvents(why_none=f"the API server has not answered within {SECONDS:g} s")
         except Forbidden:
-            return ListedEvents(why_none="the service may not list events: its role lacks the right")
+            return ListedEvents(why_none="events may not be listed: the role of who asks for them lacks the right")
         except (ApiError, ValueError) as exc:
             return ListedEvents(why_none=f"the API server does not list them: {exc}")
         return newest(listed.items or (), more=bool(listed.metadata.cont))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
+from extender.answers.phrases import all_of
 from extender.client.client import Client
 from extender.client.errors import ApiError, Forbidden, NotFound, NotServed, Unauthorized
 from extender.client.informers.listing import PAGE_SIZE, Lister, Listing
@@ -44,12 +45,17 @@ class Gap:
     def is_total(self) -> bool:
         return not self.namespaces
 
-    @property
-    def words(self) -> str:
-        """Half a sentence with what can be listed."""
-        if self.is_total:
-            return f"{self.kind.plural} cannot be listed"
-        return f"{self.kind.plural} can be listed in {', '.join(sorted(self.namespaces))} alone"
+
+def in_words(gaps: Iterable[Gap]) -> str:
+    """Returns what can be listed, as a part of a sentence; kinds with equal gaps are together."""
+    kinds: dict[frozenset[str], list[str]] = {}
+    for gap in gaps:
+        kinds.setdefault(gap.namespaces, []).append(gap.kind.plural)
+    told = []
+    for namespaces, plurals in kinds.items():
+        where = f"can be listed in {', '.join(sorted(namespaces))} alone" if namespaces else "cannot be listed"
+        told.append(f"{all_of(plurals)} {where}")
+    return all_of(told)
 
 
 Gaps = Mapping[str, Gap]

@@ -11,18 +11,17 @@ from typing import Any, Final, final
 
 from extender import rules
 from extender.answers.catalogue import Question
-from extender.answers.phrases import all_of
 from extender.answers.questions import Questions
 from extender.answers.types import QuestionError
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
-from extender.client.pod_events import EventReader
+from extender.client.event_reader import EventReader
 from extender.values.config.configuration import Configuration
 from extender.values.objects.kinds import KINDS
 from extender.values.targets.target import Target
 from reprieve.sources.configurations import read_configuration
-from reprieve.sources.listing import Listed, UnlistedError, list_cluster
+from reprieve.sources.listing import Listed, UnlistedError, in_words, list_cluster
 from reprieve.sources.not_known import Narrowing
 from reprieve.sources.reaching import cluster_away, target_of
 from reprieve.sources.retelling import Retelling
@@ -82,8 +81,9 @@ async def about_cluster(
         narrowing = Narrowing(listed.gaps, listed.cluster)
         listed.cluster.narrow = narrowing
         admits = partial(rules.trial, features=configuration.feature_gates)
-        questions = Questions(configuration, listed.cluster, admits)
-        retelling = Retelling(questions, narrowing, EventReader(client, asyncio.get_running_loop().time).of)
+        events = EventReader(client, asyncio.get_running_loop().time).of
+        questions = Questions(configuration, listed.cluster, admits, events=events)
+        retelling = Retelling(questions, narrowing)
         yield LiveAnswers(questions, retelling, tuple(_notes_on(listed)), retelling.check_trials)
 
 
@@ -120,10 +120,7 @@ def _told(show: Callable[[str], None], target: Target, text: str) -> None:
 
 def _notes_on(listed: Listed) -> Iterator[str]:
     if listed.gaps:
-        names = [gap.kind.plural for gap in listed.gaps.values() if gap.is_total]
-        told = [f"{all_of(names)} cannot be listed"] if names else []
-        told = [*told, *(gap.words for gap in listed.gaps.values() if not gap.is_total)]
-        yield f"{'; '.join(told)}: what hangs on them is not known"
+        yield f"{in_words(listed.gaps.values())}: what hangs on them is not known"
     for (namespace, name), why in listed.unreadable.items():
         yield f"{f'{namespace}/' if namespace else ''}{name} is left out, since it cannot be read: {why}"
 

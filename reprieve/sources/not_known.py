@@ -19,7 +19,7 @@ from extender.engine.snapshot import Rows, Snapshot
 from extender.values.objects.pod import Pod, Volume
 from extender.values.objects.resource_amounts import requested_amounts
 from extender.values.objects.resource_names import is_extended_resource_name
-from reprieve.sources.listing import Gap, Gaps
+from reprieve.sources.listing import Gap, Gaps, in_words
 
 NAME: Final = "NotKnown"
 
@@ -103,10 +103,7 @@ class Dependants:
 
     def since(self, gaps: Gaps) -> str:
         """Returns why it is not known."""
-        missing = self.missing(gaps)
-        in_part = [gap.words for gap in missing if not gap.is_total]
-        names = [gap.kind.plural for gap in missing if gap.is_total]
-        return all_of([*in_part, *([f"{all_of(names)} cannot be listed"] if names else [])])
+        return in_words(self.missing(gaps))
 
     def reason(self, gaps: Gaps) -> str:
         """Returns the reason of a node that nobody can judge."""

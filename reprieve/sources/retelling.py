@@ -1,6 +1,6 @@
 """Answers about a cluster that could be listed in part only, told so that they say what is not known."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, final
 
 import msgspec
@@ -12,9 +12,9 @@ from extender.answers.pending import Pending
 from extender.answers.phrases import NOT_KNOWN, all_of, plural
 from extender.answers.questions import Questions
 from extender.answers.types import Capacity, Explanation, NearNode, Queue, WaterfallStep, WhatIf
-from extender.client.pod_events import PodEvents
 from extender.engine.framework import NoNodesAvailableError
 from reprieve.errors import SourceAwayError
+from reprieve.sources.listing import in_words
 from reprieve.sources.not_known import (
     BEST,
     BUDGETS,
@@ -39,23 +39,19 @@ _NO_NODES: Final = str(NoNodesAvailableError())
 class Retelling:
     """Tells answers by what could not be listed. Its calls raise SourceAwayError where nothing is left to tell."""
 
-    def __init__(
-        self,
-        questions: Questions,
-        narrowing: Narrowing,
-        events: Callable[[str, str], Awaitable[PodEvents]],
-    ) -> None:
+    def __init__(self, questions: Questions, narrowing: Narrowing) -> None:
         self._questions = questions
         self._narrowing = narrowing
         self._gaps: Final = narrowing.gaps
-        self._events = events
 
     async def __call__(self, question: Question[Any], answer: Any) -> Any:
         if not self._gaps:
             return answer
         match answer:
             case Explanation():
-                return await self._explanation(answer)
+                if isinstance(question, ExplainQuestion) and not self._is_there(answer):
+                    self._check_pods(question.namespace)  # Events alone do not say that it is gone
+                return self._explanation(answer)
             case None | PodList() if isinstance(question, ExplainQuestion | PodsQuestion):
                 self._check_pods(question.namespace)
             case Pending() | Queue():
@@ -82,7 +78,7 @@ class Retelling:
 
     def _check(self, needed: Dependants) -> None:
         for gap in needed.missing(self._gaps):
-            raise SourceAwayError(f"{NOT_KNOWN}: {needed.what}, since {gap.words}: {gap.why}; {ADVICE}")
+            raise SourceAwayError(f"{NOT_KNOWN}: {needed.what}, since {in_words([gap])}: {gap.why}; {ADVICE}")
 
     def _check_known(self, answer: Any) -> None:
         for each in self._found_in(msgspec.json.encode(answer).decode()):
@@ -92,11 +88,16 @@ class Retelling:
         gap = self._gaps.get("pods")
         if gap is not None and (gap.is_total or (namespace and namespace not in gap.namespaces)):
             where = f" in {namespace}" if namespace else ""
-            raise SourceAwayError(f"{NOT_KNOWN}: which pods there are{where}, since {gap.words}: {gap.why}; {ADVICE}")
+            raise SourceAwayError(
+                f"{NOT_KNOWN}: which pods there are{where}, since {in_words([gap])}: {gap.why}; {ADVICE}"
+            )
 
     # Explanations.
 
-    async def _explanation(self, answer: Explanation) -> Explanation:
+    def _is_there(self, answer: Explanation) -> bool:
+        return self._questions.pod(answer.pod.namespace, answer.pod.name) is not None
+
+    def _explanation(self, answer: Explanation) -> Explanation:
         pod = self._questions.pod(answer.pod.namespace, answer.pod.name)
         missing = [] if pod is None else self._narrowing.concerning(pod)
         answer = replace(answer, notes=self._true(answer.notes))
@@ -106,7 +107,7 @@ class Retelling:
             notes = (*answer.notes, *self._notes(missing))
             return replace(answer, scores=(), scores_of="", choice="", notes=notes)
         if NODES.missing(self._gaps):
-            return await self._of_the_pod_alone(answer, missing)
+            return self._of_the_pod_alone(answer, missing)
         unknown = next((step for step in answer.waterfall if step.plugin == NAME), None)
         if unknown is not None:
             return self._undecided(answer, unknown)
@@ -115,25 +116,16 @@ class Retelling:
         found += [NO_CLASSES] if pod is None and not answer.feasible_nodes else []
         return replace(answer, nearest=_without_ours(answer.nearest), notes=(*answer.notes, *self._notes(found)))
 
-    async def _of_the_pod_alone(self, answer: Explanation, missing: Sequence[Dependants]) -> Explanation:
-        namespace, name = answer.pod.namespace, answer.pod.name
-        events = (
-            await self._events(namespace, name) if self._questions.pod(namespace, name) is not None else PodEvents()
-        )
-        told = [
-            f"event of {each.time} by {each.source}: {each.reason}: {each.message}"
-            f"{f' ({each.count} times)' if each.count > 1 else ''}"
-            for each in events.items
-        ]
-        if events.why_none:
-            told.append(f"{NOT_KNOWN}: its events; the right to list events in {namespace} would tell")
-        its = answer.standing
+    def _of_the_pod_alone(self, answer: Explanation, missing: Sequence[Dependants]) -> Explanation:
+        its, notes = answer.standing, self._notes([NODES, *missing])
+        if answer.events is not None and answer.events.why_none:
+            notes = (*notes, f"{NOT_KNOWN}: its Events, since {answer.events.why_none}")
         return replace(
             answer,
             summary=_sentence(answer, f"which nodes there are is not known, since {NODES.since(self._gaps)}"),
             message="",
             standing=None if its is None else replace(its, now=""),
-            notes=(*answer.notes, *told, *self._notes([NODES, *missing])),
+            notes=(*answer.notes, *notes),
         )
 
     def _undecided(self, answer: Explanation, unknown: WaterfallStep) -> Explanation:

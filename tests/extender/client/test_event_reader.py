@@ -103,7 +103,9 @@ def test_within_five_seconds_the_same_answer_is_given_again() -> None:
     ("said", "why"),
     [
         pytest.param(
-            refusal(403, "Forbidden"), "the service may not list events: its role lacks the right", id="forbidden"
+            refusal(403, "Forbidden"),
+            "events may not be listed: the role of who asks for them lacks the right",
+            id="forbidden",
         ),
         pytest.param(never, f"the API server has not answered within {SECONDS:g} s", id="silent"),
         pytest.param(answer(200, {"items": [{"count": "many"}]}), "the API server does not list them", id="unreadable"),

@@ -10,7 +10,6 @@ from extender import rules
 from extender.answers.catalogue import ExplainQuestion
 from extender.answers.questions import Questions
 from extender.answers.types import Explanation
-from extender.client.pod_events import PodEvents
 from extender.engine.cache.cluster import Cluster
 from extender.values.config.configuration import Configuration
 from extender.values.objects.decoding import replaced
@@ -31,10 +30,6 @@ def test_something_hangs_on_every_kind() -> None:
     assert {plural for each in DEPENDANTS for plural in each.plurals} == {kind.plural for kind in KINDS}
 
 
-async def no_events(namespace: str, name: str) -> PodEvents:
-    return PodEvents()
-
-
 def told(objects: Sequence[HasMetadata], gaps: Gaps) -> tuple[Questions, Retelling]:
     cluster = Cluster()
     for kind in KINDS:
@@ -45,7 +40,7 @@ def told(objects: Sequence[HasMetadata], gaps: Gaps) -> tuple[Questions, Retelli
     narrowing = Narrowing(gaps, cluster)
     cluster.narrow = narrowing
     questions = Questions(Configuration(), cluster, rules.trial)
-    return questions, Retelling(questions, narrowing, no_events)
+    return questions, Retelling(questions, narrowing)
 
 
 async def explained(objects: Sequence[HasMetadata], gaps: Gaps, pod: Pod) -> Explanation:
