@@ -65,12 +65,14 @@ def _node(name: str, cpu: str, **labels: str) -> Object:
 def _pod(name: str, cpu: str, namespace: str = HOME, labels: Object | None = None, **spec: Any) -> Object:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
     said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": SAID}
-    selector = {"asking": "yes", **spec.pop("nodeSelector", {})}
+    # A new node is not ready, and has the taint for it, until a controller takes it away.
+    spec = {"tolerations": [{"operator": "Exists"}], **spec}
+    spec["nodeSelector"] = {"asking": "yes", **spec.get("nodeSelector", {})}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
-        "spec": {"containers": [container], "terminationGracePeriodSeconds": 0, "nodeSelector": selector, **spec},
+        "spec": {"containers": [container], "terminationGracePeriodSeconds": 0, **spec},
         "status": {"phase": "Pending", "conditions": [] if "nodeName" in spec else [said]},
     }
 
