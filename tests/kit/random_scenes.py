@@ -137,6 +137,8 @@ def _demanding(pod: Pod, chance: random.Random) -> Pod:
         ),
         lambda made: made.pod_affinity(ZONE_LABEL, app=chance.choice(_APPS)),
         lambda made: made.pod_anti_affinity(chance.choice((HOSTNAME_LABEL, ZONE_LABEL)), app=chance.choice(_APPS)),
+        lambda made: made.pod_affinity(ZONE_LABEL, app="web").pod_affinity(HOSTNAME_LABEL, app="db"),
+        lambda made: made.pod_anti_affinity(HOSTNAME_LABEL, app="web").pod_anti_affinity(ZONE_LABEL, app="db"),
         lambda made: made.spread(1, chance.choice((HOSTNAME_LABEL, ZONE_LABEL)), app=chance.choice(_APPS)),
         lambda made: _spread(made, chance),
         lambda made: _spread(made, chance),
