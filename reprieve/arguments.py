@@ -46,12 +46,12 @@ def in_words() -> Iterator[None]:
 
 
 def pods_or_objects(what: Objects) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
-    """Returns names of pods, or objects; copies, since an API server fills them in."""
+    """Returns names of pods, or objects as they were given."""
     if isinstance(what, Path) or (isinstance(what, str) and what.endswith(_ENDINGS) and "\n" not in what):
         return (), read_manifests(str(what))
     told = [what] if isinstance(what, str | Mapping) else several(what)
     names = [each for each in told if isinstance(each, str)]
-    objects = [plain(each) for each in told if isinstance(each, Mapping)]
+    objects = [each for each in told if isinstance(each, Mapping)]
     if max(len(names), len(objects)) < len(told):
         raise ReprieveError(f"{what!r:.80}: give a pod's name, a file, an object, or several names or several objects")
     return [line(name, "a pod's name") for name in names], objects
@@ -63,7 +63,7 @@ def several(what: object) -> list[Any]:
 
 
 def plain(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a copy of an object, which consists of what JSON has."""
+    """Returns a copy of an object, which consists of what JSON has, for an API server that fills it in."""
     copied: dict[str, Any] = _copied(obj)
     return copied
 

@@ -19,8 +19,8 @@ class Placement:
         pod: namespace/name.
         node: where it is now; empty if it stays pending.
         message: why it does, in kube-scheduler's words.
-        scores: Score plugin -> what it gave to the node, 0 to 100 times its weight. Empty where nothing was to choose,
-            and for members of pod groups.
+        scores: Score plugin -> what it gave to the node, 0 to 100 times its weight, where `schedule(..., scores=True)`
+            asked for it. Empty where nothing was to choose, and for members of pod groups.
     """
 
     pod: str

@@ -207,7 +207,7 @@ def test_cluster_of_a_trial_never_changes() -> None:
 
 def test_pods_of_files_and_workloads_are_placed_with_their_scores() -> None:
     with Cluster.load(EXAMPLE).trial() as trial:
-        placed = trial.schedule(str(WEB))
+        placed = trial.schedule(str(WEB), scores=True)
 
         assert [each.pod for each in placed] == ["default/web-1", "default/web-2", "default/web-3"]
         best = trial.nodes()
@@ -218,7 +218,7 @@ def test_placed_pod_has_the_scores_that_its_node_has_for_it() -> None:
     with Cluster.load([node("a"), node("b", "8"), pod("big", "3")]).trial() as trial:
         expected = trial.nodes("big")
 
-        (placed,) = trial.schedule("big")
+        (placed,) = trial.schedule("big", scores=True)
 
         at = expected.names.index(placed.node)
         assert placed.scores == {plugin: int(scores[at]) for plugin, scores in expected.scores.items()}

@@ -12,6 +12,7 @@ from extender.answers.parts import deployment_named_by
 from extender.engine.cache.cluster import Cluster
 from extender.values.objects.grouping import SYSTEM_CLASSES
 from extender.values.objects.meta import Object
+from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 
 
@@ -55,7 +56,6 @@ class Inventory:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster: Final = cluster
-        self.nodes: Final = list(cluster.nodes.values())
         objects = cluster.cache.objects
         self._namespaces = objects.namespaces.keys()
         self._objects: Mapping[str, Container[tuple[str, str]]] = {
@@ -63,45 +63,62 @@ class Inventory:
             "ReplicaSet": objects.replica_sets,
             "ResourceClaim": objects.resource_claims,
         }
-        self._running = {(pod.namespace, pod.name) for pod in cluster.cache.pods}
-        self._pending = {
-            (pod.namespace, pod.name): pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)
-        }
         self._added: set[tuple[str, str]] = set()
+        self._gone: set[tuple[str, str]] = set()
+        """Names of pods that leave, which new ones may have."""
         self._new_uids: Final[dict[str, tuple[str, str]]] = {}
         """UID -> (namespace, name) of the new pod that keeps it."""
-        self._owned: defaultdict[tuple[str, str, str], list[Pod]] = defaultdict(list)
+        self._owned_by: defaultdict[tuple[str, str, str], list[Pod]] | None = None
+
+    @property
+    def _owned(self) -> defaultdict[tuple[str, str, str], list[Pod]]:
+        """Pods by kind, namespace and name of their controller: found when a workload asks, for all at once."""
+        if self._owned_by is None:
+            self._owned_by = self._pods_by_owner()
+        return self._owned_by
+
+    def _pods_by_owner(self) -> defaultdict[tuple[str, str, str], list[Pod]]:
+        cluster = self._cluster
+        owned: defaultdict[tuple[str, str, str], list[Pod]] = defaultdict(list)
         deployment_of = {
             (namespace, name): owner.name
-            for (namespace, name), replica_set in objects.replica_sets.items()
+            for (namespace, name), replica_set in cluster.cache.objects.replica_sets.items()
             for owner in replica_set.metadata.owner_references
             if owner.kind == "Deployment"
         }
-        for pod in (*cluster.cache.pods, *self._pending.values()):
+        waiting = (pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod))
+        for pod in (*cluster.cache.pods, *waiting):
             for owner in pod.metadata.owner_references:
                 if owner.controller and not pod.is_terminating:
-                    self._owned[owner.kind, pod.namespace, owner.name].append(pod)
+                    owned[owner.kind, pod.namespace, owner.name].append(pod)
                     known = deployment_of.get((pod.namespace, owner.name))
                     deployment = known or deployment_named_by(pod, owner.name)
                     if owner.kind == "ReplicaSet" and deployment is not None:
-                        self._owned["Deployment", pod.namespace, deployment].append(pod)
+                        owned["Deployment", pod.namespace, deployment].append(pod)
+        return owned
+
+    @property
+    def nodes(self) -> list[Node]:
+        return list(self._cluster.nodes.values())
 
     def lacks_namespace(self, name: str) -> bool:
         """Returns whether the namespace is missing; False if the namespaces of the cluster are not known."""
         if _IN_EVERY_CLUSTER not in self._namespaces or name in self._namespaces:
             return False
-        return not any(namespace == name for namespace, _ in (*self._running, *self._pending))
+        cluster = self._cluster
+        return not any(pod.namespace == name for pod in (*cluster.cache.pods, *cluster.pending.values()))
 
     def runs(self, namespace: str, name: str) -> bool:
         """Returns whether a pod of that name has a node."""
-        return (namespace, name) in self._running
+        pod = self._named(namespace, name)
+        return pod is not None and bool(pod.spec.node_name)
 
     def has(self, kind: str, namespace: str, name: str) -> bool:
         """Returns whether there is such an object, of a kind that controllers make for pods."""
         return (namespace, name) in self._objects.get(kind, ())
 
     def has_pod(self, namespace: str, name: str) -> bool:
-        return any((namespace, name) in names for names in (self._running, self._pending, self._added))
+        return (namespace, name) in self._added or self._named(namespace, name) is not None
 
     def add(self, namespace: str, name: str) -> None:
         """Takes the name for a new pod."""
@@ -115,7 +132,11 @@ class Inventory:
         return self._new_uids.setdefault(uid, (namespace, name)) == (namespace, name)
 
     def pending(self, pod: Pod) -> Pod | None:
-        return self._pending.get((pod.namespace, pod.name))
+        known = self._named(pod.namespace, pod.name)
+        return None if known is None or known.spec.node_name else known
+
+    def _named(self, namespace: str, name: str) -> Pod | None:
+        return None if (namespace, name) in self._gone else self._cluster.named(f"{namespace}/{name}")
 
     def owned(self, kind: str, namespace: str, name: str) -> Sequence[Pod]:
         """Returns the pods of a controller; see `Surroundings.owned`."""
@@ -125,9 +146,8 @@ class Inventory:
         """Takes pods off their controller; new pods may have the names of a StatefulSet's."""
         going = {pod.uid for pod in pods}
         self._owned[kind, namespace, name] = [pod for pod in self.owned(kind, namespace, name) if pod.uid not in going]
-        for pod in pods if kind == "StatefulSet" else ():
-            self._running.discard((pod.namespace, pod.name))
-            self._pending.pop((pod.namespace, pod.name), None)
+        if kind == "StatefulSet":
+            self._gone.update((pod.namespace, pod.name) for pod in pods)
 
 
 def classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:

@@ -98,7 +98,7 @@ def apply_manifests(
     if not wanted:
         return Applied(notes=notes)
     cluster = trial.cluster
-    known = frozenset(cluster.nodes)
+    known = frozenset(cluster.nodes) if any(obj["kind"] == "Node" for obj in wanted) else None
     batch = _Batch(cluster, wanted, admission, checks_priorities=not keeps_priorities and knows_classes(cluster))
     try:
         batch.admit(wanted)
@@ -108,6 +108,8 @@ def apply_manifests(
     except decoding.DecodeError as exc:
         raise ManifestError(str(exc)) from exc
     applied = dataclasses.replace(applied, notes=(*notes, *applied.notes))
+    if known is None:
+        return applied
     added = [node for name, node in cluster.nodes.items() if name not in known]
     daemons = daemon_pods(cluster, added, batch.daemon_sets)
     for pod in daemons:
@@ -231,6 +233,8 @@ class _Batch:
 
     def make_pods(self, most_pods: int) -> None:
         """Expands the workloads into their pods."""
+        if not self._workloads:
+            return
         nodes = {node.name: node for node in self._inventory.nodes}
         nodes |= {at.name: decoding.convert(Node, self._get(at)) for at in self._admitted if at.kind == "Node"}
         around = Surroundings(list(nodes.values()), self._inventory.owned, self._inventory.has_pod)

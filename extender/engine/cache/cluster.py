@@ -47,6 +47,10 @@ class Cluster:
         """Narrows frameworks that answer about this cluster to what is known of it."""
         self._nominated: dict[str, Pod] = {}
         self._nominees: Mapping[str, tuple[Nominee, ...]] | None = None
+        self._uids: dict[str, tuple[str, ...]] | None = None
+        """namespace/name -> UIDs of the pods of that name, of which an API server has one; None until it is asked for.
+        Kept up to date from then on, also by copies: the cluster that decides is seldom asked.
+        """
 
     @staticmethod
     def of(state: ClusterState) -> "Cluster":
@@ -60,6 +64,7 @@ class Cluster:
         other = Cluster(self.cache.fork())
         other.nodes, other.pending, other.unreadable = self.nodes.copy(), self.pending.copy(), self.unreadable.copy()
         other._nominated, other.narrow = self._nominated.copy(), self.narrow
+        other._uids = None if self._uids is None else self._uids.copy()
         return other
 
     def find(self, key: str) -> Pod | None:
@@ -70,6 +75,33 @@ class Cluster:
                 if pod.metadata.name == name and (pod.metadata.namespace or "default") == namespace:
                     return pod
         return None
+
+    def named(self, key: str) -> Pod | None:
+        """Returns the pod namespace/name as it is on its node, or pending, if it can be read.
+
+        The first call goes through all pods, all others do not: for who asks often.
+        """
+        found = (self.cache.pod(uid) or self.pending.get(uid) for uid in self.uids_by_name.get(key, ()))
+        return next((pod for pod in found if pod is not None), None)
+
+    @property
+    def uids_by_name(self) -> Mapping[str, tuple[str, ...]]:
+        if self._uids is None:
+            self._uids = {}
+            for pod in (*self.pending.values(), *self.cache.pods):
+                self._name(pod)
+        return self._uids
+
+    def _name(self, pod: Pod) -> None:
+        if self._uids is not None and pod.uid not in (uids := self._uids.get(pod.key, ())):
+            self._uids[pod.key] = (*uids, pod.uid)
+
+    def _unname(self, pod: Pod) -> None:
+        if self._uids is not None and pod.uid in (uids := self._uids.get(pod.key, ())):
+            if len(uids) == 1:
+                del self._uids[pod.key]
+            else:
+                self._uids[pod.key] = tuple(uid for uid in uids if uid != pod.uid)
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Applies a change: an object was added (`old` is None), updated, or deleted (`new` is None)."""
@@ -113,9 +145,11 @@ class Cluster:
         if old is not None and before is not None and (pod is None or pod.uid != before):
             # The name now belongs to another pod, or to none.
             self._forget(before)
+            self._unname(identified(old))
             self.cache.members.drop(identified(old))
         if pod is None:
             return
+        self._unname(pod) if pod.is_terminal else self._name(pod)
         if pod.spec.scheduling_group is not None:
             self.cache.members.drop(pod) if pod.is_terminal else self.cache.members.put(pod)
         if pod.is_terminal:
