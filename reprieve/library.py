@@ -16,9 +16,11 @@ from extender.answers.types import Capacity, PreemptionAnswer
 from extender.engine.framework import Plugin, PostFilterPlugin
 from extender.engine.runtime.registry import why_not_a_plugin
 from extender.rules.claim_templates import templates_among
+from extender.rules.state_file import save_state
 from extender.values.config.loading import load, load_file
+from extender.values.reasons import in_one_line
 from reprieve.arguments import ReprieveError, in_words, line, outcome_of, plain, several
-from reprieve.results import NodeArrays, Placement
+from reprieve.results import NodeArrays, Placement, objects_of
 from reprieve.sources.configurations import read_configuration, with_plugins
 from reprieve.sources.dumps import about_dump, left_out_of
 from reprieve.sources.manifest_files import state_of
@@ -87,6 +89,21 @@ class Cluster:
         with in_words():
             live.check_trials()
         return Cluster(live.questions, live.notes)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the cluster to a file that `load` reads: a List of its objects, with what the scheduler reads of them,
+        and without what it does not, such as ResourceClaimTemplates. The name ends in .json or .yaml, and perhaps .gz.
+
+        Raises:
+            ReprieveError: the file cannot be written.
+        """
+        file = Path(line(str(path), "a file's name"))
+        try:
+            save_state(file, objects_of(self._questions.items()))
+        except OSError as exc:
+            raise ReprieveError(f"{file}: {in_one_line(exc)}") from exc
+        except ValueError as exc:
+            raise ReprieveError(exc) from exc
 
     def trial(
         self,

@@ -1,11 +1,15 @@
 """What a trial answers beside the answers of the commands: placements, and nodes as arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+
+from extender.values.objects.kinds import kind_of
+from extender.values.objects.meta import HasMetadata
 
 __all__ = ["NodeArrays", "Placement"]
 
@@ -53,3 +57,9 @@ class NodeArrays:
     feasible: npt.NDArray[np.bool_]
     reasons: Sequence[str]
     scores: Mapping[str, npt.NDArray[np.int64]]
+
+
+def objects_of(items: Iterable[HasMetadata]) -> list[dict[str, Any]]:
+    """Returns objects as the API has them, with what the scheduler reads of them."""
+    kinds = ((kind_of(item), item) for item in items)
+    return [{"apiVersion": kind.api_version, "kind": kind.name, **msgspec.to_builtins(item)} for kind, item in kinds]

@@ -35,7 +35,8 @@ from reprieve.arguments import (
     whole,
 )
 from reprieve.equal_pods import without_copies
-from reprieve.results import NodeArrays, Placement
+from reprieve.results import NodeArrays, Placement, objects_of
+from reprieve.taints import tainted
 
 __all__ = ["Trial"]
 
@@ -44,8 +45,9 @@ __all__ = ["Trial"]
 class Trial:
     """A copy of a cluster in which things are tried; nothing leaves it. Decisions are those of the scheduler.
 
-    Each of `schedule`, `evict`, `drain` and `add_nodes` is a step, and none if it raises. `undo` takes steps back; the
-    end of the `with` block drops all. No time passes: pods that are placed run, and evicted ones are gone, at once.
+    Each call under `Steps` is a step, and none if it raises: `schedule`, `place`, `add`, `remove`, `evict`, `drain`,
+    `cordon`, `taint`, `add_nodes`, and a block of `step`. `undo` takes steps back; the end of the `with` block drops
+    all. No time passes: pods that are placed run, and evicted ones are gone, at once.
 
     All methods raise ReprieveError: there is no such pod, node or file, or an API server would refuse an object.
 
@@ -82,6 +84,16 @@ class Trial:
             on_nodes = {pod.key: pod.spec.node_name for pod in self._trial.cluster.cache.pods}
             return {pod.key: "" for pod in self._waiting()} | on_nodes
 
+    def objects(self) -> list[dict[str, Any]]:
+        """Returns all objects as they are now, as the API has them, with what the scheduler reads of them: pods with
+        their nodes, and with what plugins wrote on them. `Cluster.load` takes them.
+        """
+        with self._step(is_kept=False):
+            waiting = self._waiting()
+            pending = {pod.uid for pod in waiting}
+            others = [item for item in self._trial.cluster.items() if item.metadata.uid not in pending]
+            return objects_of([*others, *waiting])
+
     def nodes(self, pod: Objects | None = None) -> NodeArrays:
         """Returns the nodes as arrays.
 
@@ -112,14 +124,15 @@ class Trial:
             pods = nodes.pod_count.copy()
             return NodeArrays(names, resources, allocatable, requested, pods, feasible, reasons, scores)
 
-    def fits(self, pod: Objects, limit: int | None = None) -> Capacity:
+    def fits(self, pod: Objects, limit: int | None = None, *, nodes: str | Iterable[str] | None = None) -> Capacity:
         """Returns how many more of a pod, or of a workload's pods, would be placed, one after the other and without
         evictions: `fits`, `by_node`, and why the next one would not, `stopped_by`. None of them stays.
 
         Arguments:
             limit: the most that are counted; None for 100,000, or 1,000 where they are placed one by one.
+            nodes: the only nodes that may take them; None for all.
         """
-        with self._step(is_kept=False):
+        with self._step(is_kept=False), self._trial.among(self._candidates(nodes)):
             if limit is not None:
                 limit = whole(limit, "pods cannot be counted", 0)
             named, objects = pods_or_objects(pod)
@@ -151,13 +164,20 @@ class Trial:
 
     # Steps.
 
-    def schedule(self, what: Objects | None = None, *, scores: bool = False) -> list[Placement]:
+    def schedule(
+        self,
+        what: Objects | None = None,
+        *,
+        nodes: str | Iterable[str] | None = None,
+        scores: bool = False,
+    ) -> list[Placement]:
         """Places pods where the scheduler would, in the order of its queue, each tried once and without evictions.
         Those that fit nowhere stay pending.
 
         Arguments:
             what: pending pods; or objects, which are created: pods, workloads, pod groups, and what they refer to.
                 Workloads that exist are scaled, and pods that name their node run there. None for all pending pods.
+            nodes: the only nodes that may take them; None for all.
             scores: whether placements have the scores of their nodes; it takes a quarter longer.
 
         Returns:
@@ -165,7 +185,65 @@ class Trial:
             a pod.
         """
         with self._step():
-            return self._placed(self._waiting() if what is None else self._pods(what), scores=scores)
+            pods = self._waiting() if what is None else self._pods(what)
+            with self._trial.among(self._candidates(nodes)):
+                return self._placed(pods, scores=scores, is_restricted=nodes is not None)
+
+    def place(self, pod: Objects, node: str) -> Placement:
+        """Places one pod on a node, if its Filters let it; otherwise it stays pending, and the message has their words.
+
+        Arguments:
+            pod: a pending pod, or an object, which is created. A member of a pod group is placed by itself.
+        """
+        with self._step():
+            wanted, there = self._one(pod), self._node(node).name
+            if why_not := self._why_not_tried(wanted):
+                return Placement(wanted.key, message=why_not)
+            simulated_pods.drop_leftover_claims(self._trial, [wanted])
+            with self._trial.among([there]):
+                attempt = self._trial.schedule(wanted)
+            refusal = attempt.refusal
+            message = attempt.message if refusal is None else refusal.diagnosis.statuses.of(there).message
+            return self._settled(wanted, attempt.node, message or attempt.message, {})
+
+    def add(self, what: Objects) -> list[str]:
+        """Creates objects, as `schedule` does, and places no pod: returns the names of those that are pending then."""
+        with self._step():
+            return [pod.key for pod in self._pods(what, may_be_named=False)]
+
+    def remove(self, *pods: str | Iterable[str], nodes: str | Iterable[str] = ()) -> list[str]:
+        """Deletes pods for good, pending or not; and nodes, with the pods on them: those that a controller recreates
+        are pending then. Budgets are not asked. Returns the names of pods that became pending.
+        """
+        with self._step() as step:
+            leaving, again = self._known(dict.fromkeys(names_of(pods, "a pod's name"))), list[Pod]()
+            going = [self._node(name) for name in dict.fromkeys(names_of([nodes], "a node's name"))]
+            self._lose_turns(leaving, step)
+            for pod in leaving:
+                self._trial.remove(pod)
+            for node in going:
+                there = [pod for pod in self._trial.cluster.cache.pods if pod.spec.node_name == node.name]
+                self._trial.changed(node, None)
+                for pod in there:
+                    if pod.is_terminating or engine.belongs_to_node(pod):
+                        self._trial.remove(pod)
+                again += self._off_their_nodes([pod for pod in there if self._trial.cluster.cache.pod(pod.uid)], step)
+            return [pod.key for pod in again]
+
+    def cordon(self, *nodes: str | Iterable[str], is_on: bool = True) -> None:
+        """Makes nodes unschedulable, or schedulable again with `is_on=False`. Their pods stay."""
+        with self._step():
+            for node in [self._node(name) for name in names_of(nodes, "a node's name")]:
+                self._trial.changed(node, replaced(node, spec=replaced(node.spec, unschedulable=is_on)))
+
+    def taint(self, node: str, *taints: str) -> None:
+        """Taints a node as `kubectl taint` does: `key=value:Effect`, or `key:Effect`, in place of one of the same key
+        and effect; `key:Effect-` or `key-` takes it off. Pods that are there stay, also under NoExecute.
+        """
+        with self._step():
+            known = self._node(node)
+            left = tainted(known.spec.taints, names_of(taints, "a taint"))
+            self._trial.changed(known, replaced(known, spec=replaced(known.spec, taints=left)))
 
     def evict(self, *pods: str | Iterable[str]) -> dict[str, Sequence[str]]:
         """Evicts pods, in this order. Those that a controller recreates are pending then, the others are gone.
@@ -204,6 +282,29 @@ class Trial:
             self._placed(manifests.apply_manifests(self._trial, objects, self._admits).daemons)
             return [obj["metadata"]["name"] for obj in objects]
 
+    @contextmanager
+    def step(self) -> Iterator["Trial"]:
+        """Makes one step of all that are done in the `with` block, and none of them if it raises. Blocks may nest; in
+        one, `undo` takes back what was done in it.
+        """
+        self._check_open()
+        outer, inner = self._done, list[ExitStack]()
+        self._done = inner
+        try:
+            yield self
+        except BaseException:
+            while self._done is inner and inner:
+                inner.pop().close()
+            raise
+        finally:
+            if self._done is inner:
+                self._done = outer
+        if outer is not None and self._done is outer:
+            together = ExitStack()
+            for each in inner:
+                together.callback(each.close)
+            outer.append(together)
+
     def undo(self, steps: int = 1) -> None:
         """Takes back the last steps. What is decided then is what would have been decided without them."""
         with self._step(is_kept=False):
@@ -216,16 +317,19 @@ class Trial:
 
     @contextmanager
     def _step(self, *, is_kept: bool = True) -> Iterator[ExitStack]:
-        if self._done is None:
-            raise ReprieveError("this trial is over: open another one with Cluster.trial()")
+        self._check_open()
         self.notes = ()
         with in_words(), ExitStack() as taken_back:
             self._take_turns()
             taken_back.callback(self._give_turns_back, self._next_turn)
             taken_back.enter_context(self._trial.transaction())
             yield taken_back
-            if is_kept:
+            if is_kept and self._done is not None:
                 self._done.append(taken_back.pop_all())
+
+    def _check_open(self) -> None:
+        if self._done is None:
+            raise ReprieveError("this trial is over: open another one with Cluster.trial()")
 
     # Pods and nodes that are meant.
 
@@ -234,6 +338,9 @@ class Trial:
         if known is None:
             raise ReprieveError(f'node "{name}" not found{did_you_mean(name, self._trial.cluster.nodes)}')
         return known
+
+    def _candidates(self, names: str | Iterable[str] | None) -> list[str] | None:
+        return None if names is None else [self._node(name).name for name in names_of([names], "a node's name")]
 
     def _waiting(self) -> list[Pod]:
         self._take_turns()
@@ -274,8 +381,10 @@ class Trial:
             raise ReprieveError(f"one pod is looked at, and these are {len(pods)}")
         return pods[0]
 
-    def _pods(self, what: Objects) -> list[Pod]:
+    def _pods(self, what: Objects, *, may_be_named: bool = True) -> list[Pod]:
         named, objects = pods_or_objects(what)
+        if named and not may_be_named:
+            raise ReprieveError(f"{named[0]!r:.80} is a name: give objects, or a file")
         pods = self._known(named)
         if placed := [pod for pod in pods if pod.spec.node_name]:
             raise ReprieveError(f"pod {placed[0].key} is not pending: it is on {placed[0].spec.node_name}")
@@ -309,7 +418,7 @@ class Trial:
             return f"skip schedule deleting pod: {pod.key}"
         return self._trial.why_gated(pod)
 
-    def _placed(self, pods: Sequence[Pod], *, scores: bool = False) -> list[Placement]:
+    def _placed(self, pods: Sequence[Pod], *, scores: bool = False, is_restricted: bool = False) -> list[Placement]:
         trial, found = self._trial, dict[str, Placement]()
         simulated_pods.drop_leftover_claims(trial, pods)
         for pod in pods:
@@ -322,6 +431,8 @@ class Trial:
                 found[pod.uid] = self._settled(
                     pod, attempt.node, attempt.message, _scores_of(attempt) if scores else {}
                 )
+            elif is_restricted:
+                raise ReprieveError(f"pod {pod.key} is of a pod group, which is placed as a whole: give no nodes")
             elif pod.uid not in found:
                 pending = [each for each in self._waiting() if group_of(each) == key and not self._why_not_tried(each)]
                 members = sorted(pending, key=lambda each: -each.priority)
@@ -341,11 +452,18 @@ class Trial:
 
     def _evicted(self, pods: Sequence[Pod], step: ExitStack) -> dict[str, Sequence[str]]:
         budgets = self._trial.disrupt(pods)
+        self._off_their_nodes(pods, step)
+        return {pod.key: names for pod, names in zip(pods, budgets, strict=True)}
+
+    def _off_their_nodes(self, pods: Sequence[Pod], step: ExitStack) -> list[Pod]:
+        """Takes pods off their nodes; returns those that a controller recreates, which are the last in the queue."""
+        self._lose_turns(pods, step)
+        again = [self._trial.evict(pod) for pod in pods]
+        return [pod for pod in again if pod is not None]
+
+    def _lose_turns(self, pods: Sequence[Pod], step: ExitStack) -> None:
         turns = {pod.uid: self._turns.pop(pod.uid) for pod in pods if pod.uid in self._turns}
         step.callback(self._turns.update, turns)
-        for pod in pods:
-            self._trial.evict(pod)
-        return {pod.key: names for pod, names in zip(pods, budgets, strict=True)}
 
 
 def _scores_of(attempt: engine.TrialAttempt) -> Mapping[str, int]:

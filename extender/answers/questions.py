@@ -50,6 +50,7 @@ from extender.values.objects.grouping import GroupKey
 from extender.values.objects.label_selectors import SelectorError
 from extender.values.objects.label_syntax import parse_selector
 from extender.values.objects.listed_events import ListedEvents
+from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 
 if TYPE_CHECKING:
@@ -168,6 +169,10 @@ class Questions:
         said = await asyncio.gather(*asked)
         last = (last_words(f"the claim {claim.name}", events) for claim, events in zip(claims, said, strict=True))
         return *notes, *last
+
+    def items(self) -> Iterator[HasMetadata]:
+        """Yields the objects of the cluster, with the fields that the scheduler reads."""
+        return self._cluster.items()
 
     def pod(self, namespace: str, name: str) -> Pod | None:
         """Returns the pod with the fields that the scheduler reads; None if there is none."""

@@ -5,7 +5,7 @@ written, no extender is called, no Permit is asked, and no time passes. What was
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +30,7 @@ from extender.engine.scheduler.pod_group_cycle import decided, result_of, why_no
 from extender.engine.scheduler.pod_group_trial import GroupResult, PodGroupTrial
 from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.scheduler.world import Failure, PodsInPreBind, World, refused_on_one_node
+from extender.engine.snapshot.axes import Index
 from extender.engine.snapshot.pod_attributes import HostPort
 from extender.values import limits
 from extender.values.config.configuration import Configuration
@@ -74,6 +75,9 @@ class Trial:
         self._reserved: Final[dict[str, Cycle]] = {}
         self._steps: Final[list[Callable[[], None]]] = []
         self._open = 0
+        self._among: Collection[str] | None = None
+        self._places: tuple[object, Index] = None, np.zeros(0, np.intp)
+        """The nodes of the last snapshot, and which of them `_among` names."""
 
     @staticmethod
     @contextmanager
@@ -123,6 +127,15 @@ class Trial:
         self._steps.clear()
         self._reserved.clear()
 
+    @contextmanager
+    def among(self, nodes: Collection[str] | None) -> Iterator[None]:
+        """Has cycles look at these nodes only, until the end of the block; None: at all."""
+        self._among, self._places = nodes, (None, np.zeros(0, np.intp))
+        try:
+            yield
+        finally:
+            self._among = None
+
     # Objects.
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
@@ -147,7 +160,14 @@ class Trial:
     def cycle(self, pod: Pod) -> Cycle:
         """Begins a scheduling cycle of the pod, as things are."""
         nominations = Nominations(self.cluster.nominees(self.frameworks))
-        return Cycle(self.frameworks[pod.scheduler_name], self.cluster.cache.update_snapshot(), pod, nominations)
+        cycle = Cycle(self.frameworks[pod.scheduler_name], self.cluster.cache.update_snapshot(), pod, nominations)
+        if self._among is not None:
+            nodes = cycle.snapshot.nodes
+            if self._places[0] is not nodes.objects:
+                places = sorted({nodes.index[name] for name in self._among if name in nodes.index})
+                self._places = nodes.objects, np.array(places, np.intp)
+            cycle.placement = self._places[1]
+        return cycle
 
     def why_gated(self, pod: Pod) -> str:
         """Returns why PreEnqueue keeps the pod from the queue; empty if it does not."""

@@ -67,6 +67,13 @@ class Cluster:
         other._uids = None if self._uids is None else self._uids.copy()
         return other
 
+    def items(self) -> Iterator[HasMetadata]:
+        """Yields all objects that can be read, in order of arrival; pods with the nodes that they are assumed on."""
+        yield from self.nodes.values()
+        yield from self.cache.objects.everything()
+        yield from self.cache.pods
+        yield from (pod for pod in self.pending.values() if self.cache.pod(pod.uid) is None)
+
     def find(self, key: str) -> Pod | None:
         """Returns the pod namespace/name if it can be read. It searches all pods, and is for users' requests only."""
         namespace, _, name = key.partition("/")
