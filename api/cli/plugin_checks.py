@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from api.cli.showing import console
-from api.cli.verify import Decider, printed_verdicts
+from api.cli.verify import printed
 from extender.answers.phrases import plural
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
@@ -23,6 +23,7 @@ from extender.values.config.configuration import ConfigErrors, Configuration
 from reprieve.errors import NegativeError
 from reprieve.sources.configurations import read_configuration, with_fix
 from reprieve.sources.plugin_project import PluginProject
+from reprieve.sources.rule_files import Decider, verdicts
 
 CLUSTERS: Final = 50
 """The number of random clusters on which the laws are tried."""
@@ -44,7 +45,7 @@ def check_project(
     passed += list(_keep_the_laws(project, configuration, seed))
     rules, tests = folder / "rules", folder / "tests"
     if rules.is_dir():
-        passed += [verdict.holds for verdict in printed_verdicts([rules], Decider(configuration))]
+        passed += [verdict.holds for verdict in printed(verdicts([rules], Decider(configuration)))]
     if tests.is_dir():
         passed += _pass_tests(tests)
     failed = passed.count(False)

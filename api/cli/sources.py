@@ -121,7 +121,7 @@ class Source:
             return names_in_dump(self.dump, kind)
         if self._asks_cluster:
             return names_in_cluster(self.kubeconfig, self.context, kind, meant or self.default_namespace)
-        from api.cli.service_answers import names_in_service  # noqa: PLC0415
+        from reprieve.sources.service_answers import names_in_service  # noqa: PLC0415
 
         return names_in_service(
             self.server or os.environ.get("REPRIEVE_SERVER"), DEFAULT_SERVER, self.token, kind, meant
@@ -185,8 +185,8 @@ class Source:
             with WaitingLine(f"reading {self.dump}") as line:
                 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads, and nothing uses them
                 with collector_paused():  # there is no garbage yet
-                    from api.cli.local_answers import LocalAnswers  # noqa: PLC0415
                     from reprieve.sources.dumps import about_dump  # noqa: PLC0415
+                    from reprieve.sources.local_answers import LocalAnswers  # noqa: PLC0415
 
                 async with about_dump(self.dump, self.config, self.at, tell) as questions:
                     if keeps_asking:
@@ -209,8 +209,8 @@ class Source:
 
             await reach(self.kubeconfig, self.context)
             with collector_paused():
-                from api.cli.local_answers import LocalAnswers  # noqa: PLC0415
                 from reprieve.sources.live_clusters import about_cluster, about_followed_cluster  # noqa: PLC0415
+                from reprieve.sources.local_answers import LocalAnswers  # noqa: PLC0415
 
             where = self.kubeconfig, self.context, self.config, line.show
             if keeps_asking:
@@ -249,9 +249,9 @@ class Source:
         elif told is None:
             tell(f"asking the service at {DEFAULT_SERVER}, as no kubeconfig names a cluster")
         with WaitingLine(f"asking {told or DEFAULT_SERVER}") as line:
-            from api.cli.service_answers import from_service  # noqa: PLC0415
+            from reprieve.sources.service_answers import from_service  # noqa: PLC0415
 
-            async with from_service(told, DEFAULT_SERVER, self.token) as service:
+            async with from_service(told, DEFAULT_SERVER, self.token, tell) as service:
                 if keeps_asking:
                     line.hide()
                 yield service
@@ -273,7 +273,7 @@ class Source:
 
     async def _is_followed_here(self, cluster: str) -> bool | None:
         """Returns whether this machine's service follows the cluster; None without one, or if it does not tell."""
-        from api.cli.service_answers import cluster_followed_by  # noqa: PLC0415
+        from reprieve.sources.service_answers import cluster_followed_by  # noqa: PLC0415
 
         followed = await cluster_followed_by(DEFAULT_SERVER, self.token)
         # The service serves the API of an embedded cluster at its own address, too.

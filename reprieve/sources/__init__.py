@@ -1,1 +1,1 @@
-"""Where clusters come from, for the library and the commands: dumps, manifests and API servers. No questions here."""
+"""Where clusters come from, for the library and the commands: dumps, manifests, API servers, and running services."""

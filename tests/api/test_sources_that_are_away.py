@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from api.cli import app, service_answers
+from api.cli import app
 from reprieve.errors import SourceAwayError
-from reprieve.sources import live_clusters, reaching
+from reprieve.sources import live_clusters, reaching, service_answers
 from tests.api.test_questions import pod
 from tests.kit.certificates import Authority, can_make_certificates
 from tests.kit.ports import free_port

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from textual.widgets import DataTable, Static
 
-from api.cli.local_answers import LocalAnswers
-from api.cli.service_answers import from_service
 from api.cli.sources import DEFAULT_SERVER
 from api.cli.top_screen import TopScreen
 from reprieve.errors import SourceAwayError
 from reprieve.sources.dumps import about_dump
+from reprieve.sources.local_answers import LocalAnswers
+from reprieve.sources.service_answers import from_service
 from tests.api.in_process import reprieve
 from tests.api.test_questions import get
 from tests.kit.ports import free_port

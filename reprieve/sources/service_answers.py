@@ -1,18 +1,15 @@
 """Answers of a Reprieve service over HTTP. A silent one is given up in seconds, one that works on an answer later."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from typing import Any, Final, TypeVar, cast, final
+from typing import Any, Final, Literal, TypeVar, cast, final
 from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 
-from api.callers.http_refusals import FailureStatus
-from api.cli.names import NameKind
-from api.cli.showing import tell
 from extender.answers.catalogue import ClusterQuestion, PodsQuestion, Question
 from extender.answers.types import AboutService
 from extender.values import limits
@@ -28,22 +25,36 @@ LOCAL_SECONDS: Final = 1.0
 A = TypeVar("A")
 
 
+class _FailureStatus(msgspec.Struct):
+    """What each refusal of a Reprieve says: parts of a metav1.Status."""
+
+    message: str
+    reason: str
+    code: int
+    details: Any = None
+
+
 @asynccontextmanager
-async def from_service(server: str | None, default: str, token: str | None) -> AsyncIterator["ServiceAnswers"]:
-    """Yields the service at an address, or the default one. Raises StartUpError, also for a token in clear text."""
+async def from_service(
+    server: str | None, default: str, token: str | None, tell: Callable[[str], None] = lambda _: None
+) -> AsyncIterator["ServiceAnswers"]:
+    """Yields the service at an address, or the default one. Raises StartUpError, also for a token in clear text.
+
+    `tell` is called once with each warning that the service gives beside its answers.
+    """
     address = _address(server or default)
     if token and not _is_private(address):
         raise StartUpError(
             f"{address}: the token is for https only; give an https:// address, or use kubectl port-forward"
         )
     async with _client(address, token) as client:
-        service = ServiceAnswers(client, address, is_default=not server)
+        service = ServiceAnswers(client, address, tell, is_default=not server)
         await service.reach()
         yield service
 
 
 async def names_in_service(
-    server: str | None, default: str, token: str | None, kind: NameKind, namespace: str
+    server: str | None, default: str, token: str | None, kind: Literal["pods", "nodes", "namespaces"], namespace: str
 ) -> list[tuple[str, str]]:
     """Returns the names that the service knows, each with its namespace. Raises as `from_service`."""
     async with from_service(server, default, token) as service:
@@ -77,10 +88,13 @@ class ServiceAnswers:
 
     remembers: Final = True
 
-    def __init__(self, client: httpx.AsyncClient, address: str, *, is_default: bool) -> None:
+    def __init__(
+        self, client: httpx.AsyncClient, address: str, tell: Callable[[str], None], *, is_default: bool
+    ) -> None:
         self._client = client
         self._address = address
         self._is_default = is_default
+        self._tell = tell
         self._told = {""}
 
     async def ask(self, question: Question[A]) -> A:
@@ -100,7 +114,7 @@ class ServiceAnswers:
         """Tells, once, what a service says of an answer beside it."""
         if warning not in self._told:
             self._told.add(warning)
-            tell(warning.removeprefix("299 - ").strip('"'))
+            self._tell(warning.removeprefix("299 - ").strip('"'))
 
     async def reach(self) -> None:
         """Returns once the service has answered anything. Raises SourceAwayError if it does not, in time."""
@@ -131,7 +145,7 @@ class ServiceAnswers:
         try:
             if code == httpx.codes.OK:
                 return msgspec.json.decode(response.content, type=kind)
-            message = msgspec.json.decode(response.content, type=FailureStatus).message
+            message = msgspec.json.decode(response.content, type=_FailureStatus).message
         except (msgspec.MsgspecError, UnicodeDecodeError) as exc:
             raise self._not_a_reprieve(response) from exc
         if code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED):
@@ -162,7 +176,7 @@ def _is_lacking(kind: str, response: httpx.Response) -> bool:
     if response.status_code != httpx.codes.NOT_FOUND:
         return False
     try:
-        details = msgspec.json.decode(response.content, type=FailureStatus).details
+        details = msgspec.json.decode(response.content, type=_FailureStatus).details
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return False
     return isinstance(details, dict) and details.get("kind") == kind
