@@ -24,8 +24,8 @@ EXAMPLES: Final = {
     "evaluate": ("scenarios.jsonl", "scenarios.jsonl --config scheduler-config.yaml"),
     "serve": ("", "--kubeconfig ~/.kube/config --no-schedule"),
     "mcp": ("", "--list --dump cluster.json"),
-    "print-scheduler-config": (f"--url {_SERVICE}", f"--url {_SERVICE} --verbs filter --no-check > extender.yaml"),
-    "doctor": (f"{_SERVICE}/extender", f"{_SERVICE}/extender --verbs filter,prioritize -o json"),
+    "print-scheduler-config": (f"--url {_SERVICE}", f"--url {_SERVICE} --verbs filter --no-check"),
+    "doctor": (f"{_SERVICE}/extender", f"{_SERVICE}/extender -o json"),
     "print-config": ("", "--config scheduler-config.yaml"),
     "completion": ("bash > /etc/bash_completion.d/reprieve", "fish | source"),
 }

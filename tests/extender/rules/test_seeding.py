@@ -49,6 +49,7 @@ def pod(name: str = "web", **more: Any) -> Object:
                 "StatefulSet": 1,
                 "Job": 1,
                 "DaemonSet": 1,
+                "CSINode": 12,
                 "Pod": 42,
                 "PodDisruptionBudget": 3,
             },
