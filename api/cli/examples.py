@@ -24,7 +24,7 @@ EXAMPLES: Final = {
     "evaluate": ("scenarios.jsonl", "scenarios.jsonl --config scheduler-config.yaml"),
     "serve": ("", "--kubeconfig ~/.kube/config --no-schedule"),
     "mcp": ("", "--list --dump cluster.json"),
-    "print-scheduler-config": (f"--url {_SERVICE}", f"--url {_SERVICE} --verbs filter --no-check"),
+    "print-scheduler-config": (f"--url {_SERVICE}", f"--url {_SERVICE} --no-check"),
     "doctor": (f"{_SERVICE}/extender", f"{_SERVICE}/extender -o json"),
     "print-config": ("", "--config scheduler-config.yaml"),
     "completion": ("bash > /etc/bash_completion.d/reprieve", "fish | source"),
