@@ -2,33 +2,25 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Annotated, Final, final
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.init import plugin_name
 from api.cli.showing import OutputOption, heading, name_of, show, table
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.answers.phrases import plural
 from extender.answers.questions import Questions
-from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.registry import Registry
-from extender.values.reasons import InputError, in_one_line
 from reprieve.errors import StartUpError
-from reprieve.lab.plugin_effects import Destination, PluginEffects, plugin_effects
-from reprieve.sources.configurations import read_configuration
+from reprieve.lab.plugin_effects import Destination, PluginEffects
 from reprieve.sources.dumps import about_dump
 from reprieve.sources.live_clusters import about_followed_cluster
-from reprieve.sources.plugin_project import PluginProject
+from reprieve.sources.plugin_bench import PluginBench
+from reprieve.sources.plugin_project import PluginProject, plugin_name
 from reprieve.sources.reaching import reach
-
-SECONDS: Final = 0.25
-"""Pause between two looks at the project's files."""
 
 
 def dev(
@@ -84,7 +76,7 @@ def dev(
         if kubeconfig is not None:
             asyncio.run(reach(kubeconfig, context))
         project.open()
-        bench = _Bench(project, config or project.configuration_file, limit)
+        bench = PluginBench(project, config or project.configuration_file, limit, _report)
         cluster = (
             about_dump(dump or EXAMPLE_CLUSTER, None)
             if kubeconfig is None
@@ -96,7 +88,7 @@ def dev(
 
 
 async def _looked_at(
-    bench: "_Bench", cluster: AbstractAsyncContextManager[Questions], output: str, *, repeats: bool
+    bench: PluginBench, cluster: AbstractAsyncContextManager[Questions], output: str, *, repeats: bool
 ) -> None:
     async with cluster as questions:
         found = await bench.effects(questions)
@@ -107,63 +99,6 @@ async def _looked_at(
             async for changed in bench.changes(questions, found):
                 show(changed, output, _in_words)
                 sys.stdout.flush()
-
-
-@final
-class _Bench:
-    """A project's last good plugins and the cluster they are tried on. State: these, and when files changed."""
-
-    def __init__(self, project: PluginProject, config: Path | None, limit: int) -> None:
-        self._project = project
-        self._config = config
-        self._limit = limit
-        self._stamp = project.stamp()
-        self._registry = Registry(IN_TREE)
-
-    async def effects(self, questions: Questions, registry: Registry | None = None) -> PluginEffects:
-        """Returns what the plugins change. Raises InputError for a wrong configuration or arguments."""
-        after = self._project.enabled_in(read_configuration(self._config))
-        before = self._project.disabled_in(after)
-        return await plugin_effects(
-            questions.fork(), registry or self._registry, before, after, self._project.plugin_names, self._limit
-        )
-
-    async def changes(self, questions: Questions, last: PluginEffects) -> AsyncIterator[PluginEffects]:
-        """Yields what the plugins change whenever that is not what they changed before."""
-        _report(f"waiting for edits in {self._project.only or self._project.folder}; Ctrl-C ends this")
-        version = questions.version()
-        while True:
-            await asyncio.sleep(SECONDS)
-            stamp = self._project.stamp()
-            is_edited, self._stamp = stamp != self._stamp, stamp
-            if not is_edited and questions.version() == version:
-                continue
-            version = questions.version()
-            found = await self._reloaded(questions) if is_edited else await self.effects(questions)
-            if found is not None and found != last:
-                last = found
-                yield found
-            elif found is not None and is_edited:
-                _report("the edit changes nothing")
-
-    async def _reloaded(self, questions: Questions) -> PluginEffects | None:
-        """Returns what the edited plugins change; None, reported, if they are broken: the last good ones stay."""
-        before = self._project.forget_modules()
-        try:
-            registry = Registry(IN_TREE)
-            found = await self.effects(questions, registry)
-        except InputError as exc:
-            why = in_one_line(exc)
-        else:
-            if not found.errors:
-                self._registry = registry
-                _report("reloaded")
-                return found
-            why = "; ".join(found.errors)
-        self._project.forget_modules()
-        sys.modules.update(before)
-        _report(f"the edit is broken, and the last good plugins stay: {why}")
-        return None
 
 
 def _report(text: str) -> None:

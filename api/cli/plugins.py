@@ -1,53 +1,14 @@
 """`reprieve plugins`: which plugins are there?"""
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from api.cli.showing import OutputOption, show, table
-from extender.answers.types import Answer
-from extender.engine import framework as fwk
-from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.profiles import resolve_all
-from extender.engine.runtime.registry import ENTRY_POINTS, POINTS, implemented_points, load_plugin
-from extender.values.config.completion import written
-from extender.values.config.configuration import Configuration
-from reprieve.errors import StartUpError
-from reprieve.sources.configurations import read_configuration
-from reprieve.sources.plugin_project import PYPROJECT, PluginProject
-
-HERE = Path()
-
-
-@final
-class InstalledPlugin(Answer, frozen=True, kw_only=True):
-    """A plugin that a profile can enable, or that cannot be loaded."""
-
-    name: str
-    source: str
-    """The distribution that it comes from, with its version."""
-    points: tuple[str, ...] = ()
-    arguments: Any = None
-    """Its arguments in the first profile that gives it some."""
-    enabled_in: tuple[str, ...] = ()
-    """The schedulerNames of the profiles that enable it."""
-    summary: str = ""
-    """The first line of its docstring."""
-    error: str = ""
-    """Why it cannot be loaded; empty if it can."""
-
-
-@final
-class InstalledPlugins(Answer, frozen=True, kw_only=True):
-    """All plugins, in the order of their names; those of other distributions first."""
-
-    items: tuple[InstalledPlugin, ...]
+from reprieve.sources.installed_plugins import InstalledPlugins, installed_plugins
 
 
 def plugins(
@@ -61,68 +22,10 @@ def plugins(
 
     In the folder of a plugin's project its plugins are listed, too. The exit code is 1 if one of them cannot be loaded.
     """
-    if (HERE / PYPROJECT).exists():
-        with suppress(StartUpError):  # a pyproject.toml of another kind
-            PluginProject.at(HERE).open()
-    found = {name: (_source(entry), loaded) for name, entry, loaded in _loaded()}
-    classes = {**IN_TREE, **{name: loaded for name, (_, loaded) in found.items() if not isinstance(loaded, str)}}
-    enabled, arguments = _enabled(read_configuration(config), classes)
-    listed = [(name, *found[name]) for name in sorted(found)]
-    if in_tree:
-        listed += [(name, "kube-scheduler", loaded) for name, loaded in IN_TREE.items()]
-    items = [_described(*each, enabled.get(each[0], ()), arguments.get(each[0])) for each in listed]
-    show(InstalledPlugins(items=tuple(items)), output, _in_words)
-    if any(item.error for item in items):
+    found = installed_plugins(config, in_tree=in_tree)
+    show(found, output, _in_words)
+    if any(item.error for item in found.items):
         raise typer.Exit(1)
-
-
-def _loaded() -> Iterator[tuple[str, EntryPoint, type[fwk.Plugin] | str]]:
-    """Yields the plugins of other distributions, or why they cannot be loaded."""
-    known: dict[str, type[fwk.Plugin]] = dict(IN_TREE)
-    for entry in entry_points(group=ENTRY_POINTS):
-        try:
-            known[entry.name] = load_plugin(entry, known)
-        except ValueError as exc:
-            yield entry.name, entry, str(exc)
-        else:
-            yield entry.name, entry, known[entry.name]
-
-
-def _enabled(
-    configuration: Configuration, classes: Mapping[str, type[fwk.Plugin]]
-) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
-    """Returns for each plugin the profiles that enable it, and its arguments as they are written."""
-    points = {name: implemented_points(loaded) for name, loaded in classes.items()}
-    enabled: dict[str, tuple[str, ...]] = {}
-    for scheduler_name, plan in resolve_all(configuration, points).items():
-        for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
-            enabled[name] = (*enabled.get(name, ()), scheduler_name)
-    arguments: dict[str, Any] = {}
-    for profile in written(configuration)["profiles"]:
-        for given in profile.get("pluginConfig", ()):
-            shown = {key: value for key, value in given["args"].items() if key not in ("apiVersion", "kind")}
-            arguments.setdefault(given["name"], shown)
-    return enabled, arguments
-
-
-def _source(entry: EntryPoint) -> str:
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else entry.value
-
-
-def _described(
-    name: str, source: str, loaded: type[fwk.Plugin] | str, enabled_in: tuple[str, ...], arguments: Any
-) -> InstalledPlugin:
-    if isinstance(loaded, str):
-        return InstalledPlugin(name=name, source=source, error=loaded)
-    points = implemented_points(loaded)
-    return InstalledPlugin(
-        name=name,
-        source=source,
-        points=tuple(point for point in POINTS if point in points),
-        arguments=arguments,
-        enabled_in=enabled_in,
-        summary=next(iter((loaded.__doc__ or "").strip().splitlines()), ""),
-    )
 
 
 def _in_words(console: Console, answer: InstalledPlugins, wide: bool) -> None:

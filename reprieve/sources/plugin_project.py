@@ -5,6 +5,7 @@ written.
 """
 
 import importlib
+import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +26,11 @@ CONFIGURATION: Final = "scheduler-config.yaml"
 """The configuration of the project, with which its plugins decide beside the in-tree ones."""
 
 PYPROJECT: Final = "pyproject.toml"
+
+
+def plugin_name(module: str) -> str:
+    """Returns what a plugin is called if nobody says it: MyPolicy of my-policy and of my_policy."""
+    return "".join(part.capitalize() for part in re.split(r"[-_.]", module))
 
 
 @final
