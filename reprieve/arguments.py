@@ -54,6 +54,8 @@ def pods_or_objects(what: Objects) -> tuple[Sequence[str], Sequence[Mapping[str,
     objects = [each for each in told if isinstance(each, Mapping)]
     if max(len(names), len(objects)) < len(told):
         raise ReprieveError(f"{what!r:.80}: give a pod's name, a file, an object, or several names or several objects")
+    for kind in (each.get("kind", "") for each in objects):
+        line(kind, "a kind of objects")
     return [line(name, "a pod's name") for name in names], objects
 
 

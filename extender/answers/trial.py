@@ -22,7 +22,7 @@ from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.framework import Framework, closed_at_the_end
-from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.plugin_calls import PluginError, told
 from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.engine.runtime.scoring import Choice
 from extender.engine.runtime.waiting_pods import WaitingPodsMap
@@ -176,7 +176,7 @@ class Trial:
                 status = plugin.pre_enqueue(pod)
             except Exception as exc:
                 _LOG.error(exc, "PreEnqueue plugin failed", plugin=plugin.name, pod=pod.key)
-                return str(exc)
+                return str(PluginError(plugin.name, "PreEnqueue", told(exc)))
             if not status.is_success:
                 return status.message
         return ""

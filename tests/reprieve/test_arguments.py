@@ -85,6 +85,7 @@ def empty_container() -> dict[str, Any]:
         (lambda trial: trial.schedule(empty_container()), "Pod"),
         (lambda trial: trial.nodes([]), "one pod is looked at, and these are 0"),
         (lambda trial: trial.nodes(3.5), "give a pod's name"),
+        (lambda trial: trial.fits({"kind": ["Pod"]}), "['Pod'] is not a kind of objects"),
         (lambda trial: trial.fits("waits", -1), "-1 pods cannot be counted"),
         (lambda trial: trial.fits("waits", 2.5), "2.5 pods cannot be counted"),
         (lambda trial: trial.fits("waits", "all"), "'all' pods cannot be counted"),
