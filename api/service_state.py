@@ -62,10 +62,10 @@ class HealthRecord(Collector):
         return generate_latest(self)
 
     def collect(self) -> Iterator[Metric]:
-        text = "1 if the check was well when it was run last, else 0."
+        text = "1 if the last run of the check succeeded, else 0."
         yield gauge("kubernetes_healthcheck", text, ("name", "type"), self._last)
         labels = ("name", "status", "type")
-        yield counter("kubernetes_healthchecks", "How often checks came out how.", labels, self._said)
+        yield counter("kubernetes_healthchecks", "Results of checks, by check and status.", labels, self._said)
 
 
 @final

@@ -48,7 +48,8 @@ def dev(
         typer.Option(help="Run this kube-scheduler on a cluster in memory, with the plugins as its extender."),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="With --kube-scheduler: where cluster and page are (8888).")
+        int | None,
+        typer.Option(min=0, max=65535, help="With --kube-scheduler: the port of the API and of the page (8888)."),
     ] = None,
     output: OutputOption = "table",
 ) -> None:
@@ -61,11 +62,11 @@ def dev(
     fails is reported, and the last working plugins stay.
     """
     if dump is not None and kubeconfig is not None:
-        raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
+        raise StartUpError("--dump and --kubeconfig name two clusters: give one of them")
     if kube_scheduler is not None and (kubeconfig is not None or reload or output != "table"):
         raise StartUpError("--kube-scheduler: its cluster is in memory; leave out --kubeconfig, --reload and --output")
     if kube_scheduler is None and port is not None:
-        raise StartUpError("--port: only with --kube-scheduler does anything listen")
+        raise StartUpError("--port: it needs --kube-scheduler")
     project = PluginProject.at(folder) if plugin is None else PluginProject.of_file(plugin, plugin_name(plugin.stem))
     if kube_scheduler is not None:
         from api.cli.beside_kube_scheduler import run_beside  # noqa: PLC0415 - a web framework, which others do without
@@ -127,7 +128,7 @@ def _in_words(console: Console, answer: PluginEffects, wide: bool) -> None:
             lines.add_row(name_of(effect.pod), _where(effect.before), _where(effect.after), refused)
         console.print(lines)
     if answer.running:
-        console.print(heading("Running pods that would not be let onto their node"))
+        console.print(heading("Running pods that the plugins would refuse on their nodes"))
         rows = ((name_of(each.pod), each.node, ", ".join(each.reasons)) for each in answer.running)
         console.print(table("pod", "node", "reason", rows=rows))
     if not changed and not answer.running and not answer.errors:

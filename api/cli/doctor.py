@@ -31,19 +31,21 @@ _SIGNS: Final = {
 
 def doctor(
     url: Annotated[
-        str, typer.Argument(help="urlPrefix of the extender; without one, those of --config.", metavar="[URL]")
+        str, typer.Argument(help="urlPrefix of the extender; by default, the extenders of --config.", metavar="[URL]")
     ] = "",
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration whose extenders are checked.")] = None,
-    verbs: Annotated[str, typer.Option(help="The verbs that it has to serve (those that it serves).")] = ",".join(
-        VERBS
-    ),
+    verbs: Annotated[
+        str, typer.Option(help="Verbs that the extender must serve (by default, those that it serves).")
+    ] = ",".join(VERBS),
     form: Annotated[str, typer.Option(help="How nodes are sent: full, names, or both.")] = "both",
-    nodes: Annotated[str, typer.Option(help="Names of nodes that it knows, for requests that send only names.")] = "",
+    nodes: Annotated[
+        str, typer.Option(help="Names of nodes that the extender knows, for requests that send only names.")
+    ] = "",
     timeout: Annotated[int, typer.Option(min=1, max=30, help="httpTimeout, in seconds.")] = 5,
     ca_file: Annotated[
         Path | None, typer.Option(help="File with the CA certificates (PEM) to trust, for https.")
     ] = None,
-    insecure: Annotated[bool, typer.Option(help="Do not verify its certificate.")] = False,
+    insecure: Annotated[bool, typer.Option(help="Do not verify the extender's certificate.")] = False,
     output: Annotated[
         Literal["table", "json", "yaml"], typer.Option("--output", "-o", help="How the findings are printed.")
     ] = "table",
@@ -62,7 +64,7 @@ def doctor(
         door = extender.url_prefix, extender.tls_config
         why = away.get(door)
         if why is not None:
-            report[title] = [skipped("answers every question", f"not asked, as {why}")]
+            report[title] = [skipped("answers every question", f"not asked, because {why}")]
             continue
         service = ExaminedService(
             extender, protocol_schema, known, may_lack_verbs=bool(url) and verbs == ",".join(VERBS)

@@ -29,9 +29,7 @@ def evaluate(
     file: Annotated[
         str, typer.Argument(help="JSON Lines of scenarios, also .gz; - reads standard input.", metavar="FILE|-")
     ],
-    config: Annotated[
-        Path | None, typer.Option(help="KubeSchedulerConfiguration for scenarios that have none of their own.")
-    ] = None,
+    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration for scenarios without one.")] = None,
 ) -> None:
     """Print what the scheduler would decide about every scenario in a file, one answer a line.
 

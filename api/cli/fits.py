@@ -28,7 +28,7 @@ def fits(
         typer.Option(
             min=1,
             max=100_000,
-            help="Stop counting here (100000; 1000 for pods whose place depends on other nodes).",
+            help="Stop counting at this number (100000; 1000 for pods whose node depends on other nodes).",
         ),
     ] = None,
     source: SourceOptions,

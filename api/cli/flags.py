@@ -42,41 +42,41 @@ def _refused(why: str, *names: str, is_switch: bool = False) -> dict[str, Foreig
     return {name: ForeignFlag(True, why, is_switch) for name in names}
 
 
-_GONE: Final = "kube-scheduler has not had it for years"
+_GONE: Final = "kube-scheduler removed it years ago"
 
 FOREIGN: Final[Mapping[str, ForeignFlag]] = {
     **_ignored(
-        "the API server of the cluster that is followed is asked about callers",
+        "the API server of the followed cluster reviews callers",
         "authentication-kubeconfig", "authorization-kubeconfig",
     ),
     **_ignored(
-        "no front proxy is trusted: its callers are not known",
+        "no front proxy is trusted",
         "requestheader-client-ca-file", "requestheader-allowed-names", "requestheader-extra-headers-prefix",
         "requestheader-group-headers", "requestheader-uid-headers", "requestheader-username-headers",
     ),
     **_ignored(
-        "answers about callers are kept for ten seconds",
+        "reviews of callers are cached for ten seconds",
         "authentication-token-webhook-cache-ttl", "authorization-webhook-cache-authorized-ttl",
         "authorization-webhook-cache-unauthorized-ttl",
     ),
     **_ignored(
-        "who signs client certificates is not looked up: --client-ca-file says so",
+        "the CA of client certificates is not looked up: give --client-ca-file",
         "authentication-skip-lookup", "authentication-tolerate-lookup-failure", is_switch=True,
     ),
     **_ignored("the service speaks HTTP/1.1", "http2-max-streams-per-connection"),
     **_ignored("the service speaks HTTP/1.1", "disable-http2-serving", is_switch=True),
     **_ignored("the port is not shared", "permit-address-sharing", "permit-port-sharing", is_switch=True),
-    **_refused("the choice of curves is left to OpenSSL", "tls-curve-preferences"),
+    **_refused("OpenSSL chooses the curves", "tls-curve-preferences"),
     **_refused("there is one certificate: name it with --tls-cert-file", "tls-sni-cert-key"),
-    **_ignored("there are no locks to wait for", "contention-profiling", is_switch=True),
+    **_ignored("there is no lock contention", "contention-profiling", is_switch=True),
     **_ignored("the client speaks JSON", "kube-api-content-type"),
     **_ignored("no metric is hidden", "show-hidden-metrics-for-version"),
     **_ignored("labels of metrics are not filtered", "allow-metric-labels", "allow-metric-labels-manifest"),
     **_ignored(
-        "every line is written at once",
+        "every line is written immediately",
         "log-flush-frequency", "log-json-info-buffer-size", "log-text-info-buffer-size",
     ),
-    **_ignored("everything goes to stderr", "log-json-split-stream", "log-text-split-stream", is_switch=True),
+    **_ignored("all lines go to stderr", "log-json-split-stream", "log-text-split-stream", is_switch=True),
     **_ignored("no feature gate depends on the version of other parts of Kubernetes", "min-compatibility-version"),
     **_ignored("no API of the scheduler depends on the version", "emulation-forward-compatible", is_switch=True),
     **_refused(

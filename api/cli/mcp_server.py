@@ -33,13 +33,13 @@ _INSTRUCTIONS: Final = (
 )
 
 Pod = Annotated[str, Field(description="NAMESPACE/NAME of the pod, or NAME in the default namespace")]
-Manifests = Annotated[str, Field(description="Kubernetes objects as YAML or JSON, several documents if need be")]
+Manifests = Annotated[str, Field(description="Kubernetes objects as YAML or JSON; several documents are allowed")]
 DrainedNodes = Annotated[Sequence[str], Field(description="Nodes to drain")]
 RemovedNodes = Annotated[Sequence[str], Field(description="Nodes to remove")]
-WithPending = Annotated[bool, Field(description="Schedule the pods that are pending, too")]
-Limit = Annotated[int, Field(ge=1, le=100_000, description="Stop counting here")]
+WithPending = Annotated[bool, Field(description="Also schedule the pending pods")]
+Limit = Annotated[int, Field(ge=1, le=100_000, description="Stop counting at this number")]
 
-MaxMoves = Annotated[int, Field(ge=1, le=MOST_MOVES, description="The most pods that may move")]
+MaxMoves = Annotated[int, Field(ge=1, le=MOST_MOVES, description="Maximum number of pods that may move")]
 
 PREEMPTIONS: Final = 20
 """The number of preemptions of a pod that are told."""
@@ -106,7 +106,7 @@ class _Tools:
         events are gone.
         """
         if not self._asked.remembers:
-            raise ToolError("only a Reprieve service remembers preemptions: start this with --server")
+            raise ToolError("only a Reprieve service records preemptions: start this with --server")
         return await self._answer(PreemptionsQuestion(pod="/".join(self._named(pod)), limit=PREEMPTIONS))
 
     async def fits(self, manifest: Manifests, limit: Limit = 1000) -> dict[str, Any]:

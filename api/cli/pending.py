@@ -81,12 +81,10 @@ def _in_rows(console: Console, answer: Pending, wide: bool) -> None:
 
 def _in_words(namespace: str | None, console: Console, answer: Pending, wide: bool) -> None:
     if not answer.pods:
-        console.print(f"No pod waits{f' in the namespace {namespace}' if namespace else ''}.", style="bold green")
+        console.print(f"No pending pods{f' in the namespace {namespace}' if namespace else ''}.", style="bold green")
         return
     reasons = plural(len(answer.reasons), "reason")
-    console.print(
-        f"{plural(answer.pods, 'pod')} {'waits' if answer.pods == 1 else 'wait'}, for {reasons}", style="bold"
-    )
+    console.print(f"{plural(answer.pods, 'pending pod')}, {reasons}", style="bold")
     if answer.lacking:
         short = ", ".join(f"{each.resource} ({plural(each.pods, 'pod')})" for each in answer.lacking)
         console.print(f"short of: {short}")

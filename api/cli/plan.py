@@ -26,7 +26,7 @@ def plan(
             help="The pods, workloads or pod groups that should fit; - reads standard input.",
         ),
     ],
-    max_moves: Annotated[int, typer.Option(min=1, max=MOST_MOVES, help="The most pods that may move.")] = 8,
+    max_moves: Annotated[int, typer.Option(min=1, max=MOST_MOVES, help="Maximum number of pods that may move.")] = 8,
     source: SourceOptions,
     output: PlanOutputOption = "table",
 ) -> None:
@@ -45,7 +45,7 @@ def plan(
 def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
     console.print(answer.summary, style="bold")
     if answer.moves:
-        console.print(heading("Moves, one after the other"))
+        console.print(heading("Moves, in this order"))
         moves = table("", "pod", "from", "to", "gpu-hours lost", "remark", *(("owner",) if wide else ()))
         for number, move in enumerate(answer.moves, 1):
             lost, owner = f"{move.gpu_hours:.1f}" if move.gpu_hours else "", (move.owner,) if wide else ()
@@ -57,7 +57,7 @@ def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
         console.print(table("pod", "priority", "node", rows=rows))
         if answer.are_pinned:
             console.print(
-                "Each of them has to be given this node: where the scheduler would place them, not all of them fit."
+                "Set the node of each pod by hand: not all of them fit on the nodes that the scheduler would choose."
             )
     _without(console, answer)
     if wide or not answer.fits:
@@ -91,14 +91,14 @@ def _as_script(files: list[str], console: Console, answer: PlanAnswer, _: bool) 
             print("kubectl cordon", quote(move.from_node))
         cordoned[move.from_node] = None
         if move.needs_steering:
-            print(f"# The scheduler would prefer another node than {to}: cordon that one until the pod runs.")
+            print(f"# The scheduler would prefer another node to {to}: cordon that other node until the pod runs.")
         if move.to_node in cordoned:
             print(f"kubectl uncordon {to}")
         print("move", quote(move.pod.namespace), quote(move.pod.name), to)
         if move.to_node in cordoned:
             print(f"kubectl cordon {to}")
     if answer.are_pinned:
-        print("# Each of the new pods has to be given its node: the scheduler would place them otherwise.")
+        print("# Set the node of each new pod by hand: the scheduler would choose other nodes.")
     if cordoned:
         print("kubectl uncordon", *map(quote, cordoned))
     print("kubectl apply", *(f"-f {quote(file)}" for file in files))
@@ -106,7 +106,7 @@ def _as_script(files: list[str], console: Console, answer: PlanAnswer, _: bool) 
 
 def _remark(move: PlannedMove) -> str:
     waits = f"once {budgets(move.waits_for)} allows it again" if move.waits_for else ""
-    return ", ".join(filter(None, (waits, "has to be steered there" if move.needs_steering else "")))
+    return ", ".join(filter(None, (waits, "the scheduler would prefer another node" if move.needs_steering else "")))
 
 
 def _without(console: Console, answer: PlanAnswer) -> None:

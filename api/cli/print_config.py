@@ -39,26 +39,32 @@ def print_scheduler_config(
     url: Annotated[
         str,
         typer.Option(
-            help="Where kube-scheduler reaches Reprieve: https://HOST:PORT, followed by --prefix if it has one."
+            help="URL of Reprieve for kube-scheduler: https://HOST:PORT, followed by --prefix if that is set."
         ),
     ],
     ca_file: Annotated[
-        Path | None, typer.Option(help="File with the CA certificates (PEM) behind Reprieve's; they become caData.")
+        Path | None,
+        typer.Option(
+            help="File with the CA certificates (PEM) that signed Reprieve's certificate; they become caData."
+        ),
     ] = None,
-    server_name: Annotated[str, typer.Option(help="The name in its certificate, if the URL has an IP address.")] = "",
+    server_name: Annotated[
+        str, typer.Option(help="Name in Reprieve's certificate, if the URL has an IP address.")
+    ] = "",
     client_certificate: Annotated[str, typer.Option(help="Client certificate on kube-scheduler's machine.")] = "",
-    client_key: Annotated[str, typer.Option(help="Its private key, on the same machine.")] = "",
+    client_key: Annotated[str, typer.Option(help="Private key of the client certificate, on the same machine.")] = "",
     verbs: Annotated[
         str, typer.Option(help="Verbs that are called: filter, prioritize, preempt, bind.")
     ] = "filter,prioritize,preempt",
     managed_resources: Annotated[
-        str, typer.Option(help="Resources that only Reprieve's plugins count: it is asked about pods that want one.")
+        str,
+        typer.Option(help="Resources that only Reprieve's plugins count: it is called only for pods that request one."),
     ] = "",
     weight: Annotated[int, typer.Option(min=1, help="Weight of the scores.")] = 1,
     timeout: Annotated[int, typer.Option(min=1, max=30, help="httpTimeout, in seconds.")] = 5,
     full_nodes: Annotated[bool, typer.Option(help="Send whole nodes (nodeCacheCapable: false).")] = False,
-    ignorable: Annotated[bool, typer.Option(help="Schedule without Reprieve while it is away.")] = True,
-    check: Annotated[bool, typer.Option(help="Call it as kube-scheduler will, and say what is wrong.")] = True,
+    ignorable: Annotated[bool, typer.Option(help="Schedule without Reprieve while it does not answer.")] = True,
+    check: Annotated[bool, typer.Option(help="Call Reprieve as kube-scheduler does, and report what is wrong.")] = True,
 ) -> None:
     """Print the configuration with which kube-scheduler calls Reprieve, and check it.
 

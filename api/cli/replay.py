@@ -60,7 +60,7 @@ def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
         "different"
     )
     shown.print(title, style="bold")
-    shown.print(f"recorded from {report.began} on, for {report.seconds:g} s")
+    shown.print(f"recorded from {report.began}, for {report.seconds:g} s")
     if report.differences:
         found = report.differences if is_wide else report.differences[:SHOWN]
         rows = ((f"{each.at:.3f} s", each.pod, _words(each.recorded), _words(each.replayed)) for each in found)
@@ -72,9 +72,12 @@ def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
         unknown = report.unknown if is_wide else report.unknown[:SHOWN]
         shown.print(table("at", "pod", "not known", rows=((f"{one.at:.3f} s", one.pod, one.why) for one in unknown)))
     if not report.decisions:
-        shown.print("note: no decision is recorded; only a scheduler's decisions are, not an extender's", style="dim")
+        shown.print(
+            "note: the recording has no decisions: those of a scheduler are recorded, those of an extender are not",
+            style="dim",
+        )
     if report.not_decided:
-        shown.print(f"note: {plural(report.not_decided, 'decision')} could not be taken again", style="dim")
+        shown.print(f"note: {plural(report.not_decided, 'decision')} could not be repeated", style="dim")
     if not report.is_complete:
         shown.print("note: the end of the recording is missing", style="dim")
 

@@ -65,7 +65,7 @@ def serve(
         deprecated = (
             name for name, each in FLAGS.items() if each.option.yields_to_file and getattr(settings, name) is not None
         )
-        ignored |= {FLAGS[name].flag[2:]: "the configuration file has the last word" for name in deprecated}
+        ignored |= {FLAGS[name].flag[2:]: "the configuration file takes precedence" for name in deprecated}
     given = parse_feature_gates(settings.feature_gates)
     ignored |= {f"feature-gates={name}": why for name, why in remarks(given, settings.emulated_version)}
     configure(settings.logging_format, settings.v, settings.verbosity_by_file)

@@ -38,7 +38,7 @@ def shadow(
     ] = None,
     at_least: Annotated[
         float | None,
-        typer.Option(min=0, max=100, help="Exit with 1 if a smaller percentage of clear decisions agrees."),
+        typer.Option(min=0, max=100, help="Exit with code 1 if a smaller percentage of clear decisions agrees."),
     ] = None,
     output: OutputOption = "table",
 ) -> None:
@@ -100,7 +100,11 @@ def _followed(source: Source, seconds: float | None) -> Agreement:
         shadow = Shadow(configuration, str(source.config or "default"))
         with WaitingLine("listing") as line:
             async with following(configuration, target, LiveOptions(taps=[shadow.tap()]), line.show):
-                words = "following; interrupt to end" if seconds is None else f"following for {seconds:g} s"
+                words = (
+                    "following the cluster; press Ctrl-C to end"
+                    if seconds is None
+                    else f"following the cluster for {seconds:g} s"
+                )
                 typer.echo(words, err=True)
                 line.show(words)
                 try:
@@ -135,7 +139,7 @@ def _in_words(shown: Console, found: Agreement, is_wide: bool) -> None:
     for title, shares in (
         ("By plugin", found.by_plugin),
         ("By shape", found.by_shape),
-        ("By what was said", found.by_reason),
+        ("By the scheduler's message", found.by_reason),
     ):
         _shares(shown, title, shares, is_wide=is_wide)
     if found.differences:
@@ -152,7 +156,7 @@ def _in_words(shown: Console, found: Agreement, is_wide: bool) -> None:
             shown.print(f"and {hidden} more", style="dim")
     costs = found.costs
     shown.print(
-        f"it took {costs.seconds:.3f} s of processor time, {costs.per_decision * 1000:.2f} ms a decision", style="dim"
+        f"it took {costs.seconds:.3f} s of CPU time, {costs.per_decision * 1000:.2f} ms a decision", style="dim"
     )
     if costs.behind > 1:
         shown.print(

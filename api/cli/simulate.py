@@ -107,7 +107,7 @@ def _outcome(shown: Console, report: SimulationReport) -> None:
     rows.add_row("simulated time", seconds_words(report.simulated_seconds))
     rows.add_row(
         "speed",
-        f"{report.decisions_per_second:,.0f} decisions a second here, with all that plays the cluster; "
+        f"{report.decisions_per_second:,.0f} decisions a second here, the simulation of the cluster included; "
         f"{report.cpu_ms_per_pod:.2f} ms of CPU a pod",
     )
     for phase in report.phases:
@@ -145,11 +145,11 @@ def simulate(
         int, typer.Option(min=0, help="Seed of the random numbers. 0 keeps the order of a trace; others shuffle it.")
     ] = 0,
     seeds: Annotated[
-        int, typer.Option(min=1, help="How many seeds to play with, from --seed on, on all processors.")
+        int, typer.Option(min=1, help="Number of seeds to play with, the first of them --seed; uses all processors.")
     ] = 1,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Play only the workloads with such names, as 'Spreading/*'; can be repeated."),
+        typer.Option(help="Play only the workloads with these names, such as 'Spreading/*'; can be repeated."),
     ] = None,
     label: Annotated[
         list[str] | None, typer.Option(help="Play only the workloads with this label; can be repeated.")
@@ -180,7 +180,7 @@ def simulate(
         if any(fnmatchcase(each.name, form) for form in only or ("*",)) and {*(label or ())} <= {*each.labels}
     ]
     if not workloads:
-        raise StartUpError(f"{path}: no workload has such a name and label")
+        raise StartUpError(f"{path}: no workload has this name and label")
     with exported_to(export) if export is not None else nullcontext() as exported:
         if len(files) == 1 and seeds == 1 and on is None:
             holds = _play_once(workloads, chosen[0], seed, output, _names(files)[0], exported)

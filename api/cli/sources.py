@@ -59,7 +59,7 @@ class Source:
         typer.Option(
             "--namespace",
             "-n",
-            help="Namespace to use where none is named (that of the kubeconfig's context, else default).",
+            help="Namespace to use if none is given (that of the kubeconfig's context, else default).",
             autocompletion=completed("namespaces", lambda: Source),
         ),
     ] = None
@@ -76,7 +76,7 @@ class Source:
     context: Annotated[
         str | None,
         typer.Option(
-            help="Ask the cluster of this context of the kubeconfig (its current one).",
+            help="Ask the cluster of this kubeconfig context (the current one).",
             autocompletion=completed("contexts", lambda: Source),
         ),
     ] = None
@@ -90,15 +90,15 @@ class Source:
     at: Annotated[
         str | None,
         typer.Option(
-            help="The moment of a recording, as 2026-11-23T05:00:00Z, or as a time after its beginning, 90s (its end)."
+            help="Moment of a recording: 2026-11-23T05:00:00Z, or the time since its beginning, such as 90s (its end)."
         ),
     ] = None
     config: Annotated[
-        Path | None, typer.Option(help="KubeSchedulerConfiguration to decide with, where no service is asked.")
+        Path | None, typer.Option(help="KubeSchedulerConfiguration to decide with, if no service is asked.")
     ] = None
     token: Annotated[
         str | None,
-        typer.Option(help="Bearer token for the cluster, where the service checks access.", envvar="REPRIEVE_TOKEN"),
+        typer.Option(help="Bearer token of the cluster, if the service checks access.", envvar="REPRIEVE_TOKEN"),
     ] = None
 
     @property
@@ -177,7 +177,7 @@ class Source:
         """
         for flag, other in (("--kubeconfig", self.kubeconfig), ("--server", self.server)):
             if self.dump is not None and other is not None:
-                raise StartUpError(f"--dump and {flag} are two clusters: give one of them")
+                raise StartUpError(f"--dump and {flag} name two clusters: give one of them")
         if self.at is not None and self.dump is None:
             raise StartUpError("--at is a moment of a recording: give one with --dump")
         if self.dump is not None:
@@ -237,7 +237,7 @@ class Source:
                     else f"that at {DEFAULT_SERVER} is for another cluster"
                 )
                 raise SourceAwayError(
-                    f"only a Reprieve service remembers, and {there}; "
+                    f"only a Reprieve service records that, and {there}; "
                     "give --server; kubectl -n kube-system port-forward service/reprieve 8888 may reach one "
                     f"(the cluster is {cluster})"
                 )

@@ -101,7 +101,7 @@ class TopScreen(App[None]):
     async def _explain(self) -> None:
         panel = self.query_one("#explanation", Static)
         if not self._table.row_count:
-            panel.update("No pod waits.")
+            panel.update("No pending pods.")
             return
         key = self._table.coordinate_to_cell_key(self._table.cursor_coordinate).row_key.value
         first = self._firsts.get(key or "")
@@ -127,4 +127,4 @@ def _preempted(found: Preemptions) -> str:
         for made in found.items
         for victim in made.victims
     ]
-    return "\n".join(("recently preempted:", *lines[:SHOWN_PREEMPTIONS])) if lines else "nobody was preempted recently"
+    return "\n".join(("recently preempted:", *lines[:SHOWN_PREEMPTIONS])) if lines else "No recent preemptions."

@@ -53,7 +53,7 @@ def verify_rules(
       - {noPreemptionOf: priorityClass=prod}
     """
     if update and golden is None:
-        raise StartUpError("--update writes the file of --golden: give one")
+        raise StartUpError("--update needs --golden FILE")
     kept = None if golden is None else DecisionsFile(golden, is_updated=update)
     versions = [version for version in k8s.split(",") if version]
     made = [each for decider in deciders(config, versions, kept) for each in printed(verdicts(tests, decider))]

@@ -48,7 +48,7 @@ def what_if(
     preempt: Annotated[
         bool | None,
         typer.Option(
-            "--preempt/--no-preempt", help="Whether the pods of -f may evict others (as their own policy says)."
+            "--preempt/--no-preempt", help="Whether the pods of -f may preempt others (as their preemptionPolicy says)."
         ),
     ] = None,
     add_nodes: Annotated[int, typer.Option(min=0, max=1000, help="How many nodes to add, each a copy of --like.")] = 0,

@@ -39,7 +39,7 @@ def who_preempted(
     pod: Annotated[
         str,
         typer.Argument(
-            help="[NAMESPACE/]POD, or the start of its name; all pods without it.",
+            help="[NAMESPACE/]POD, or the start of its name; without it, all pods.",
             metavar="[[NAMESPACE/][PREFIX]]",
             autocompletion=completed("pods", lambda: Source),
         ),
@@ -137,7 +137,7 @@ def _as_a_list(console: Console, answer: Preemptions, *, has_head: bool) -> None
             lines.add_row(age(made.time), *names, made.node)
     console.print(lines)
     if len(answer.items) == limits.PREEMPTIONS_SEARCHED:
-        console.print(f"older ones than the last {limits.PREEMPTIONS_SEARCHED} were not looked at")
+        console.print(f"only the last {limits.PREEMPTIONS_SEARCHED} preemptions were searched")
 
 
 def print_preemption(console: Console, made: Preemption, *, wide: bool) -> None:
@@ -150,7 +150,7 @@ def print_preemption(console: Console, made: Preemption, *, wide: bool) -> None:
         style="bold",
     )
     if made.caller:
-        console.print(f"as {made.caller} asked the extender about it")
+        console.print(f"when {made.caller} called the extender")
     console.print(victims_table(made.victims, wide=wide))
     if made.num_pdb_violations:
         console.print(f"against {plural(made.num_pdb_violations, 'PodDisruptionBudget violation')}")
@@ -163,7 +163,9 @@ def print_preemption(console: Console, made: Preemption, *, wide: bool) -> None:
     print_losers(console, made.candidates, made.node, num_others, wide=wide)
     if num_others and not any(each.node != made.node for each in made.candidates):
         others = plural(num_others, "other node")
-        console.print(f"{others} could have been chosen; no more is known, since there were many preemptions at once")
+        console.print(
+            f"{others} could have been chosen; no details are stored, because there were many preemptions at once"
+        )
 
 
 def _num_others(made: Preemption) -> int:

@@ -82,7 +82,7 @@ def why(
     picture, workload = output != "table", None if pod is None else workload_named(pod)
     if workload is not None or selector:
         if output == "html":
-            raise StartUpError("-o html is about one pod: name it")
+            raise StartUpError("-o html shows one pod: give its name")
         kind_and_name = "" if workload is None else "/".join(workload)
         several = partial(
             _of_several, namespace=source.default_namespace, workload=kind_and_name, selector=selector, picture=picture
@@ -134,7 +134,11 @@ def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> No
     waiting = [each for each in answer.pods.items if not each.node]
     # Pods that wait come first, so that those that are not listed have nodes.
     of = plural(answer.pods.total, "pod")
-    who = f"{len(waiting)} of {of} wait" if waiting else f"None of {of} waits"
+    who = (
+        f"{len(waiting)} of {of} {'is' if len(waiting) == 1 else 'are'} pending"
+        if waiting
+        else f"None of the {of} is pending"
+    )
     console.print(who, style="bold red" if waiting else "bold green")
     lines = table("pod", "node", "workload", age_or_time(wide), less_important=(age_or_time(wide), "workload"))
     shown = answer.pods.items if wide else answer.pods.items[:SHOWN_MEMBERS]

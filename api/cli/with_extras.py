@@ -21,7 +21,7 @@ def top(
     It needs the extra `top` and a terminal. Choose a workload with the arrow keys; q quits.
     """
     if not sys.stdout.isatty():
-        raise StartUpError("top needs a terminal; `reprieve pending --watch` prints the same anywhere")
+        raise StartUpError("top needs a terminal; `reprieve pending --watch` needs none")
     asyncio.run(_shown(source, interval))
 
 

@@ -119,7 +119,7 @@ _SCENARIO: Final = {
         "id": {"type": "string"},
         "config": {
             "type": "object",
-            "description": "A KubeSchedulerConfiguration; without one the service's own holds.",
+            "description": "A KubeSchedulerConfiguration; by default that of the service.",
         },
         "objects": {
             "type": "object",
@@ -149,9 +149,9 @@ MEANINGS: Final = {
     408: "The body took too long to arrive.",
     413: "The body is too large.",
     415: "The body is not application/json, or has a content encoding.",
-    422: "The body is understood, and something in it is wrong.",
-    500: "Internal error; the message has the id under which it is found in the log.",
-    503: "Not ready, or too much to do.",
+    422: "The body can be read, but a value in it is wrong.",
+    500: "Internal error; the message has the id of its line in the log.",
+    503: "Not ready, or overloaded.",
 }
 STATUS: Final = {"application/json": {"schema": reference("Status")}}
 """The content of a refusal."""
@@ -180,7 +180,8 @@ _BY_NAME_OR_IN_FULL: Final = body_of(reference("ExtenderArgs"), {"by name": BY_N
 
 FILTER: Final[dict[str, Any]] = {
     "responses": _answers(
-        reference("ExtenderFilterResult"), "The nodes that passed, as they were sent, and why not the others."
+        reference("ExtenderFilterResult"),
+        "The nodes that passed, in the form in which they were sent, and the reasons of the others.",
     ),
     "openapi_extra": _BY_NAME_OR_IN_FULL,
 }
@@ -191,11 +192,11 @@ PRIORITIZE: Final[dict[str, Any]] = {
     "openapi_extra": _BY_NAME_OR_IN_FULL,
 }
 PREEMPT: Final[dict[str, Any]] = {
-    "responses": _answers(reference("ExtenderPreemptionResult"), "The victims that have to go, where that helps."),
+    "responses": _answers(reference("ExtenderPreemptionResult"), "The pods to evict on each node where that helps."),
     "openapi_extra": body_of(reference("ExtenderPreemptionArgs"), {"by UID": VICTIMS_BY_UID}),
 }
 BIND: Final[dict[str, Any]] = {
-    "responses": _answers(reference("ExtenderBindingResult"), "Bound, or the error.", 404),
+    "responses": _answers(reference("ExtenderBindingResult"), "The pod is bound, or Error says why not.", 404),
     "openapi_extra": body_of(reference("ExtenderBindingArgs"), {"a pod": BINDING}),
 }
 EVALUATE: Final[dict[str, Any]] = {
@@ -224,7 +225,7 @@ def health(summary: str) -> dict[str, Any]:
         "summary": summary,
         "response_class": Response,
         "responses": {
-            200: {"description": "All is well.", "content": text},
+            200: {"description": "All checks pass.", "content": text},
             500: {"description": "A check failed; all are listed.", "content": text},
             503: {"description": "Not ready yet; the checks are listed.", "content": text},
             "default": {"description": "Not found, or not allowed.", "content": STATUS},
@@ -235,10 +236,10 @@ def health(summary: str) -> dict[str, Any]:
 ANSWERS: Final = "answers.json"
 """The file beside this one with examples of answers and their parameters, which `tools.generate_answers` writes."""
 _TAGS: Final = {
-    "extender": "What kube-scheduler calls. docs/schemas has the JSON Schema of it.",
+    "extender": "The verbs that kube-scheduler calls. docs/schemas has their JSON Schema.",
     "questions": "Why pods wait, what was decided, and what would happen if. Nothing is written.",
-    "health": "For probes, as the components of Kubernetes answer them.",
-    "operation": "Metrics, and a look into the running process.",
+    "health": "Health checks for probes, as in the components of Kubernetes.",
+    "operation": "Metrics, and the state of the running process.",
 }
 _WAYS_IN: Final = {
     "token": {"type": "http", "scheme": "bearer", "description": "A token of the cluster: kubectl create token NAME."},

@@ -106,9 +106,7 @@ async def preempt(request: Request) -> Response:
             )
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
-        raise Refusal(
-            503, "nothing can be said about preemption for this pod; the log has the reason", RETRY_SOON
-        ) from exc
+        raise Refusal(503, "preemption cannot be evaluated for this pod; the log has the reason", RETRY_SOON) from exc
     return json_response(preemption_result(chosen))
 
 

@@ -44,7 +44,7 @@ def _informer_sync(service: ServiceState | None) -> str:
         for each in service.backend.health()
         if each.failing_for
     ]
-    return f"{len(stale)} informers hear nothing: {', '.join(stale)}"
+    return f"{len(stale)} informers receive nothing: {', '.join(stale)}"
 
 
 def _handler_sync(service: ServiceState | None) -> str:
@@ -89,9 +89,9 @@ def _checks(name: str, service: ServiceState | None) -> dict[str, Check]:
     return {check: ask for check, ask in CHECKS[name].items() if is_elected or check != ELECTION}
 
 
-@router.get("/healthz", **health("Whether all is well"))
-@router.get("/livez", **health("Whether the process should go on"))
-@router.get("/readyz", **health("Whether calls can be answered"))
+@router.get("/healthz", **health("Overall health"))
+@router.get("/livez", **health("Liveness"))
+@router.get("/readyz", **health("Readiness"))
 async def all_checks(request: Request) -> PlainTextResponse:
     """Runs the checks but for those that `exclude` names. They are listed on failure, and with `verbose`."""
     name = request.scope["path"].strip("/")
@@ -147,7 +147,7 @@ def _wrong(name: str, check: str, wrong_with: Check, service: ServiceState | Non
 def _described(resource: Health) -> str:
     parts = [resource.resource, "synced" if resource.synced else "not synced"]
     if not resource.is_served:
-        parts.append("not served, so taken to be empty")
+        parts.append("not served by the API server, so treated as empty")
     if resource.silent_for is not None:
         parts.append(f"last heard of {resource.silent_for:.0f} s ago")
     parts += [f"{namespace}/{name} cannot be read: {why}" for (namespace, name), why in resource.unreadable.items()]

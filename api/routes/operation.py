@@ -96,7 +96,7 @@ async def set_v(request: Request) -> PlainTextResponse:
     return PlainTextResponse(f"successfully set klog.logging.verbosity to {number}\n")
 
 
-@router.get("/flagz", summary="The settings", **plain("A line for each; no form is promised."))
+@router.get("/flagz", summary="The settings", **plain("One line for each; the format may change."))
 async def flagz(request: Request) -> PlainTextResponse:
     """Lists all settings, from flags and the environment."""
     settings = _settings_if("ComponentFlagz", request)
@@ -106,7 +106,7 @@ async def flagz(request: Request) -> PlainTextResponse:
     )
 
 
-@router.get("/statusz", summary="The version, and since when it runs", **plain("A line for each; no form is promised."))
+@router.get("/statusz", summary="The version and the start time", **plain("One line for each; the format may change."))
 async def statusz(request: Request) -> PlainTextResponse:
     """Says which version runs, and since when."""
     settings = _settings_if("ComponentStatusz", request)

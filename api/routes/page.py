@@ -107,7 +107,7 @@ class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fi
         """Reads the manifest, which may be long."""
         objects = objects_in(self.manifest)
         if not objects:
-            raise ManifestTextError("paste the pod or the workload of which more should run")
+            raise ManifestTextError("paste the pod or the workload to count")
         return CapacityOfQuestion(pod=objects[0] if len(objects) == 1 else {"kind": "List", "items": objects})
 
 
@@ -245,7 +245,7 @@ async def history(caller: KnownCaller, **given: Any) -> Response:
 async def decision(caller: KnownCaller, number: Annotated[int, Path(ge=1, le=2**53)]) -> Response:
     """Shows one attempt as it was recorded."""
     kept = await caller.ask(DecisionQuestion(number=number, picture=True))
-    made = _there(kept, "This decision is no longer kept; the oldest are dropped first.")
+    made = _there(kept, "This decision is no longer stored; the oldest are dropped first.")
     return _html(pages.decision_page(await _around(caller), made))
 
 
@@ -253,7 +253,7 @@ async def decision(caller: KnownCaller, number: Annotated[int, Path(ge=1, le=2**
 async def agreement(caller: KnownCaller) -> Response:
     """Shows how far a shadow agrees with the scheduler of the cluster."""
     compared = await caller.ask(AgreementQuestion(limit=limits.PAGE_DIFFERENCES))
-    answer = _there(compared, "Nothing is compared: start the service with --shadow.")
+    answer = _there(compared, "No decisions are compared: start the service with --shadow.")
     return _html(pages.agreement_page(await _around(caller), answer))
 
 

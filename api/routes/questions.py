@@ -32,12 +32,12 @@ router: Final = APIRouter(prefix="/v1", tags=["questions"], dependencies=[Depend
 guarded: Final = APIRouter(prefix="/v1", tags=["questions"])
 
 _MEANINGS: Final = MEANINGS | {
-    400: "The path, the query or the body is not as it has to be.",
-    401: "The caller is not known: send a token of the cluster as Authorization: Bearer.",
+    400: "The path, the query or the body is invalid.",
+    401: "The caller is not authenticated: send a token of the cluster as Authorization: Bearer.",
     403: "The caller may not list pods in this namespace.",
     404: "There is no such pod, or decision, or shadow.",
     413: "The body is too large, or the answer takes too much memory.",
-    422: "The question is understood, and something in it is wrong.",
+    422: "The question can be read, but a value in it is wrong.",
 }
 
 

@@ -102,7 +102,7 @@ class LimitedProtocol(HttpToolsProtocol):
             raise ValueError(self._refusal[1])  # makes the parser stop; data_received answers
         # A list, because a generator takes three times as long, and this is done for each request.
         if [1 for name, value in self.headers if name == b"transfer-encoding" and value.lower() != b"chunked"]:
-            self._refusal = HTTPStatus.NOT_IMPLEMENTED, "the only transfer encoding is chunked"
+            self._refusal = HTTPStatus.NOT_IMPLEMENTED, "chunked is the only supported transfer encoding"
             raise ValueError(self._refusal[1])
         if len(self.pipeline) >= limits.REQUESTS_WAITING:
             self._refusal = HTTPStatus.TOO_MANY_REQUESTS, "too many requests wait on one connection"

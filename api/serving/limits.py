@@ -126,7 +126,7 @@ class RequestLimits:
             request.room.held_bytes > request.room.max_bytes
             or sum(room.held_bytes for room in rooms) > self._settings.max_bodies
         ):
-            raise Refusal(503, "too many bytes are being read at one time", RETRY_SOON)
+            raise Refusal(503, "too many bytes of requests are being read at one time", RETRY_SOON)
         if is_whole:
             request.enter()
         return message

@@ -65,7 +65,7 @@ class Watchdog:
         now = time.monotonic()
         if self._tolerated > self._patience:
             self._tolerated = self._patience
-            _LOG.info(0, "The event loop goes on", seconds=round(now - self._last, 1))
+            _LOG.info(0, "The event loop responds again", seconds=round(now - self._last, 1))
         self._last = now
 
     def stop(self) -> None:
@@ -81,7 +81,7 @@ class Watchdog:
                 continue
             self._tolerated = 2 * silent
             where = "".join(traceback.format_stack(frame, limit=_FRAMES))
-            _LOG.error(None, "The event loop stands still", seconds=round(silent, 1), where=Lines(where))
+            _LOG.error(None, "The event loop is blocked", seconds=round(silent, 1), where=Lines(where))
 
 
 _SECONDS_TO_FINISH: Final = 5
@@ -158,7 +158,7 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Upstream: apiserver/pkg/server/signal.go, SetupSignalHandler."""
         if self.should_exit:
-            STDERR.write_line("reprieve: told to end a second time, and ended without finishing what is under way")
+            STDERR.write_line("reprieve: ended by a second signal, with requests unfinished")
             os._exit(ServiceOverError.exit_code)
         self.should_exit = True
 
@@ -173,7 +173,7 @@ class Server(uvicorn.Server):
         if service is not None and service.why_over():
             self.why_over = service.why_over()
         elif any(getattr(self.lifespan, name, False) for name in _FAILED):
-            self.why_over = "the service has failed; the log says how"
+            self.why_over = "the service has failed; see its log"
         return bool(self.why_over) or await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

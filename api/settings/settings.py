@@ -83,11 +83,11 @@ class Settings(BaseModel):
     report`.
     """
     shadow_config: Annotated[Path | None, Option(unset="the one of --config")] = None
-    """KubeSchedulerConfiguration that decides in the shadow, to compare two configurations; it implies --shadow."""
+    """KubeSchedulerConfiguration of the shadow, to compare two configurations; it implies --shadow."""
     access: Annotated[
-        Literal["open", "reviewed"] | None, Option(unset="reviewed; on loopback open but for names of pods")
+        Literal["open", "reviewed"] | None, Option(unset="reviewed; on loopback open, except for names of pods")
     ] = None
-    """Who may call: everyone (open), or whom the API server knows and allows it (reviewed); see docs/access.md."""
+    """Who may call: everyone (open), or callers whom the API server authorizes (reviewed); see docs/access.md."""
     client_allowed_names: Annotated[str, Option()] = ""
     """Common names, separated by commas, of client certificates that may call the verbs."""
     serve_bind: Annotated[bool, Option()] = False
@@ -108,11 +108,11 @@ class Settings(BaseModel):
     tls_min_version: Annotated[Literal["VersionTLS12", "VersionTLS13"], _UPSTREAM] = "VersionTLS12"
     """The oldest version of TLS that is accepted: VersionTLS12 or VersionTLS13."""
     tls_cipher_suites: Annotated[str, Option(Group.KUBE_SCHEDULER, unset="OpenSSL's")] = ""
-    """Accepted cipher suites of TLS 1.2, by Go's names and separated by commas; those of 1.3 always are."""
+    """Accepted cipher suites of TLS 1.2, by Go's names and separated by commas; those of 1.3 are always accepted."""
     client_ca_file: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="no client certificates")] = None
     """CA certificates (PEM) for client certificates; the common name is the user, organizations are groups."""
     authorization_always_allow_paths: Annotated[str, _UPSTREAM] = "/healthz,/readyz,/livez"
-    """Paths, separated by commas, that everyone may call; a * at the end stands for any rest."""
+    """Paths, separated by commas, that everyone may call; a * at the end matches any suffix."""
     master: Annotated[str | None, Option(Group.KUBE_SCHEDULER, unset="the kubeconfig's server")] = None
     """URL of the API server, with or without a kubeconfig."""
     leader_elect: Annotated[bool | None, _election("leader_elect", "as the configuration says: true")] = None
@@ -142,9 +142,9 @@ class Settings(BaseModel):
     feature_gates: Annotated[str, _UPSTREAM] = ""
     """Feature gates, A=true,B=false; see docs/feature-gates.md."""
     v: Annotated[int, Field(ge=0, le=100), Option(Group.KUBE_SCHEDULER, also=("-v",))] = 0
-    """How much is logged."""
+    """Verbosity of the log."""
     vmodule: Annotated[str, _UPSTREAM] = ""
-    """How much single files log, by the names of our files: scheduler=5,queue*=3."""
+    """Verbosity of single source files of Reprieve: scheduler=5,queue*=3."""
     logging_format: Annotated[Literal["text", "json"], _UPSTREAM] = "text"
     """Form of the log's lines: text or json."""
     disabled_metrics: Annotated[str, _UPSTREAM] = ""
@@ -155,7 +155,7 @@ class Settings(BaseModel):
     max_full_nodes_body: Annotated[Bytes, _ENVIRONMENT] = 256 * MIB
     """Bytes of a request's body while full nodes are accepted."""
     max_body: Annotated[Bytes, _ENVIRONMENT] = 8 * MIB
-    """Bytes of a request's body while they are not."""
+    """Bytes of a request's body while full nodes are not accepted."""
     max_bodies: Annotated[Bytes, _ENVIRONMENT] = 256 * MIB
     """Bytes of all bodies that are held at one time, half of them for the verbs alone; less where memory is limited,
     unless set.
@@ -167,7 +167,7 @@ class Settings(BaseModel):
     question_seconds: Annotated[Seconds, _ENVIRONMENT] = float(limits.QUESTION_SECONDS)
     """Seconds for the answer to such a question, one after the other."""
     record_memory: Annotated[Bytes, _ENVIRONMENT] = 64 * MIB
-    """Bytes of recent decisions that are kept, and a quarter of that for calls: details go first, then the oldest."""
+    """Bytes of recent decisions, and a quarter of that for calls: details are dropped first, then the oldest."""
     max_head: Annotated[Bytes, _ENVIRONMENT] = 64 * 1024
     """Bytes of a request's line and headers."""
     max_headers: Annotated[int, Field(ge=10, le=10_000), _ENVIRONMENT] = 100

@@ -128,7 +128,7 @@ MaxPods = Annotated[
     Meta(
         ge=1,
         le=100_000,
-        description="stop counting here; by default at 100000, or 1000 of pods that are placed one by one",
+        description="stop counting at this number; by default 100000, or 1000 for pods that are placed one by one",
     ),
 ]
 Moment = Annotated[str, Meta(max_length=32, description="a time such as 2026-01-31T12:00:00Z")]
@@ -183,14 +183,14 @@ _GONE: Final = "there is no such pod, and no recent decision about one"
 class ExplainQuestion(Question[types.Explanation | None], frozen=True):
     """Why is this pod pending?
 
-    Says what keeps the pod from every node now, what it waits for, what would help, and what happened to it so far,
-    also if it is gone.
+    Says why each node refuses the pod now, what it waits for, what would help, and what happened to it so far,
+    even if it is gone.
     """
 
     namespace: Name
     pod: Name
     picture: Picture = False
-    events: Annotated[bool, Meta(description="with the Events about it, which the API server is asked for")] = False
+    events: Annotated[bool, Meta(description="with its Events, read from the API server")] = False
 
 
 @final
@@ -198,7 +198,7 @@ class ExplainQuestion(Question[types.Explanation | None], frozen=True):
 class ExplainOfQuestion(Question[types.Explanation], frozen=True):
     """Why would this pod be pending?
 
-    Does as GET for a pod that does not exist, or for the first pod of a workload (Deployment, Job, ...).
+    The same as GET for a pod that does not exist, or for the first pod of a workload (Deployment, Job, ...).
     """
 
     obj: dict[str, Any]
@@ -206,7 +206,7 @@ class ExplainOfQuestion(Question[types.Explanation], frozen=True):
 
 
 @final
-@Row("POST /whatif", "what_if", "What would become of every pod concerned.", body="request", examples=_TRIED)
+@Row("POST /whatif", "what_if", "What would happen to every pod concerned.", body="request", examples=_TRIED)
 class WhatIfQuestion(Question[types.WhatIf], frozen=True):
     """What would happen if?
 
@@ -237,7 +237,7 @@ class CapacityQuestion(Question[types.Capacity | None], frozen=True):
 class CapacityOfQuestion(Question[types.Capacity], frozen=True):
     """How many of such a pod would fit?
 
-    Does as GET for a pod that does not exist, or for the pods of a workload (Deployment, Job, ...).
+    The same as GET for a pod that does not exist, or for the pods of a workload (Deployment, Job, ...).
     """
 
     pod: dict[str, Any]
@@ -257,18 +257,18 @@ class DecisionsQuestion(Question[types.Decisions], frozen=True):
     before: Before = None
 
 
-_NOT_KEPT: Final = ("decisions", "no such decision is kept (any more): the oldest go first")
+_NOT_KEPT: Final = ("decisions", "there is no such decision (any more): the oldest are dropped first")
 
 
 @final
-@Row("GET /decisions/{id}", "decision", "With as much as is still kept of it.", lacking=_NOT_KEPT)
+@Row("GET /decisions/{id}", "decision", "The decision, with the details that are still stored.", lacking=_NOT_KEPT)
 class DecisionQuestion(Question[types.Attempt | None], frozen=True):
     """What was decided then?
 
     Shows one attempt. With many pods at once, only the outcome of some attempts is kept.
     """
 
-    number: Annotated[int, Meta(ge=1, le=2**53, description="as /v1/decisions and /v1/explain give it")] = field(
+    number: Annotated[int, Meta(ge=1, le=2**53, description="the id in /v1/decisions and /v1/explain")] = field(
         name="id"
     )
     picture: Annotated[bool, Meta(description="with the plugin that refused each node")] = False
@@ -278,22 +278,21 @@ class DecisionQuestion(Question[types.Attempt | None], frozen=True):
 @Row(
     "GET /history",
     "history",
-    "Newest first, and how many there were in each part of the time.",
+    "Newest first, with their number in each part of the time.",
     chooses_names=True,
     may_be_wrong=True,
 )
 class HistoryQuestion(Question[overviews.Past], frozen=True):
     """What was decided in this time, for these pods?
 
-    Lists attempts, those that ended alike together, and preemptions, by what is known of them, as the page's history
-    does.
+    Lists attempts, grouped where they ended alike, and preemptions, as the page's history does.
     """
 
-    outcome: Annotated[overviews.OutcomeWanted, Meta(description="how the attempts ended; nothing for any")] = ""
+    outcome: Annotated[overviews.OutcomeWanted, Meta(description="how the attempts ended; empty for any")] = ""
     name: Annotated[str, Meta(max_length=317, description="a part of namespace/name")] = ""
     namespace: Annotated[str, Meta(max_length=63)] = ""
     node: Annotated[str, Meta(max_length=253, description="a part of the node's name")] = ""
-    plugin: Annotated[str, Meta(max_length=253, description="one that refused a node")] = ""
+    plugin: Annotated[str, Meta(max_length=253, description="a plugin that refused a node")] = ""
     range: Annotated[str, Meta(max_length=8, description="the last 15m, 1h, 6h, 24h, 7d, or all")] = ""
     since: Moment = ""
     until: Moment = ""
@@ -317,7 +316,7 @@ class PreemptionsQuestion(Question[types.Preemptions], frozen=True):
 class QueueQuestion(Question[types.Queue], frozen=True):
     """Which pods wait, and for what?
 
-    Lists the pods that wait, in the order in which they will be tried where there is one.
+    Lists the pods that wait, in the order in which they will be tried, if there is one.
     """
 
 
@@ -335,8 +334,8 @@ class PendingQuestion(Question[Pending], frozen=True):
 class FindQuestion(Question[overviews.FoundNames], frozen=True):
     """What has this name?
 
-    Finds pods, also gone ones, nodes, workloads, namespaces and pod groups by parts of their names; where there is no
-    such part, pods and nodes whose names are almost that.
+    Finds pods (deleted ones, too), nodes, workloads, namespaces and pod groups by parts of their names; if none
+    matches, pods and nodes with similar names.
     """
 
     query: Annotated[
@@ -377,7 +376,7 @@ class PodsQuestion(Question[overviews.PodList], frozen=True):
 class ClusterQuestion(Question[overviews.ClusterMap], frozen=True):
     """What does the cluster look like?
 
-    Lists nodes with what they have and what is requested of it, and with their pods while the cluster is small.
+    Lists nodes with their allocatable and requested resources and, in a small cluster, with their pods.
     """
 
 

@@ -15,7 +15,7 @@ FIRST_PODS: Final = 5
 """The number of pods of a workload that are named."""
 NOT_TRIED: Final = "not tried yet"
 NO_REASON: Final = "no reason is known"
-FITS: Final = "room for it now, but no scheduler has placed it"
+FITS: Final = "it would fit now, but no scheduler has placed it"
 NOT_OURS: Final = "another scheduler decides"
 
 

@@ -89,7 +89,7 @@ def happened(step: StoryStep, ago: Callable[[str | None], str]) -> str:
 def last_words(what: str, events: ListedEvents) -> str:
     """Returns what the newest Event about something says."""
     if events.why_none or not events.items:
-        return f"{what} has no Events that are known{f': {events.why_none}' if events.why_none else ''}"
+        return f"no Events of {what} are known{f': {events.why_none}' if events.why_none else ''}"
     last = events.items[0]
     times = f", {plural(last.count, 'time')} since {last.first}" if last.count > 1 else ""
     return f"last Event of {what}, at {last.time}{times}: {last.reason}: {last.message}"

@@ -265,9 +265,9 @@ class Questions:
         with self.trial() as trial:
             applied = apply_manifests(trial, items if isinstance(items, list) else [], self.admits)
             if not applied.pods:
-                raise types.QuestionError("it has no pod, and nothing that creates one now")
+                raise types.QuestionError("it has no pods, and nothing creates one now")
             pod, *others = applied.pods
-            more = (f"{len(others)} more pods would be made; this is the first",) if others else ()
+            more = (f"{len(others)} more pods would be created; this is the first",) if others else ()
             if trial.frameworks.get(pod.scheduler_name) is None:
                 return settled(pod, "NotOurs")
             cycle = trial.cycle(pod)

@@ -106,8 +106,8 @@ def notes_on_hand_placed(pod: Pod, cluster: Cluster) -> Iterator[str]:
         if is_waiting and not claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION):
             yield (
                 f"the claim {claim.name} gets its volume once a scheduler has placed a pod that uses it "
-                f"({WAIT_FOR_FIRST_CONSUMER}); the node of this pod was set by hand (spec.nodeName), so that it waits "
-                f"for ever; create it again without nodeName, with the node selector kubernetes.io/hostname={host}"
+                f"({WAIT_FOR_FIRST_CONSUMER}); the node of this pod was set by hand (spec.nodeName), so it waits "
+                f"forever; create it again without nodeName, with the node selector kubernetes.io/hostname={host}"
             )
 
 
@@ -122,7 +122,7 @@ def _placed(pod: Pod, node: str, objects: ClusterObjects, waiting: WaitingPodsMa
             maker = "its provisioner" if known is None else known.provisioner
             until = (
                 f"for the volume of the claim {claim.name}, which {maker} has to provision for {node}; it is bound "
-                "once the volume is there, or tried anew when its scheduler has waited enough (often 10 minutes)"
+                "once the volume is there, or retried after its scheduler's timeout (often 10 minutes)"
             )
             reason = f"waits for a volume that {maker} has to provision"
             # Nobody writes down when a node was chosen; it was after all of these.

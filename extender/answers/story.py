@@ -49,9 +49,9 @@ def story(
     text = _end(steps) if pod is None else _wait(pod, steps, since, refusals)
     notes = [] if events is None or not events.why_none else [f"its Events are not known: {events.why_none}"]
     if not is_recorded:
-        notes.insert(0, "nothing is recorded of it here: this is told by its conditions and Events")
+        notes.insert(0, "no records of it exist here: this story comes from its conditions and Events")
     elif attempts and attempts[0].number > 1:
-        notes.insert(0, f"its attempts before number {attempts[0].number} are no longer kept")
+        notes.insert(0, f"its attempts before number {attempts[0].number} are no longer stored")
     return Story(steps=tuple(steps), text=text, refusals=refusals, notes=tuple(notes))
 
 
@@ -102,7 +102,7 @@ def _preempted(key: str, records: Iterable[PreemptionRecord]) -> Iterator[StoryS
             if made.verdict == "used":
                 text += ", and got a node"
             elif made.verdict:
-                text += f", which helped nobody{f': {_names(takers)} took the room' if takers else ''}"
+                text += f", but got no node there{f': {_names(takers)} took the room' if takers else ''}"
             yield step("preempted", text=text, pods=(*pods, *takers))
         if took_room(key, record):
             yield step("took", text=f"it took the room{on} that was freed {for_whom}", pods=(made.by,))
@@ -165,7 +165,7 @@ def _told_by_pod(pod: Pod, known: set[What]) -> Iterator[StoryStep]:
 
 def _end(steps: Sequence[StoryStep]) -> str:
     ends = [each for what in ("placed", "evicted") for each in steps if each.what == what]
-    last = f"; the last that is known, at {ends[-1].time}: {ends[-1].text}" if ends else ""
+    last = f"; the last that is recorded, at {ends[-1].time}: {ends[-1].text}" if ends else ""
     came = [f" {each.text}." for each in steps if each.what == "replaced"]
     return f"It is gone or has finished{last}.{''.join(came)}"
 

@@ -48,7 +48,7 @@ class Limit(int):
 
 # fmt: off
 DEMANDS: Final = Limit(Door.OBJECTS, 64 * 2**10,
-    "bytes of a waiting pod: labels, spec and claims",
+    "bytes of a pending pod: labels, spec and claims",
     "the pod stays pending, with an event that says so")
 
 SECONDS_TO_SEARCH: Final = Limit(Door.OBJECTS, 1,
@@ -93,7 +93,7 @@ NODES: Final = Limit(Door.VERBS, 20_000,
 NODE_BYTES: Final = Limit(Door.VERBS, 4 * 2**20,
     "bytes of a full node", "413")
 IMAGES_WEIGHED: Final = Limit(Door.VERBS, 500,
-    "images of a full node; a kubelet reports 50, unless told otherwise", "further ones are not weighed")
+    "images of a full node; a kubelet reports 50 by default", "further ones are not weighed")
 IMAGE_NAMES: Final = Limit(Door.VERBS, 500_000,
     "different names of images, of the new nodes of a body together", "413")
 LABEL_KEYS: Final = Limit(Door.VERBS, 500_000,
@@ -114,7 +114,7 @@ NAME_LISTS_KEPT: Final = Limit(Door.ANSWERS, 4,
 NAME_LIST_BYTES: Final = Limit(Door.ANSWERS, 2**19,
     "bytes of a list of names that is recognized by them", "it is decoded in each call")
 VERB_BYTES: Final = Limit(Door.VERBS, 8 * 2**20,
-    "bytes of a body besides full nodes: 15,000 names have 1 MB", "413")
+    "bytes of a body without full nodes: 15,000 names have 1 MB", "413")
 BINDING_BYTES: Final = Limit(Door.VERBS, 64 * 2**10, "bytes of a binding", "413")
 
 # Questions.
@@ -185,7 +185,7 @@ WRITE_BYTES: Final = Limit(Door.SERVERS, 8 * 2**20,
     "bytes of an answer of the API server to a write: an object has 3 MiB, and its managed fields",
     "the request fails, as one that gets no answer")
 ERROR_BYTES: Final = Limit(Door.SERVERS, 2**20,
-    "bytes of a refusal by the API server", "the status is told without its words")
+    "bytes of a refusal by the API server", "the error has only the status")
 RETRY_AFTER_SECONDS: Final = Limit(Door.SERVERS, 60,
     "seconds for which the API server may ask to wait before a request is made again",
     "the request fails with the refusal; an informer asks again after so many seconds")
@@ -196,16 +196,16 @@ CONNECTIONS: Final = Limit(Door.SERVERS, 200,
 UNREAD_BYTES: Final = Limit(Door.SERVERS, 2**20,
     "bytes of a body that wait for their reader", "reading from the server is paused")
 WATCH_EVENT_BYTES: Final = Limit(Door.SERVERS, 64 * 2**20,
-    "bytes of an event of a watch, far more than an object may have", "the watch begins anew")
+    "bytes of an event of a watch, far more than an object may have", "the watch starts again")
 BINDS_IN_FLIGHT: Final = Limit(Door.SERVERS, 1000,
     "bindings that are sent and not answered", "no further pod is taken from the queue")
 REDIRECTS: Final = Limit(Door.SERVERS, 10,
-    "redirects of a call of an extender (as Go's net/http)", "the call fails, as Go says it")
+    "redirects of a call of an extender (as Go's net/http)", "the call fails, with Go's message")
 REVIEWS_KEPT: Final = Limit(Door.SERVERS, 4096,
-    "answers of the API server about who somebody is, and what they may do; each is kept for 10 seconds",
+    "reviews of callers by the API server; each is cached for 10 seconds",
     "the oldest is asked for again")
 NAMESPACES_REVIEWED: Final = Limit(Door.SERVERS, 256,
-    "namespaces of one answer of which it is asked whether a caller who may not list all pods may list theirs",
+    "namespaces of one answer in which the rights of a caller who may not list all pods are reviewed",
     "all names are hidden but those in a namespace that the request names; the header `Warning` says so")
 EXEC_SECONDS: Final = Limit(Door.SERVERS, 60,
     "seconds that a program for credentials may take; upstream waits forever", "it is killed, and the log says so")
@@ -227,11 +227,11 @@ EVENTS_QUEUED: Final = Limit(Door.SERVERS, 10_000,
     "further ones are dropped, and counted")
 EVENTS_KNOWN: Final = Limit(Door.SERVERS, 20_000,
     "Events of the last minutes that are known, so that the next equal one makes a series; a KiB each",
-    "that without an equal one for longest is forgotten: the next one is an Event of its own")
+    "the one without an equal one for longest is forgotten: the next one starts a new Event")
 LEASE_SECONDS: Final = Limit(Door.SERVERS, 3600, "seconds of a lease that are believed", "our own leaseDuration counts")
 SHARED_PARTS: Final = Limit(Door.SERVERS, 8 * 2**20,
     "bytes of parts of objects, of one field, that are kept once for all objects that have an equal one",
-    "the table begins anew")
+    "a new table is started")
 POD_ANNOTATIONS: Final = Limit(Door.SERVERS, 16 * 2**10,
     "characters of annotations of a pod with a node",
     "the longest ones are not kept; no plugin of kube-scheduler reads one")
@@ -267,10 +267,10 @@ SUGGESTED_ONE_BY_ONE: Final = Limit(Door.ANSWERS, 3,
 PREEMPTORS_KEPT: Final = Limit(Door.ANSWERS, 10_000,
     "preemptors of which the loop guard knows", "the one that preempted longest ago is forgotten")
 LOSSES_KEPT: Final = Limit(Door.ANSWERS, 1024,
-    "losses of victims that are kept besides two for each pod of the cluster", "all are computed again")
+    "losses of victims that are kept, in addition to two for each pod of the cluster", "all are computed again")
 IGNORED_ANNOTATIONS: Final = Limit(Door.ANSWERS, 1_000,
-    "pod groups with an annotation that is ignored, each of which is told once",
-    "the one that was told longest ago is told again")
+    "pod groups with an annotation that is ignored, each of which is logged once",
+    "the one that was logged longest ago is logged again")
 
 # What answers show, and what is kept: the API of the cluster of its own.
 
@@ -316,7 +316,7 @@ METRIC_REASON_CHARACTERS: Final = _row(200, "characters of such a reason", "it i
 
 # Commands.
 
-PREEMPTIONS_TOLD: Final = _row(20, "preemptions of one pod that `who-preempted` tells")
+PREEMPTIONS_TOLD: Final = _row(20, "preemptions of one pod that `who-preempted` prints")
 PREEMPTIONS_SEARCHED: Final = _row(1000, "newest preemptions in which it looks for those of several pods")
 PODS_LISTED: Final = _row(500, "pods of a workload that `why` lists", "the others are counted")
 
@@ -364,7 +364,7 @@ NEAREST_NODES: Final = _row(5, "nodes that come closest to taking a pod")
 NODE_KINDS_TRIED: Final = _row(
     16, "kinds of nodes of which a new one is tried: those of the nearest nodes", "the others are not tried"
 )
-FACT_NODES: Final = _row(20, "nearest nodes of which a plugin says what is lacking", "the others are not looked at")
+FACT_NODES: Final = _row(20, "nearest nodes of which a plugin says what is lacking", "the others are not examined")
 FACTS: Final = _row(8, "facts of one plugin in an explanation")
 SCORES: Final = _row(10, "nodes with their scores")
 CANDIDATES: Final = _row(20, "candidates of a preemption", "the others are counted")

@@ -100,7 +100,7 @@ class Agreement(Answer, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-_NO_SHADOW: Final = ("agreements", "nothing is compared: start the service with --shadow")
+_NO_SHADOW: Final = ("agreements", "no decisions are compared: start the service with --shadow")
 
 
 @final

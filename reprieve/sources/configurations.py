@@ -76,9 +76,7 @@ def shadow_configuration(path: Path | None, features: FeatureGates | None = None
     """Returns a shadow's configuration; see `read_configuration`. It must not name extenders."""
     configuration = usable_configuration(path, features)
     if configuration.extenders:
-        raise StartUpError(
-            f"configuration {path}: names extenders, which a shadow does not call; leave them out for it"
-        )
+        raise StartUpError(f"configuration {path}: names extenders, which a shadow does not call; leave them out")
     return configuration
 
 

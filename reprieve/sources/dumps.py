@@ -55,12 +55,12 @@ async def about_dump(
         raise StartUpError(f"{source}: {exc}") from exc
     if recording is None and not state.nodes and not state.pods:
         kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects}))
-        holds = f"it holds {kinds:.80}, and neither nodes nor pods" if kinds else "it is empty"
+        holds = f"it has {kinds:.80}, but neither nodes nor pods" if kinds else "it is empty"
         raise StartUpError(f"{source}: {holds}; {HOW_TO_DUMP}")
     if note := left_out_of(objects):
         tell(f"{source}: {note}")
     if not state.nodes:
-        tell(f"{source} holds no nodes; {HOW_TO_DUMP}")
+        tell(f"{source} has no nodes; {HOW_TO_DUMP}")
     yield Questions.of(
         configuration,
         state,

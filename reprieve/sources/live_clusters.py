@@ -170,7 +170,7 @@ async def _listed(backend: Backend, target: Target, show: Callable[[str], None])
                     raise cluster_away(target, f"{each.resource} cannot be listed: {each.last_error}")
             silent_for = (waited if each.silent_for is None else min(waited, each.silent_for) for each in missing)
             if waited > ALL_LISTED_SECONDS or (missing and min(silent_for) > LISTING_SECONDS):
-                raise cluster_away(target, f"the list of {missing[0].resource} has not come within {waited:.0f} s")
+                raise cluster_away(target, f"the list of {missing[0].resource} did not arrive within {waited:.0f} s")
         await listing
     finally:
         listing.cancel()

@@ -34,7 +34,7 @@ def read_manifests(file: str) -> list[dict[str, Any]]:
     except ManifestTextError as exc:
         raise StartUpError(f"{file}: {exc}") from exc
     if not objects:
-        raise StartUpError(f"{file}: there is no object in it")
+        raise StartUpError(f"{file}: it has no objects")
     return objects
 
 

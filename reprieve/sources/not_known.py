@@ -113,16 +113,16 @@ class Dependants:
         """Returns a sentence with the rights that would tell it."""
         missing = self.missing(gaps)
         kinds = [f"{each.kind.plural}{' of all namespaces' if each.namespaces else ''}" for each in missing]
-        return f"{NOT_KNOWN}: {self.what}; the right to list {all_of(kinds)} would tell"
+        return f"{NOT_KNOWN}: {self.what}; the right to list {all_of(kinds)} would show it"
 
 
 NODES: Final = Dependants("which nodes there are", ("nodes",), concerns=_all)
 ROOM: Final = Dependants(
-    "how much room other pods leave, whom they keep away, and whose eviction would help",
+    "how much room other pods leave, which pods their anti-affinity excludes, and which evictions would help",
     ("pods",), frozenset(("InterPodAffinity",)), _all,
 )  # fmt: skip
 BUDGETS: Final = Dependants("which pods would be evicted", ("poddisruptionbudgets",))
-NO_CLASSES: Final = Dependants("which priority its class gives a new pod", ("priorityclasses",))
+NO_CLASSES: Final = Dependants("which priority a new pod gets from its class", ("priorityclasses",))
 BEST: Final = Dependants(
     "which of several nodes is the best", ("services", "replicationcontrollers", "replicasets", "statefulsets")
 )
@@ -142,7 +142,7 @@ DEVICES: Final = Dependants(
     _with_devices,
 )
 NAMESPACES: Final = Dependants(
-    "whom affinity to pods of namespaces with certain labels keeps away",
+    "which nodes affinity to pods of namespaces with certain labels excludes",
     ("namespaces",),
     frozenset(("InterPodAffinity",)),
     _with_selected_namespaces,

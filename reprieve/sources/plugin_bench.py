@@ -43,7 +43,7 @@ class PluginBench:
 
     async def changes(self, questions: Questions, last: PluginEffects) -> AsyncIterator[PluginEffects]:
         """Yields what the plugins change whenever that is not what they changed before."""
-        self._tell(f"waiting for edits in {self._project.only or self._project.folder}; Ctrl-C ends this")
+        self._tell(f"waiting for edits in {self._project.only or self._project.folder}; press Ctrl-C to stop")
         version = questions.version()
         while True:
             await asyncio.sleep(SECONDS)
@@ -75,5 +75,5 @@ class PluginBench:
             why = "; ".join(found.errors)
         self._project.forget_modules()
         sys.modules.update(before)
-        self._tell(f"the edit is broken, and the last good plugins stay: {why}")
+        self._tell(f"the edited plugins cannot be used, and the last working ones stay in use: {why}")
         return None

@@ -47,7 +47,7 @@ class DecisionsFile:
             self._made[key] = made
         kept = (self._made if self.is_updated else self._kept).get(key)
         if kept is None:
-            yield UnmetExpectation(f"decisions in {self._path}", "it has none of this rule; --update writes them")
+            yield UnmetExpectation(f"decisions in {self._path}", "it has none for this rule; --update writes them")
             return
         for pod in sorted({*kept.pods, *made.pods}):
             before, now = kept.pods.get(pod, "not there"), made.pods.get(pod, "not there")

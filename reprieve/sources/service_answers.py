@@ -45,7 +45,7 @@ async def from_service(
     address = _address(server or default)
     if token and not _is_private(address):
         raise StartUpError(
-            f"{address}: the token is for https only; give an https:// address, or use kubectl port-forward"
+            f"{address}: the token is sent over https only; give an https:// address, or use kubectl port-forward"
         )
     async with _client(address, token) as client:
         service = ServiceAnswers(client, address, tell, is_default=not server)
@@ -128,9 +128,13 @@ class ServiceAnswers:
             raise self._away(f"has not answered within {seconds:.0f} s") from exc
         except httpx.HTTPError as exc:
             if "certificate" in str(exc).lower():
-                what = f"shows a certificate that is not trusted here ({exc})"
+                what = f"has a certificate that is not trusted here ({exc})"
                 raise self._away(what, "SSL_CERT_FILE=FILE trusts the authorities in FILE") from exc
-            what = "cannot be reached" if isinstance(exc, httpx.ConnectError) else "broke off its answer"
+            what = (
+                "cannot be reached"
+                if isinstance(exc, httpx.ConnectError)
+                else "closed the connection during its answer"
+            )
             raise self._away(what) from exc
 
     def _away(
@@ -158,7 +162,7 @@ class ServiceAnswers:
             )
         if code >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise SourceAwayError(
-                f"{self._address}: {message}; try again, or look into its log; --kubeconfig or --dump need no service"
+                f"{self._address}: {message}; try again, or see its log; --kubeconfig or --dump need no service"
             )
         raise StartUpError(f"{self._address}: {message}")
 
@@ -167,7 +171,7 @@ class ServiceAnswers:
         if urlsplit(self._address).path in ("", "/"):
             advice = "is that the address of `reprieve serve` itself, not of a proxy in front of it?"
         return SourceAwayError(
-            f"{self._address} answered with status {response.status_code}, and not as a Reprieve does; {advice}"
+            f"{self._address} answered with status {response.status_code}, which is not an answer of Reprieve; {advice}"
         )
 
 

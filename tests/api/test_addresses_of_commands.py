@@ -62,14 +62,14 @@ def refused(*arguments: str, text: str | None = None) -> str:
 
 @pytest.mark.parametrize("command", ["why", "who-preempted"])
 def test_server_that_answers_404_like_a_file_server_is_not_taken_for_a_reprieve(files_only: int, command: str) -> None:
-    assert "not as a Reprieve does" in refused(command, "shop/web-0", "--server", f"http://127.0.0.1:{files_only}")
+    assert "not an answer of Reprieve" in refused(command, "shop/web-0", "--server", f"http://127.0.0.1:{files_only}")
 
 
 @pytest.mark.parametrize("command", [("why", "shop/x"), ("who-preempted", "shop/x"), ("fits", "-f", "-")])
 def test_a_path_too_many_is_found(running: Service, command: tuple[str, ...]) -> None:
     said = refused(*command, "--server", f"127.0.0.1:{running.port}/v1", text=yaml.safe_dump(pod("small", "500m")))
 
-    assert "not as a Reprieve does; give its address without a path" in said
+    assert "not an answer of Reprieve; give its address without a path" in said
 
 
 def test_a_reprieve_is_believed_that_there_is_no_such_pod(running: Service) -> None:
@@ -207,7 +207,9 @@ def test_why_says_that_another_scheduler_decides(tmp_path: Path) -> None:
 @pytest.mark.parametrize("server", ["http://192.0.2.1:8888", "192.0.2.1:8888", "http://reprieve.kube-system.svc"])
 def test_a_token_does_not_cross_the_network_in_clear_text(command: str, server: str) -> None:
     """As kubectl does not send it to an API server of plain http. It is refused before anything is sent."""
-    assert "the token is for https only" in refused(command, "shop/web-0", "--server", server, "--token", "canary")
+    assert "the token is sent over https only" in refused(
+        command, "shop/web-0", "--server", server, "--token", "canary"
+    )
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
@@ -301,7 +303,7 @@ def test_the_service_of_this_machine_is_not_asked_about_another_cluster(
         f"reprieve: asking http://127.0.0.1:{elsewhere.port}; the service at {here} is for another cluster: --server "
         f"{here} asks that\n"
     )
-    assert "only a Reprieve service remembers, and that at" in refused("who-preempted", "bank/batch-0")
+    assert "only a Reprieve service records that, and that at" in refused("who-preempted", "bank/batch-0")
 
 
 def test_address_in_the_environment_precedes_the_kubeconfig_with_a_note(

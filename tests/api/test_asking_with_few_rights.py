@@ -148,7 +148,7 @@ def test_a_kind_that_matters_makes_the_pod_not_known(serves: Serves, tmp_path: P
     answer, _ = ask(api, tmp_path, "why", f"dev/{name}")
 
     assert f"It is not known whether it fits on the only node, since {plural} cannot be listed." in answer
-    assert f"the right to list {plural} would tell" in answer
+    assert f"the right to list {plural} would show it" in answer
     assert "does not exist" not in answer
 
 

@@ -160,7 +160,7 @@ def test_member_that_is_like_none_has_no_suggestion(service: Service) -> None:
         pytest.param("capacity?pod=shop/urgen", "; did you mean shop/urgent?", id="a part of the name"),
         pytest.param("cluster/node0", "; did you mean node-0?", id="a node"),
         pytest.param("explain/shop/elsewhere", "no recent decision about one", id="nothing like it"),
-        pytest.param("decisions/4711", "the oldest go first", id="what has no name"),
+        pytest.param("decisions/4711", "the oldest are dropped first", id="what has no name"),
     ],
 )
 def test_pod_or_node_that_may_be_meant_is_told_of_one_that_does_not_exist(

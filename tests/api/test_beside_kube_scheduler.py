@@ -191,16 +191,16 @@ WHERE = "; https://dl.k8s.io/v1.36.2/bin/linux/amd64/kube-scheduler is one"
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        pytest.param("#!/bin/sh\necho Hello", f"no kube-scheduler; it says that it is 'Hello'{WHERE}", id="another"),
-        pytest.param("#!/bin/sh\nexit 1", f"no kube-scheduler; it says that it is 'nothing'{WHERE}", id="silent"),
+        pytest.param("#!/bin/sh\necho Hello", f"not kube-scheduler; it says that it is 'Hello'{WHERE}", id="another"),
+        pytest.param("#!/bin/sh\nexit 1", f"not kube-scheduler; it says that it is 'nothing'{WHERE}", id="silent"),
         pytest.param(
             "#!/bin/sh\nif [ $1 = --version ]; then echo Kubernetes v1.36.2; else echo 'Usage:\n  kube-proxy [flags]'; fi",
-            f"no kube-scheduler; it says that it is 'kube-proxy v1.36.2'{WHERE}",
+            f"not kube-scheduler; it says that it is 'kube-proxy v1.36.2'{WHERE}",
             id="another of Kubernetes",
         ),
         pytest.param(
             "#!/bin/sh\nprintf '\\033[31mred'",
-            f"no kube-scheduler; it says that it is '\\\\x1b[31mred'{WHERE}",
+            f"not kube-scheduler; it says that it is '\\\\x1b[31mred'{WHERE}",
             id="control",
         ),
         pytest.param("no program", f"cannot be run: exec format error{WHERE}", id="no program"),
@@ -244,4 +244,4 @@ def test_what_needs_another_cluster_is_refused(tmp_path: Path, flags: tuple[str,
 def test_a_port_without_kube_scheduler_is_refused() -> None:
     done = reprieve("dev", "x.py", "--port", "1")
 
-    assert done.stderr == b"reprieve: --port: only with --kube-scheduler does anything listen\n"
+    assert done.stderr == b"reprieve: --port: it needs --kube-scheduler\n"

@@ -69,7 +69,7 @@ def told(*arguments: str, code: int = 0, given: str = "") -> str:
 def test_pending_pods_are_grouped_by_reason_and_workload(service: Service) -> None:
     lines = told("pending", "--server", f"127.0.0.1:{service.port}").splitlines()
 
-    assert lines[0] == "3 pods wait, for 1 reason"
+    assert lines[0] == "3 pending pods, 1 reason"
     assert lines[1] == "short of: cpu (3 pods)"
     assert [line.split()[:3] for line in lines if "(Deployment)" in line] == [["2", "shop/web", "(Deployment)"]]
 
@@ -79,14 +79,14 @@ def test_pending_pods_of_one_namespace(source: list[str]) -> None:
 
     namespaces = [each["namespace"] for reason in answer["reasons"] for each in reason["workloads"]]
     assert (answer["pods"], namespaces) == (1, ["bank"])
-    assert told("pending", *source, "-n", "nobody") == "No pod waits in the namespace nobody.\n"
+    assert told("pending", *source, "-n", "nobody") == "No pending pods in the namespace nobody.\n"
 
 
 @pytest.mark.parametrize("words", [["deploy/web"], ["deployment/web"], ["-l", "app=web"], ["-l", "app in (web, shop)"]])
 def test_why_explains_the_first_pod_that_waits_and_lists_the_others(source: list[str], words: list[str]) -> None:
     lines = told("why", *words, "-n", "shop", *source).splitlines()
 
-    assert lines[0] == "2 of 3 pods wait"
+    assert lines[0] == "2 of 3 pods are pending"
     assert [line.split()[:2] for line in lines[2:5]] == [
         ["shop/web-7d-1", "pending"], ["shop/web-7d-2", "pending"], ["shop/web-7d-0", "n1"],
     ]  # fmt: skip
@@ -132,7 +132,7 @@ def test_why_explains_the_first_pod_of_a_workload_that_does_not_exist_yet(source
     lines = told("why", "-f", "-", *source, given=yaml.safe_dump(workload)).splitlines()
 
     assert lines[0].startswith("shop/new-")
-    assert "note: 3 more pods would be made; this is the first" in lines
+    assert "note: 3 more pods would be created; this is the first" in lines
 
 
 def test_more_nodes_like_another(source: list[str]) -> None:
@@ -221,7 +221,7 @@ def test_each_plugins_score_is_in_the_wide_answer(source: list[str]) -> None:
     [
         (["fits", "-f", "POD"], "fit"),
         (["who-preempted", "bank/nobody"], "no preemption of bank/nobody is known"),
-        (["pending"], "wait"),
+        (["pending"], "pending pods"),
     ],
 )
 def test_unchanged_answer_is_printed_once_by_watch(
@@ -262,7 +262,7 @@ def test_watching_prints_an_answer_again_when_it_has_changed(service: Service, m
 
     done = CliRunner().invoke(app, ["pending", "--watch", "--server", f"127.0.0.1:{service.port}"])
 
-    assert [line for line in done.stdout.splitlines() if "wait" in line] == [
-        "3 pods wait, for 1 reason",
-        "2 pods wait, for 1 reason",
+    assert [line for line in done.stdout.splitlines() if "pending pods" in line] == [
+        "3 pending pods, 1 reason",
+        "2 pending pods, 1 reason",
     ]

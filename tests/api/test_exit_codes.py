@@ -88,7 +88,7 @@ def test_the_table_is_in_the_documentation() -> None:
 
 @pytest.mark.parametrize("command", ["pending --dump", "whatif --pending --dump", "why web-6 --dump"])
 @pytest.mark.parametrize(
-    ("file", "found"), [("empty", "it is empty"), ("map", "it holds ConfigMap, and neither nodes nor pods")]
+    ("file", "found"), [("empty", "it is empty"), ("map", "it has ConfigMap, but neither nodes nor pods")]
 )
 def test_a_file_without_nodes_and_pods_is_no_cluster(
     files: dict[str, str], command: str, file: str, found: str
@@ -106,7 +106,7 @@ def test_a_file_with_pods_alone_is_answered_and_told_to_have_no_nodes(tmp_path: 
     done = reprieve("why", "shop/web", "--dump", str(file))
 
     assert done.returncode == 0
-    assert "pods.json holds no nodes; kubectl get nodes,pods," in done.stderr.decode()
+    assert "pods.json has no nodes; kubectl get nodes,pods," in done.stderr.decode()
     assert b"\x1b" not in done.stderr
 
 

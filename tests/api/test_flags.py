@@ -248,7 +248,7 @@ def test_the_elections_flags_are_over_the_configuration() -> None:
 
     election = changed.leader_election
     assert (election.leader_elect, str(election.lease_duration), election.resource_name) == (False, "1m0s", "gpu")
-    assert changed.client_connection.qps == 50, "a configuration file has the last word"
+    assert changed.client_connection.qps == 50, "a configuration file takes precedence"
 
 
 def test_flags_that_a_configuration_file_overrides_are_passed_over_with_a_word(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_flags_that_a_configuration_file_overrides_are_passed_over_with_a_word(t
 
     assert done.returncode == 0
     assert (
-        '"A flag has no effect" flag="--kube-api-qps" reason="the configuration file has the last word"'
+        '"A flag has no effect" flag="--kube-api-qps" reason="the configuration file takes precedence"'
         in done.stderr.decode()
     )
 
@@ -295,7 +295,7 @@ def test_the_configuration_can_be_written_down(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--policy-config-file=/x"], "--policy-config-file: kube-scheduler has not had it for years"),
+        (["--policy-config-file=/x"], "--policy-config-file: kube-scheduler removed it years ago"),
         (["--tls-cert-file=/nowhere", "--tls-private-key-file=/nowhere"], "--tls-cert-file /nowhere"),
     ],
 )

@@ -101,7 +101,7 @@ def test_whatif_drains(about_the_example: Ask) -> None:
         pytest.param("whatif", {}, "nothing to try", id="nothing to try"),
         pytest.param("victims", {"manifests": "a: ["}, "yaml", id="no manifest"),
         pytest.param(
-            "who_preempted", {"pod": "web-6"}, "only a Reprieve service remembers", id="only a service remembers"
+            "who_preempted", {"pod": "web-6"}, "only a Reprieve service records", id="only a service remembers"
         ),
     ],
 )

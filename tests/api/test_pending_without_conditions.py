@@ -40,7 +40,7 @@ EXPECTED = {
     "Insufficient cpu": ["big"],
     "Insufficient licences": ["told"],
     "gated by SchedulingGates": ["gated"],
-    "room for it now, but no scheduler has placed it": ["small"],
+    "it would fit now, but no scheduler has placed it": ["small"],
 }
 
 

@@ -38,7 +38,7 @@ SAID = {
         "waits for a volume that its provisioner has",
     ),
     "refused": ("Pending", "default-scheduler refused it at 2026-01-01T09:00:00Z", "Insufficient cpu"),
-    "nominated": ("Nominated", "default-scheduler has nominated it to a", "room for it now"),
+    "nominated": ("Nominated", "default-scheduler has nominated it to a", "it would fit now"),
     "tainted": ("Nominated", "waits until the taint starting:NoSchedule there goes", "waits until the taint starting"),
     "elsewhere": ("Pending", "waits for the scheduler volcano, not seen here", "waits for the scheduler volcano"),
     "ending": ("Pending", "goes once the finalizer x.io/kept is removed", "is being deleted"),
@@ -127,8 +127,8 @@ def test_every_door_counts_the_same_pods_that_wait(beside: Service) -> None:
     number = sum(reason is not None for _, _, reason in SAID.values())
 
     assert get(beside, "/v1/pending")["pods"] == len(get(beside, "/v1/queue")["items"]) == number
-    assert reprieve("pending", *at(beside)).stdout.startswith(f"{number} pods wait")
-    assert reprieve("pending", *at(beside), "-o", "wide").stdout.startswith(f"{number} pods wait")
+    assert reprieve("pending", *at(beside)).stdout.startswith(f"{number} pending pods")
+    assert reprieve("pending", *at(beside), "-o", "wide").stdout.startswith(f"{number} pending pods")
     assert json.loads(reprieve("pending", *at(beside), "-o", "json").stdout)["pods"] == number
     assert len(reprieve("pending", *at(beside), "-o", "name").stdout.split()) == number
     assert f"{number} pending pods" in words_on(beside, "/")

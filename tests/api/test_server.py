@@ -38,5 +38,5 @@ def test_failing_service_ends_with_the_reason(caplog: pytest.LogCaptureFixture) 
             assert time.monotonic() < end, "it serves on"
             time.sleep(0.01)
 
-    assert service.server.why_over == "the service has failed; the log says how"
+    assert service.server.why_over == "the service has failed; see its log"
     assert any("out of luck" in TextFormatter().format(record) for record in caplog.records)

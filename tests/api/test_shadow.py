@@ -86,7 +86,7 @@ def test_the_report_is_a_table_for_people(two: Service) -> None:
 
     shown = done.stdout.decode()
     assert done.returncode == 0, done.stderr
-    assert "clear decisions agree" in shown and "NodeResourcesFit gives" in shown and "of processor time" in shown
+    assert "clear decisions agree" in shown and "NodeResourcesFit gives" in shown and "of CPU time" in shown
     assert strict.returncode == int(json.loads(strict.stdout)["total"]["agreement"] < 1)
 
 
@@ -111,7 +111,7 @@ def test_a_command_follows_a_cluster_and_reports(tmp_path: Path) -> None:
         )
 
     assert done.returncode == 0, done.stderr
-    assert done.stderr.decode() == "following for 2 s\n"
+    assert done.stderr.decode() == "following the cluster for 2 s\n"
     assert json.loads(done.stdout)["total"]["different"] == 0
 
 
@@ -132,7 +132,7 @@ def test_without_a_shadow_the_answer_says_how_to_get_one(example: Service) -> No
     answer = get(example, "/v1/agreement", code=404)
     done = reprieve("shadow", "report", "--server", f"http://127.0.0.1:{example.port}")
 
-    assert answer["message"] == "nothing is compared: start the service with --shadow"
+    assert answer["message"] == "no decisions are compared: start the service with --shadow"
     assert done.returncode == 2 and b"the service has no shadow: start it with --shadow" in done.stderr
 
 

@@ -74,7 +74,7 @@ def test_workloads_of_a_file_are_chosen_by_name_and_label() -> None:
     assert "Spreading/300Nodes: 1300 of 1300 pods placed" in some.stdout.decode()
     assert "a second (threshold 20)" in some.stdout.decode()
     assert some.stdout.decode().endswith("\n2 of 2 workloads played\n")
-    assert (none.returncode, b"no workload has such a name and label" in none.stderr) == (2, True)
+    assert (none.returncode, b"no workload has this name and label" in none.stderr) == (2, True)
 
 
 def test_a_workload_that_cannot_be_played_does_not_keep_out_the_others(tmp_path: Path) -> None:
@@ -175,4 +175,4 @@ def test_error_in_a_child_process_is_reported_in_one_line(tmp_path: Path) -> Non
 
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert b"a/b: operation 0 (createPodGroups): the opcode" in done.stderr
-    assert many.stderr == b"reprieve: 99999 plays, and the most are 10000\n"
+    assert many.stderr == b"reprieve: 99999 plays, but at most 10000\n"

@@ -81,7 +81,7 @@ def test_the_file_has_the_whole_answer(tmp_path: Path) -> None:
 
 
 def test_the_file_is_about_one_pod(tmp_path: Path) -> None:
-    with pytest.raises(StartUpError, match="about one pod"):
+    with pytest.raises(StartUpError, match="shows one pod"):
         reprieve("why", "deploy/web", *dumped(tmp_path, pod("web")), "-o", "html")
 
 
@@ -117,7 +117,7 @@ def test_events_of_a_dump_have_the_last_word_of_a_provisioner(tmp_path: Path) ->
 
     assert f"note: {note}" in reprieve("why", "web", *dumped(tmp_path, *objects)).stdout
     without = reprieve("why", "web", *dumped(tmp_path, *objects[:-1])).stdout
-    assert "the claim data has no Events that are known: the file has none" in without
+    assert "no Events of the claim data are known: the file has none" in without
 
 
 @pytest.mark.parametrize("about", [None, "x", {"kind": "Pod"}, {"kind": 1, "namespace": [], "name": {}}])

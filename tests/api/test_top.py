@@ -58,7 +58,7 @@ def test_a_dump_is_shown_as_well_without_preemptions(dump: Path) -> None:
                 await pilot.pause()
                 return screen.query_one(DataTable).row_count, text_of(screen, "#explanation")
 
-    assert asyncio.run(looked_at()) == (0, "No pod waits.")
+    assert asyncio.run(looked_at()) == (0, "No pending pods.")
 
 
 def test_a_source_that_goes_away_ends_it(dump: Path) -> None:
@@ -79,7 +79,7 @@ def test_top_without_a_terminal_is_refused_with_an_alternative(dump: Path) -> No
     done = reprieve("top", "--dump", str(dump))
 
     assert done.returncode == 2
-    assert b"`reprieve pending --watch` prints the same anywhere" in done.stderr
+    assert b"`reprieve pending --watch` needs none" in done.stderr
 
 
 def test_unreachable_service_is_reported_after_the_terminal_is_restored() -> None:

@@ -249,7 +249,7 @@ def test_a_rule_that_the_golden_file_does_not_have_fails(rules: Path) -> None:
     result = reprieve(rules, "--golden", golden)
 
     assert result.exit_code == 1
-    assert "    but      it has none of this rule; --update writes them" in lines(result)
+    assert "    but      it has none for this rule; --update writes them" in lines(result)
 
 
 def test_missing_golden_file_is_an_error_that_names_the_option_to_write_it(rules: Path) -> None:

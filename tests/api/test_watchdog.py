@@ -34,12 +34,12 @@ def test_blocked_loop_and_its_return_are_logged_with_the_place(caplog: pytest.Lo
     caplog.set_level(logging.INFO)
 
     with watched(0.1) as watchdog:
-        a_filter_that_hangs_until(lambda: "stands still" in caplog.text)
+        a_filter_that_hangs_until(lambda: "is blocked" in caplog.text)
         watchdog.beat()
         watchdog.beat()
 
     assert "a_filter_that_hangs_until" in caplog.text
-    assert caplog.text.count('"The event loop goes on"') == 1
+    assert caplog.text.count('"The event loop responds again"') == 1
 
 
 def test_blocked_loop_is_logged_at_growing_intervals(caplog: pytest.LogCaptureFixture) -> None:
@@ -49,7 +49,7 @@ def test_blocked_loop_is_logged_at_growing_intervals(caplog: pytest.LogCaptureFi
     stood = time.monotonic() - began
 
     # Each time after twice as long: six times in a second.
-    assert 1 <= caplog.text.count("stands still") <= math.log2(stood / 0.02) + 1
+    assert 1 <= caplog.text.count("is blocked") <= math.log2(stood / 0.02) + 1
 
 
 def test_running_loop_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:

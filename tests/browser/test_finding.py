@@ -58,7 +58,7 @@ def test_finding_an_unknown_name_shows_that_there_is_none(still: Running, open_p
 
     typed(page, "/", "no-such-name")
 
-    expect(page.locator("#found")).to_have_text("No pod, node, workload or namespace has such a name.")
+    expect(page.locator("#found")).to_have_text("No pod, node, workload or namespace has this name.")
 
 
 @pytest.mark.slow

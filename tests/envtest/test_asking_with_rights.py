@@ -99,7 +99,7 @@ def test_why_says_what_is_known_and_no_more(asks: Asks, pod: str, user: str, sum
     assert code == 0
     assert re.search(summary, answer), answer
     assert not [name for name, text in claims.items() if re.search(text, answer)]
-    assert summary not in (OPEN, BLIND) or "would tell" in answer
+    assert summary not in (OPEN, BLIND) or "would show it" in answer
 
 
 @pytest.mark.parametrize("user", [OPERATOR, ADMIN])
@@ -114,7 +114,7 @@ def test_who_may_list_everything_is_told_of_no_gap(asks: Asks, user: str) -> Non
 def test_the_owner_of_a_namespace_is_told_which_rights_would_tell(asks: Asks) -> None:
     _, answer, beside = asks(OWNER, "why", f"{HOME}/full")
 
-    assert "the right to list pods of all namespaces would tell" in answer
+    assert "the right to list pods of all namespaces would show it" in answer
     assert f"pods can be listed in {HOME} alone" in " ".join((answer + beside).split())
     assert re.search(rf"default-scheduler refused it.*: {SAID.rstrip('.')}", answer), answer
 
@@ -125,7 +125,7 @@ def test_without_nodes_the_pod_speaks_for_itself(asks: Asks) -> None:
 
     assert re.search(rf"default-scheduler refused it.*: {SAID.rstrip('.')}", answer), answer
     assert re.search(rf"\(x3 since .*default-scheduler: {SAID}", answer), answer
-    assert "the right to list nodes would tell" in answer
+    assert "the right to list nodes would show it" in answer
     assert "would be refused now" not in answer
 
 

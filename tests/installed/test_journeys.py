@@ -125,7 +125,7 @@ def test_operator_on_call_finds_the_reason_a_fix_and_the_preempted_pod(shell: Jo
         why = shell.type("reprieve why payments/api-7f9 -o wide", also=on_call)
         tried = shell.type("reprieve whatif -f pod.yaml --priority-class high --preempt", also=on_call)
         shell.type("kubectl-reprieve whatif -f pod.yaml --priority-class high --no-preempt", fails=True, also=on_call)
-        assert "No pod waits" not in groups and "payments" in groups
+        assert "No pending pods" not in groups and "payments" in groups
         assert "Pending" in why and "node(s) didn't match Pod's node affinity/selector" in why
         assert "It would fit if" in why and "retried on" in why and "preemptionPolicy=Never" in why
         assert "batch/etl-4" in tried and "node-b-1" in tried

@@ -180,9 +180,11 @@ def _edits(journey: Journey, dev: Running) -> None:
     source.write_text(PLUGIN.replace("licence server down", "no licences"))
     assert "no licences in zone zone-b" in dev.until("Nothing was written", 2)
     source.write_text(PLUGIN.replace("def filter", "def fil ter"))
-    assert "SyntaxError" in dev.until("the edit is broken, and the last good plugins stay")
+    assert "SyntaxError" in dev.until("the edited plugins cannot be used, and the last working ones stay in use")
     source.write_text(PLUGIN.replace("pod.labels", "pod.lables"))
-    assert "no attribute 'lables'" in dev.until("the edit is broken, and the last good plugins stay", 2)
+    assert "no attribute 'lables'" in dev.until(
+        "the edited plugins cannot be used, and the last working ones stay in use", 2
+    )
     source.write_text(PLUGIN)
     dev.until("Nothing was written", 3)
 

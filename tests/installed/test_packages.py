@@ -204,7 +204,7 @@ def test_kubectl_completes_the_plugin(environment: Environment) -> None:
 
     assert [line.partition("\t")[0] for line in lines] == [*SUBCOMMANDS, ":0"]
     assert environment.run("kubectl_complete-reprieve why --name").stdout == (
-        "--namespace\tNamespace to use where none is named (that of the kubeconfig's context, else default).\n:0\n"
+        "--namespace\tNamespace to use if none is given (that of the kubeconfig's context, else default).\n:0\n"
     )
 
 

@@ -163,7 +163,7 @@ async def test_second_sigterm_ends_the_process_at_once(stage: Stage, name: str) 
         await eventually(first.says("Shutting down"))
         first.told(signal.SIGTERM)
         assert await first.ends() == 4
-        assert first.said().splitlines()[-1].startswith("reprieve: told to end a second time")
+        assert first.said().splitlines()[-1].startswith("reprieve: ended by a second signal")
     hold.drop()
     async with stage.a_scheduler():
         await converges(stage)

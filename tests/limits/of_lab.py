@@ -120,7 +120,7 @@ LAB: dict[str, Filled | Kept] = {
         above="more than 1000 bytes",
         lowered_to=1000,
     ),
-    "WORKLOAD_PLAYS": Filled(played, above="2 plays, and the most are 1", lowered_to=1),
+    "WORKLOAD_PLAYS": Filled(played, above="2 plays, but at most 1", lowered_to=1),
     "REPORTED_SAMPLES": Filled(samples, at=240, above=121),
     "REPORTED_REFUSALS": Kept(3, refused, whole=3, cut=2),
     "REPLAY_DIFFERENCES": Kept(3, told_differences, whole=(3, 3), cut=(2, 3)),

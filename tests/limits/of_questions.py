@@ -189,7 +189,7 @@ QUESTIONS: dict[str, Filled | Held | Kept] = {
     ),
     "WORKLOAD_PODS": Filled(
         lambda n: in_file(read_workloads, workload(count=n // 2, every="1s"), "w.yaml"),
-        above="the most are 1001",
+        above="but at most 1001",
         lowered_to=1001,
     ),
     "WORKLOAD_YAML_NODES": Kept(

@@ -276,18 +276,18 @@ _SENTENCES: Final[list[tuple[re.Pattern[str], Callable[..., None]]]] = [
         ),
         (r"allow a maxSkew of (\d+) over (\S+) instead of \d+", _allow_skew),
         (r"only prefer to spread over (.+?) \(ScheduleAnyway\)", _only_prefer),
-        (rf"free or do without the host ports? {_list_of(_PORT)}", _without_ports),
+        (rf"free or drop the host ports? {_list_of(_PORT)}", _without_ports),
         (rf"tolerate the taints? {_list_of(_TAINT)}", _tolerate),
-        (rf"rid nodes of the taints? {_list_of(_TAINT)}", _rid_of),
+        (rf"remove the taints? {_list_of(_TAINT)} from nodes", _rid_of),
         (rf"wait until the taints? {_list_of(_TAINT)} (?:is|are) gone", _rid_of),
         (r"uncordon nodes", _uncordon),
         (
-            rf"(?:create the PersistentVolumeClaims? .*?, or )?do without the volumes? "
+            rf"(?:create the PersistentVolumeClaims? .*?, or )?drop the volumes? "
             rf"({_VOLUME}(?:, {_VOLUME})*? and {_VOLUME}|[^\s,]+(?: \(claim [^\s)]+\))?)",
             _without_volumes,
         ),
         (
-            rf"(?:create the ResourceClaims? .*?, or )?do without (?:the resource claims? {_list_of(_NAME)})?(?: and )?"
+            rf"(?:create the ResourceClaims? .*?, or )?drop (?:the resource claims? {_list_of(_NAME)})?(?: and )?"
             rf"(?:the extended resources? {_list_of(_NAME)})?",
             _without_devices,
         ),

@@ -249,7 +249,7 @@ def test_pod_that_names_its_node_is_there_or_refused_in_words() -> None:
         placed = trial.schedule(pod("a", on="n"))
 
         assert (placed, trial.pods) == ([], {"default/a": "n"})
-        with pytest.raises(ReprieveError, match="default/b is not scheduled, for it names node n itself"):
+        with pytest.raises(ReprieveError, match="default/b is not scheduled, because it names node n itself"):
             trial.schedule(pod("b", on="n"))
 
 

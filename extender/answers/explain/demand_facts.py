@@ -121,9 +121,9 @@ def resource_facts(asked: Asked) -> Iterator[NodeFact]:
     for name, amount in filter_requests(asked.pod).scalar.items():
         if amount and name not in backed and not any(name in node.status.allocatable for node in nodes):
             if is_extended_resource_name(name):
-                yield NodeFact(f"nobody offers {name}: is its device plugin there?")
+                yield NodeFact(f"no node offers {name}: is its device plugin running?")
             else:
-                yield NodeFact(f"nobody offers {name}")
+                yield NodeFact(f"no node offers {name}")
     for place in asked.refused[: limits.NEAREST_NODES].tolist():
         for slot in asked.snapshot.pods.on_node[place]:
             pod = asked.snapshot.pod_at(slot)

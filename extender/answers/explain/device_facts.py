@@ -68,12 +68,12 @@ def _in_words(
         if not devices.matching:
             return f"the pool {pool} is incomplete: its driver has not published all its slices; {asks}", ()
     if not devices.there:
-        return f"no ResourceSlice offers it a device: is the driver for the class there? {asks} {of_class}", ()
+        return f"no ResourceSlice offers it a device: is the driver for the class running? {asks} {of_class}", ()
     if not devices.of_class:
         return f"{plural(devices.there, 'device')}, none {of_class}; {asks}", ()
     if not devices.matching:
         texts = [each.cel.expression for each in request.selectors if each.cel is not None]
-        none = f"no selected one: the selectors of {who} match none ({' && '.join(texts)})"
+        none = f"but the selectors of {who} match none ({' && '.join(texts)})"
         return f"{plural(devices.of_class, 'device')} {of_class}, {none}", ()
     parts, pods = _taken(devices, inventory, pod)
     selected = (
@@ -82,7 +82,7 @@ def _in_words(
     counts = ", ".join([f"{devices.free} free", *parts])
     text = f"{plural(devices.of_class, 'device')} {of_class}{selected}, {counts}; {asks}"
     if _is_enough(request, devices):
-        text += ", so that a constraint, a shared counter or another request keeps them from it"
+        text += ", so a constraint, a shared counter or another request excludes them"
     return text, pods
 
 

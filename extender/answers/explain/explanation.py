@@ -104,7 +104,7 @@ def settled(
         "Binding": f"It is being bound{where}.",
         "Scheduled": f"It runs{where}." if pod.status.phase == "Running" else f"It is{where}.",
         "Finished": f"It has finished{where} ({pod.status.phase}).",
-        "NotOurs": f'No profile here has its schedulerName "{pod.scheduler_name}": another scheduler decides about it.',
+        "NotOurs": f'No profile here has its schedulerName "{pod.scheduler_name}": another scheduler schedules it.',
     }
     return Explanation(
         pod=PodName.of(pod),
@@ -136,21 +136,18 @@ def summary(
         held = f"It is held back by the {listed('scheduling gate', gates)}"
         return f"{held}; apart from that, {_chances(evaluation, steps, preemption)}."
     if nominated and preemption is not None and preemption.message == STILL_TERMINATING:
-        return f"It is nominated to {nominated} and waits for the pods there that it preempted to leave."
+        return f"It is nominated to {nominated} and waits until the pods that it preempted there are gone."
     if nominated and evaluation.nominated_node_fits:
         return f"It is nominated to {nominated}, where it fits now."
     if nominated:
-        return (
-            f"It is nominated to {nominated}, where it does not fit as things are; "
-            f"{_chances(evaluation, steps, preemption)}."
-        )
+        return f"It is nominated to {nominated}, where it does not fit now; {_chances(evaluation, steps, preemption)}."
     sentence = _chances(evaluation, steps, preemption)
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _chances(evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemption: PreemptionAnswer | None) -> str:
     if evaluation.error:
-        return f"nothing can be decided about it: {evaluation.error}"
+        return f"it cannot be evaluated: {evaluation.error}"
     number, fitting = len(evaluation.snapshot.nodes), evaluation.feasible
     if fitting:
         best = evaluation.top_nodes or fitting

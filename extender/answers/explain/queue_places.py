@@ -218,7 +218,7 @@ def claim_notes(pod: Pod, objects: ClusterObjects, message: str) -> Iterator[str
         for volume in volumes_with_claims(pod):
             name = claim_name(pod, volume) or ""
             claim = objects.pvcs.get((pod.namespace, name))
-            yet = "" if volume.ephemeral is None else f" yet: it is made for the volume {volume.name}"
+            yet = "" if volume.ephemeral is None else f" yet: it will be created for the volume {volume.name}"
             yield f"the claim {name} {f'does not exist{yet}' if claim is None else _of_volume(claim, objects)}"
     if _ABOUT_DEVICES.search(message):
         made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
@@ -231,7 +231,7 @@ def claim_notes(pod: Pod, objects: ClusterObjects, message: str) -> Iterator[str
                 yield f"the resource claim {named} does not exist"
             else:
                 template = reference.resource_claim_template_name
-                yield f"the resource claim {reference.name} is not made yet from the template {template}"
+                yield f"the resource claim {reference.name} has not been created yet from the template {template}"
 
 
 def _of_volume(claim: PersistentVolumeClaim, objects: ClusterObjects) -> str:
@@ -241,15 +241,15 @@ def _of_volume(claim: PersistentVolumeClaim, objects: ClusterObjects) -> str:
     if volume:
         return f"{state}: its volume {volume}{'' if volume in objects.pvs else ' does not exist'}"
     if known is None:
-        return f"{state}: {'its class does not exist' if name else 'without a class its volume is made by hand'}"
+        return f"{state}: {'its class does not exist' if name else 'without a class its volume is created by hand'}"
     maker = "hand" if known.provisioner == NO_PROVISIONER else known.provisioner
     if known.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER:
-        return f"{state}: it gets a volume, made by {maker}, before nodes are looked at (Immediate)"
+        return f"{state}: its volume is created by {maker} before the pod is scheduled (Immediate)"
     selected = claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION)
     if selected is not None:
-        return f"{state}: its volume is to be made, by {maker}, for the node {selected}"
+        return f"{state}: its volume will be created by {maker} for the node {selected}"
     where = " in one of the topologies of its class" if known.allowed_topologies else ""
-    return f"{state}: it gets a volume, made by {maker}, once a node is chosen{where} ({WAIT_FOR_FIRST_CONSUMER})"
+    return f"{state}: its volume is created by {maker} once a node is chosen{where} ({WAIT_FOR_FIRST_CONSUMER})"
 
 
 def _of_devices(claim: ResourceClaim, objects: ClusterObjects) -> str:

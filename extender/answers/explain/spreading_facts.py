@@ -55,7 +55,7 @@ def _why(domains: Domains, asked: Asked) -> str:
     if domains.is_too_few:
         number = int(np.count_nonzero(domains.is_domain))
         wanted = domains.constraint.min_domains
-        return f"; there are {plural(number, 'domain')} and minDomains is {wanted}, so that the smallest counts as 0"
+        return f"; there are {plural(number, 'domain')} and minDomains is {wanted}, so the smallest counts as 0"
     smallest = np.flatnonzero(domains.is_domain & (domains.counts == domains.fewest))
     return "".join(_of_domain(domains, code, asked) for code in smallest[:_SMALLEST].tolist())
 

@@ -202,7 +202,7 @@ def _sentence(node: str, scores: Sequence[NodeScore], feasible: int, had: str) -
     if equals:
         more = equals == len(others) < feasible - 1
         equal = f"at least {equals} others" if more else "another node" if equals == 1 else f"{equals} others"
-        return f"{node} {highest}, {own.total}, as {equal} {had}; among equals chance decides."
+        return f"{node} {highest}, {own.total}, as {equal} {had}; the choice among equal nodes is random."
     return f"{node} {highest}, {own.total}; {best.node} came next with {best.total}. {_difference(own, best)}"
 
 

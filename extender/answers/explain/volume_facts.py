@@ -49,7 +49,7 @@ def volume_facts(asked: Asked) -> Iterator[NodeFact]:
         elif selected is not None and not is_fully_bound(claim):
             lost = "" if selected in asked.snapshot.nodes.index else ", which does not exist"
             yield NodeFact(
-                f"the claim {claim.metadata.name} is promised to the node {selected}{lost}; no other takes it"
+                f"the claim {claim.metadata.name} is reserved for the node {selected}{lost}; the pod fits on no other"
             )
         elif not claim.spec.volume_name:
             yield from _free_volumes(claim, asked)
@@ -119,10 +119,10 @@ def _where(volume: PersistentVolume, reached: Mask, asked: Asked) -> str:
     if places:
         names = [asked.snapshot.nodes.objects[place].name for place in places[:_NAMED]]
         on = all_of(names) if len(places) <= _NAMED else f"{len(places)} nodes"
-        return f"can be used on {on} alone, where {where}"
+        return f"can be used only on {on}, where {where}"
     if len(hosts) == len(terms) == 1 and hosts[0].operator == "In":
-        return f"lives on {' or '.join(hosts[0].values)}, which does not exist"
-    return f"can be used where {where}: no node is there, and it takes one"
+        return f"is on {' or '.join(hosts[0].values)}, which does not exist"
+    return f"can be used where {where}: no node matches"
 
 
 def _written(requirement: NodeSelectorRequirement) -> str:

@@ -82,7 +82,7 @@ def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
     if kind in _KINDS:
         notes = (f"pods of the template of {kind} {written_name} are counted; its number of replicas does not matter",)
         if _member(obj, "spec").get("volumeClaimTemplates"):
-            notes = (*notes, "the volumes that it claims for each of them are left aside")
+            notes = (*notes, "the volumes that it claims for each of them are ignored")
         obj = _pod_of(obj, kind)
     elif kind != "Pod":
         raise QuestionError(f"pods are counted, not objects of kind {kind!r:.100}")
@@ -128,12 +128,12 @@ def capacity_of(trial: Trial, obj: Mapping[str, Any], admits: Admits, limit: int
     found, named = counted(trial, created, limit), _member(pod, "spec").get("nodeName")
     notes = [*sample.notes, *found.notes, *applied.notes]
     notes += (
-        f"ResourceClaimTemplate {each} is not known here, so that no claim is made of it: a what-if takes it in the "
+        f"ResourceClaimTemplate {each} is not known here, so no claim is created from it: whatif takes it in the "
         "same file"
         for each in applied.missing_templates
     )
     if named:
-        notes.append(f"spec.nodeName ({named}) is left aside: it is counted how many of them the scheduler would place")
+        notes.append(f"spec.nodeName ({named}) is ignored: the count is of pods that the scheduler would place")
     return msgspec.structs.replace(found, notes=tuple(notes))
 
 
@@ -181,9 +181,9 @@ def capacity(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
         trial.commit()
         if (fits := by_node.total()) >= most:
             why = (
-                "the most that are placed one by one"
+                "the maximum of pods that are placed one by one"
                 if limit is not None
-                else "since they are placed one by one; a higher limit counts on"
+                else "because they are placed one by one; a higher limit continues the count"
             )
             notes = () if fits == limit else (f"counting ends at {fits}, {why}",)
             return Capacity(fits=fits, by_node=_sorted_by_node(by_node), stopped_by="", is_limit=True, notes=notes)

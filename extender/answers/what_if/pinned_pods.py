@@ -35,9 +35,9 @@ def run_on_named_nodes(trial: Trial, pods: Sequence[Pod]) -> tuple[str, ...]:
 
 def _run(trial: Trial, pod: Pod) -> str:
     name = pod.spec.node_name
-    what = f"{pod.key} is not scheduled, for it names node {name} itself"
+    what = f"{pod.key} is not scheduled, because it names node {name} itself"
     if name not in trial.cluster.nodes:
-        return f"{what}; there is no such node, so that it would run nowhere and be deleted"
+        return f"{what}; there is no such node, so it would not run and would be deleted"
     try:
         lacking = _lacking(trial.cluster, pod)
     except QuantityError as exc:
@@ -46,7 +46,7 @@ def _run(trial: Trial, pod: Pod) -> str:
     if not lacking or runs:
         trial.changed(None, pod)
     if not lacking:
-        return f"{what}, which takes it as it is"
+        return f"{what}, which accepts it"
     reasons = ", ".join(f"OutOf{resource}" for resource in lacking)
     return f"{what}, whose kubelet {'refuses' if runs else 'would refuse'} such a pod: {reasons}"
 

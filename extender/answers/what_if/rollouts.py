@@ -82,7 +82,7 @@ def plan_of(workload: Object, owned: Sequence[Pod]) -> Plan:
         _, notes = _of_another_template(workload, owned)
         return Plan(
             notes=notes
-            and (*notes, f"{_name(workload)}: an update of its pods is not followed here; they are taken as they are")
+            and (*notes, f"{_name(workload)}: an update of its pods is not simulated; they stay as they are")
         )
     return Plan()
 

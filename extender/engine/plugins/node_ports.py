@@ -84,7 +84,7 @@ def _collide(wanted: str, used: str) -> bool:
 
 
 def _without(pod: fwk.Pod, ports: Sequence[HostPort]) -> fwk.Suggestion:
-    text = f"free or do without the {listed('host port', list(map(port_in_words, ports)))}"
+    text = f"free or drop the {listed('host port', list(map(port_in_words, ports)))}"
     return fwk.Suggestion("ports", text, without_host_ports(pod, ports))
 
 

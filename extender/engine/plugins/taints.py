@@ -185,7 +185,7 @@ def _tolerating(pod: fwk.Pod, taints: Sequence[Taint]) -> fwk.Suggestion:
     others = [taint for taint in taints if taint not in passing and taint not in conditions]
     texts = [f"tolerate the {listed('taint', list(map(taint_in_words, others)))}"] if others else []
     if conditions:
-        texts.append(f"rid nodes of the {listed('taint', list(map(taint_in_words, conditions)))}")
+        texts.append(f"remove the {listed('taint', list(map(taint_in_words, conditions)))} from nodes")
     if passing:
         are = "is" if len(passing) == 1 else "are"
         texts.append(f"wait until the {listed('taint', list(map(taint_in_words, passing)))} {are} gone")

@@ -44,7 +44,7 @@ def _without(pod: fwk.Pod, volumes: Sequence[Volume]) -> fwk.Suggestion:
     changed = replaced(
         pod, spec=replaced(pod.spec, volumes=[volume for volume in pod.spec.volumes if volume.name not in gone])
     )
-    return fwk.Suggestion("volume", f"do without the {listed('volume', list(map(_written, volumes)))}", changed)
+    return fwk.Suggestion("volume", f"drop the {listed('volume', list(map(_written, volumes)))}", changed)
 
 
 def _without_claim(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[tuple[Volume, str]]:

@@ -44,29 +44,27 @@ async def answered(service: ExaminedService, verb: str, body: bytes, check: str)
 def _wrong(service: ExaminedService, verb: str, reply: Reply, check: str) -> Finding | None:
     """Returns what is wrong with a reply before its content is looked at; None if nothing is."""
     if reply.failure:
-        advice = (
-            "look into the extender's log" if reply.seconds < service.seconds else "answer faster, or raise httpTimeout"
-        )
+        advice = "see the extender's log" if reply.seconds < service.seconds else "answer faster, or raise httpTimeout"
         if reply.failure.endswith("connection refused"):
             advice = IS_IT_RUNNING
         return bad(check, reply.failure, advice)
     if reply.status in (401, 403):
         advice = "set tlsConfig.certFile and keyFile, which is all that kube-scheduler can show, or let it call without"
-        return bad(check, f"status {reply.status}: it does not let this caller in", advice)
+        return bad(check, f"status {reply.status}: it refuses this caller", advice)
     if reply.status in (404, 405) and service.may_lack_verbs:
         switch = " (Reprieve serves it with --serve-bind)" if verb == service.extender.bind_verb else ""
-        return skipped(SERVED, f"no, which is fine unless your configuration names it{switch}")
+        return skipped(SERVED, f"no, which is fine unless your configuration names the verb{switch}")
     if reply.status in (404, 405):
         nothing = f"status {reply.status}: nothing answers at {service.url(verb)}"
         return bad(check, nothing, "register the route, or leave the verb empty")
     if 300 <= reply.status < 400:
-        elsewhere = f"status {reply.status}, a redirect: Go may ask again with GET"
+        elsewhere = f"status {reply.status}, a redirect: Go may repeat the call with GET"
         return bad(check, elsewhere, "answer at the path that is configured")
     if reply.status == 413:
         advice = "accept larger bodies, or be nodeCacheCapable"
         return bad(check, "status 413: the body is too large for it", advice)
     if not reply.is_ok:
-        lost = f"{reply.words}; kube-scheduler keeps only the number"
+        lost = f"{reply.words}; kube-scheduler shows only the number"
         return bad(check, lost, "answer 200 and say what is wrong in Error")
     return None
 
@@ -122,5 +120,5 @@ def _in_time(service: ExaminedService, reply: Reply) -> Finding:
     if reply.seconds > service.seconds:
         return bad(IN_TIME, took, "answer faster, or raise httpTimeout")
     if reply.seconds > service.seconds / 2:
-        return warning(IN_TIME, took, "a busy minute will be too slow")
+        return warning(IN_TIME, took, "it will be too slow under load")
     return ok(IN_TIME)

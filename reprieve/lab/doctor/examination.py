@@ -16,7 +16,7 @@ from reprieve.lab.doctor.examined_service import ExaminedService
 
 CONNECTS: Final = "takes connections"
 ENCRYPTED: Final = "is private"
-CONFIGURED: Final = "is configured with care"
+CONFIGURED: Final = "is configured safely"
 _IS_IT_TLS: Final = "does it speak TLS, or is http:// the right scheme?"
 TRUSTED: Final = "has a certificate that is trusted"
 
@@ -31,11 +31,11 @@ async def examine(service: ExaminedService) -> AsyncIterator[Finding]:
         return
     for text in warnings_of(service.extender):
         if not text.startswith("tlsConfig: without"):
-            yield warning(CONFIGURED, text, "change the configuration, or know why not")
+            yield warning(CONFIGURED, text, "change the configuration, unless this is intended")
     async for finding in _answers(service):
         yield finding
         if service.given_up:
-            yield skipped("answers every question", f"nothing more was asked, as {service.given_up}")
+            yield skipped("answers every question", f"nothing more was asked, because {service.given_up}")
             return
 
 
@@ -107,8 +107,8 @@ async def _connection(service: ExaminedService) -> Finding:
     try:
         days = await service.days_of_certificate()
     except TimeoutError:
-        service.given_up = "it shows no certificate"
-        return bad(TRUSTED, f"it has shown none within {service.seconds:g} s", _IS_IT_TLS)
+        service.given_up = "it presents no certificate"
+        return bad(TRUSTED, f"it presented none within {service.seconds:g} s", _IS_IT_TLS)
     except (OSError, ssl.SSLError) as exc:
         service.given_up = "its certificate is not trusted"
         is_shown = isinstance(exc, ssl.SSLCertVerificationError)

@@ -113,7 +113,7 @@ class ExaminedService:
         if not self.given_up and time.monotonic() - self._began > EXAMINATION_SECONDS:
             self.given_up = f"its answers have taken {EXAMINATION_SECONDS:.0f} s"
         if self.given_up:
-            return Reply(0, b"", 0.0, False, f"not asked, as {self.given_up}")
+            return Reply(0, b"", 0.0, False, f"not asked, because {self.given_up}")
         seconds = min(2 * self.seconds, limits.DOCTOR_SECONDS)
         began = time.monotonic()
         try:

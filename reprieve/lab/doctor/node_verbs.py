@@ -39,7 +39,7 @@ async def filter_checks(service: ExaminedService) -> AsyncIterator[Finding]:
     advice = "null is a value of every list: answer 200 with no node, or with Error"
     yield judged("survives a question without any node", _fault(without_nodes), advice)
     other_form = await service.ask(verb, samples.asked(NAMES, in_full=not in_full))
-    advice = "someone will toggle nodeCacheCapable: say so in Error"
+    advice = "nodeCacheCapable may be changed one day: answer with Error"
     yield judged("survives the form that it is not configured for", _fault(other_form), advice, Grade.WARNING)
     if in_full:
         yield await _many_nodes(service, verb)
@@ -61,10 +61,10 @@ def _of_answer(answer: Filtered, names: Sequence[str], *, in_full: bool) -> Iter
     other = answer.node_names if in_full else answer.nodes
     wanted, given = ("Nodes", "NodeNames") if in_full else ("NodeNames", "Nodes")
     is_other = (answer.nodes if in_full else answer.node_names) is None and other
-    said = f"{given} is filled and {wanted} is null: kube-scheduler takes that for no node at all" if is_other else ""
+    said = f"{given} is filled and {wanted} is null: kube-scheduler reads that as no node at all" if is_other else ""
     yield judged(FORM, said, f"fill {wanted}, or set nodeCacheCapable: {str(in_full).lower()}")
     strangers = sorted({*passed} - {*names})
-    said = f"{strangers[0]!r} was not asked for: kube-scheduler gives up the whole call" if strangers else ""
+    said = f"{strangers[0]!r} was not asked for: kube-scheduler rejects the whole answer" if strangers else ""
     yield judged(SUBSET, said, "pass only what was sent")
     both = sorted({*passed} & ({*answer.failed} | {*answer.failed_and_unresolvable}))
     said = f"{both[0]!r} is in both" if both else ""
@@ -78,7 +78,7 @@ def _numbers_survive(reply: Reply) -> Finding:
     got = [(node.get("metadata") or {}).get("generation", sent) for node in nodes]
     wrong = next((f"a generation of {sent} came back as {each}" for each in got if each != sent), "")
     advice = "read whole numbers as 64-bit integers, not as floats"
-    return judged("gives large numbers back as they were", wrong, advice)
+    return judged("returns large numbers unchanged", wrong, advice)
 
 
 def _same(first: Reply, second: Reply) -> Finding:

@@ -57,9 +57,9 @@ def _by_uid(reply: Reply, answer: Answer) -> Finding:
     document: Any = orjson.loads(reply.body)
     if not answer and document.get("NodeNameToVictims"):
         detail = (
-            "NodeNameToVictims is filled and NodeNameToMetaVictims is not: kube-scheduler takes that for no node at all"
+            "NodeNameToVictims is filled and NodeNameToMetaVictims is not: kube-scheduler reads that as no node at all"
         )
-        return bad(READABLE, detail, "answer NodeNameToMetaVictims, in whatever form was asked")
+        return bad(READABLE, detail, "answer NodeNameToMetaVictims, whichever form was asked")
     return ok(READABLE)
 
 
@@ -70,7 +70,7 @@ def _known(answer: Answer, sent: Sent, *, may_add: bool = False) -> Finding:
             return bad(KNOWN, detail, "leave it out")
         uids = {pod["metadata"]["uid"] for pod in sent[node] or ()}
         if victims is None:
-            detail = f"null stands for victims on {node!r}: kube-scheduler follows it, which ends its process"
+            detail = f"the victims on {node!r} are null: kube-scheduler crashes on that"
             return bad(KNOWN, detail, "leave the node out, or name its victims")
         if not victims.uids and uids:
             detail = f'expected at least one victim pod on node "{node}": those that were sent are gone from the answer'
@@ -88,13 +88,19 @@ def _known(answer: Answer, sent: Sent, *, may_add: bool = False) -> Finding:
 
 def _violations(answer: Answer) -> Finding:
     below = {node: gone.num_pdb_violations for node, gone in answer.items() if gone and gone.num_pdb_violations < 0}
-    wrong = next((f"{number} on {node!r}: it wins against every honest node" for node, number in below.items()), "")
+    wrong = next(
+        (
+            f"{number} on {node!r}: it would win against every node with a correct count"
+            for node, number in below.items()
+        ),
+        "",
+    )
     return judged("counts violations from 0 upwards", wrong, "count from 0")
 
 
 async def _assumed(service: ExaminedService, verb: str) -> Finding:
     if not service.nodes:
-        return skipped(ASSUMED, "on nodes that do not exist this cannot be told: name some with --nodes")
+        return skipped(ASSUMED, "this cannot be checked with nodes that do not exist: name some with --nodes")
     sent: Sent = {name: [samples.assumed(f"assumed-{at}", name)] for at, name in enumerate(service.nodes[:2])}
     reply = await answered(service, verb, samples.candidates(sent, by_uid=not service.in_full), ASSUMED)
     answer = _read(reply)
@@ -110,8 +116,8 @@ async def _assumed(service: ExaminedService, verb: str) -> Finding:
 async def _without_victims(service: ExaminedService, verb: str, sent: Sent, check: str) -> Finding:
     reply = await service.ask(verb, samples.candidates(sent, by_uid=not service.in_full))
     advice = (
-        "pass the node on empty if nobody has to go for this extender, name its victims, or leave it out to refuse it "
-        "(since 1.38 kube-scheduler asks so about nodes that only extenders refused)"
+        "return the node without victims if this extender needs no eviction, name its victims, or leave it out to "
+        "refuse it (since 1.38 kube-scheduler sends nodes that only extenders refused without victims)"
     )
     answer = _read(reply) if reply.is_ok else reply.words
     if isinstance(answer, str):

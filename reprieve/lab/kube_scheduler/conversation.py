@@ -64,7 +64,7 @@ class Conversation(Reporter):
         """Ends the attempt of a pod whose change shows what was decided."""
         decided = decision_in(old, new)
         if decided is not None and isinstance(new, Pod):
-            why = "it did not ask" if decided.node else "its own plugins left none over"
+            why = "it did not call the extender" if decided.node else "its own plugins refused all"
             rows = self._attempts.pop(new.uid, [("kube-scheduler offered", f"no node: {why}")])
             waits = f"; it waits for {decided.nominated}" if decided.nominated else ""
             ended = ("kube-scheduler left it", f"pending: {decided.message}{waits}")

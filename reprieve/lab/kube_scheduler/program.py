@@ -56,7 +56,7 @@ class KubeScheduler:
             line = "" if usage is None else f"{usage[1]} {version[1] if version else ''}"
             what = line or next(iter(said.strip().splitlines()), "nothing")
             raise StartUpError(
-                f"--kube-scheduler {path}: no kube-scheduler; it says that it is {escaped(what, 100)!r}; {_WHERE}"
+                f"--kube-scheduler {path}: not kube-scheduler; it says that it is {escaped(what, 100)!r}; {_WHERE}"
             )
         if int(version[2]) < OLDEST_MINOR:
             why = f"{version[1]} does not read kubescheduler.config.k8s.io/v1; take 1.{OLDEST_MINOR} or newer"

@@ -69,7 +69,7 @@ def movable_pods(trial: Trial, wanted: Pod, now: Callable[[], datetime]) -> Mova
         if not why and running.uid in protected:
             why = "are protected by the victim policy"
         if not why and len(spent) > 1:
-            why = "have more than one PodDisruptionBudget, so that no eviction request is granted"
+            why = "have more than one PodDisruptionBudget, so every eviction request is refused"
         if not why and any(budgets[key].status.disruptions_allowed <= 0 for key in spent):
             why = "have a PodDisruptionBudget that allows no eviction now"
         if why:

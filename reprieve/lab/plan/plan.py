@@ -56,7 +56,7 @@ def plan(
         result = PlanSearch(moving, WantedPods(moving, with_groups), trials).run(request.max_moves)
         moves = () if result.plan is None else _moves(moving, result.plan)
     gated = (
-        f"{pod.key} has scheduling gates: the plan is for the time when they are gone"
+        f"{pod.key} has scheduling gates: the plan applies once they are removed"
         for pod in applied.pods
         if pod.spec.scheduling_gates
     )
@@ -71,7 +71,7 @@ def _wanted_of(applied: Applied) -> Sequence[Pod]:
             "nodes"
         )
     if not applied.pods:
-        raise QuestionError("it has no pod that waits for a node")
+        raise QuestionError("it has no pending pod")
     if len(applied.pods) > limits.PODS_PLANNED:
         raise QuestionError(f"a plan is for at most {limits.PODS_PLANNED} pods, and these are {len(applied.pods)}")
     for pod in applied.pods:

@@ -232,7 +232,7 @@ class Recording:
         self.path = path
         first = next(self.entries(), None)
         if not isinstance(first, Begins) or first.format != FORMAT:
-            raise RecordingError(f"{path}: no recording that this version reads")
+            raise RecordingError(f"{path}: this version cannot read the recording")
         self.begins = first
 
     def entries(self) -> Iterator[AnyEntry]:

@@ -126,7 +126,7 @@ async def _write(recorder: Recorder, file: "RecordingFile", every: float, ended:
 def _give_up(recorder: Recorder, file: "RecordingFile", exc: OSError) -> None:
     recorder.stop()
     file.close()
-    _LOG.error(exc, "The recording has stopped, and will be tried again; scheduling goes on", file=str(file.path))
+    _LOG.error(exc, "The recording has stopped, and will be tried again; scheduling continues", file=str(file.path))
 
 
 async def _begin_again(recorder: Recorder, file: "RecordingFile") -> None:
@@ -140,7 +140,7 @@ async def _begin_again(recorder: Recorder, file: "RecordingFile") -> None:
         _give_up(recorder, file, exc)
         return
     lost, recorder.lost = recorder.lost, 0
-    message = "The recording goes on in a new file; what happened meanwhile is not in it"
+    message = "The recording continues in a new file, without what happened in between"
     _LOG.info(0, message, file=str(file.path), entries=lost)
 
 

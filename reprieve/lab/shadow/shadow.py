@@ -248,7 +248,7 @@ class Shadow:
             pod=PodName.of(victim),
             kind="spared",
             shape=shape_of(victim),
-            reason=f"{preemptor.pod.key} does not need it to go",
+            reason=f"{preemptor.pod.key} fits without evicting it",
             theirs=Decided(status="Evicted", nominated=victim.spec.node_name),
             ours=Decided(node=victim.spec.node_name),
             is_clear=preemptor.is_clear,
@@ -261,7 +261,7 @@ class Shadow:
     def metrics(self) -> Iterator[Metric]:
         yield from self.tally.metrics()
         yield CounterMetricFamily(
-            "reprieve_shadow_seconds", "Processor time that the shadow took to decide.", value=self._seconds
+            "reprieve_shadow_seconds", "CPU time that the shadow took to decide.", value=self._seconds
         )
         yield GaugeMetricFamily(
             "reprieve_shadow_behind_seconds", "How far the shadow is behind the cluster.", value=self.behind
@@ -305,8 +305,8 @@ class Shadow:
         notes = [f"not compared: {count} x {why}" for why, count in self.tally.not_decided.most_common(5)]
         if len(self._cluster.nodes) > MIN_SAMPLED:
             notes.append(
-                f"with more than {MIN_SAMPLED} nodes kube-scheduler looks at a part of them only, unless "
-                "percentageOfNodesToScore is 100; the shadow looks at all"
+                f"with more than {MIN_SAMPLED} nodes kube-scheduler evaluates only a part of them, unless "
+                "percentageOfNodesToScore is 100; the shadow evaluates all"
             )
         return tuple(notes)
 

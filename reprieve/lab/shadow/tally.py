@@ -95,7 +95,7 @@ class AgreementTally:
         )
         yield counter(
             "reprieve_shadow_differences",
-            "Pods that the shadow would have treated otherwise, by what it would have done and the plugin that made "
+            "Pods that the shadow would have treated differently, by what it would have done and the plugin that made "
             "the difference.",
             ("kind", "plugin"),
             self.kinds,

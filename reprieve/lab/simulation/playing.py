@@ -163,7 +163,7 @@ def play(
     try:
         return virtual_time.run(playing(), horizon=HORIZON)
     except virtual_time.DeadlockError as exc:
-        raise WorkloadError(f"{workload.name} does not come to an end: {str(exc)[:200]}") from exc
+        raise WorkloadError(f"{workload.name} does not end: {str(exc)[:200]}") from exc
     except StuckError as exc:
         raise WorkloadError(f"{workload.name}: {exc}") from exc
 

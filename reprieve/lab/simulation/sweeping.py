@@ -98,7 +98,7 @@ def sweep(
     """
     plays = [(place, seed) for seed in seeds for place in range(len(configurations))]
     if len(plays) > limits.WORKLOAD_PLAYS:
-        raise WorkloadError(f"{len(plays)} plays, and the most are {limits.WORKLOAD_PLAYS}")
+        raise WorkloadError(f"{len(plays)} plays, but at most {limits.WORKLOAD_PLAYS}")
     found: dict[tuple[int, int], SimulationReport] = {}
     sent = [
         None if each is None else (msgspec.json.encode(written(each)), each.feature_gates) for each in configurations
@@ -118,7 +118,9 @@ def sweep(
                     keep(place, played)
                 advance(len(found), len(plays))
         except BrokenProcessPool as exc:
-            raise WorkloadError(f"{workload}: a process that played it has ended, perhaps for want of memory") from exc
+            raise WorkloadError(
+                f"{workload}: a process that played it has ended, perhaps because memory ran out"
+            ) from exc
         finally:
             for play in waiting:
                 play.cancel()

@@ -108,7 +108,7 @@ class _Group:
             self._for * written.rate if written.rate else self._for / self._every + 1 if self._every else 1
         )
         if most > limits.WORKLOAD_PODS:
-            raise WorkloadError(f"{where}: about {most:.3g} pods, and the most are {limits.WORKLOAD_PODS}")
+            raise WorkloadError(f"{where}: about {most:.3g} pods, but at most {limits.WORKLOAD_PODS}")
         self.num_expected = int(most)
 
     def arrivals(self, seed: int) -> "Iterator[tuple[float, int, _Group]]":

@@ -109,7 +109,7 @@ def _played(trial: Trial, rule: Rule, existing: Written, applied: Written, admit
         simulation = Simulation(trial)
         play(simulation, request, admits)
     if not simulation.is_complete:
-        raise RuleError("there is more to follow than is followed here: make the cluster smaller")
+        raise RuleError("the simulation reached its limit: make the cluster smaller")
     placed = [pod for pod in cluster.cache.pods if pod.spec.node_name in cluster.nodes]
     on_nodes = {pod.uid for pod in placed}
     messages = {placement.pod.uid: placement.message for placement in simulation.placements}

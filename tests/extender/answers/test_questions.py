@@ -499,7 +499,7 @@ def test_capacity_leaves_volume_claims_of_a_stateful_set_aside_with_a_note() -> 
         {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}, 100
     )
 
-    assert (fits.fits, fits.notes[1:]) == (4, ("the volumes that it claims for each of them are left aside",))
+    assert (fits.fits, fits.notes[1:]) == (4, ("the volumes that it claims for each of them are ignored",))
 
 
 @pytest.mark.parametrize("kind", ["Node", "ConfigMap"])

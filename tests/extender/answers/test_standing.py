@@ -234,8 +234,8 @@ def said(reason: str, message: str, count: int = 1) -> ListedEvents:
             said("ExternalProvisioning", "waiting for it"),
             "last Event of the claim data, at 2026-01-01T09:30:00Z: ExternalProvisioning: waiting for it",
         ),
-        (ListedEvents(), "the claim data has no Events that are known"),
-        (ListedEvents(why_none="no right"), "the claim data has no Events that are known: no right"),
+        (ListedEvents(), "no Events of the claim data are known"),
+        (ListedEvents(why_none="no right"), "no Events of the claim data are known: no right"),
     ],
 )
 def test_the_last_word_of_the_provisioner_is_told(events: ListedEvents, note: str) -> None:
@@ -260,7 +260,7 @@ def test_a_hand_placed_pod_whose_claim_nobody_binds_is_told_so(claim: HasMetadat
     found = explained(about(HAND_PLACED, objects=[claim, make_class(binding=binding)]))
 
     assert found.state == "Scheduled"
-    assert any("it waits for ever" in note for note in found.notes) == hangs
+    assert any("it waits forever" in note for note in found.notes) == hangs
     assert any("the node selector kubernetes.io/hostname=a" in note for note in found.notes) == hangs
 
 

@@ -113,7 +113,7 @@ def test_attempts_that_are_no_longer_kept_are_counted() -> None:
     story = told(a_pod(), records=[refused(1, 1, "full", number=30), refused(2, 2, "full", number=31)])
 
     assert story.refusals == 31
-    assert story.notes == ("its attempts before number 30 are no longer kept",)
+    assert story.notes == ("its attempts before number 30 are no longer stored",)
 
 
 def test_a_pod_with_a_node_tells_how_long_it_waited() -> None:
@@ -130,8 +130,8 @@ def test_a_pod_with_a_node_tells_how_long_it_waited() -> None:
         ("told", "", None, "it evicted bank/till on a"),
         ("deciding", "", None, "it chose to evict bank/till on a"),
         ("failed", "", None, "it could not evict all of bank/till on a"),
-        ("told", "wasted", VIP, "it evicted bank/till on a, which helped nobody: shop/vip took the room"),
-        ("told", "wasted", None, "it evicted bank/till on a, which helped nobody"),
+        ("told", "wasted", VIP, "it evicted bank/till on a, but got no node there: shop/vip took the room"),
+        ("told", "wasted", None, "it evicted bank/till on a, but got no node there"),
     ],
 )
 def test_a_preemptor_tells_of_its_victims(
@@ -181,7 +181,7 @@ def test_a_victim_tells_who_came_in_its_place(others: list[Pod], came: list[str]
     assert found.state == "Finished"
     assert steps(found.story) == [("evicted", EVICTED), *(("replaced", f"ReplicaSet/web {text}") for text in came)]
     assert found.summary.startswith(
-        f"It is gone or has finished; the last that is known, at 2026-01-01T12:00:50.000Z: {EVICTED}."
+        f"It is gone or has finished; the last that is recorded, at 2026-01-01T12:00:50.000Z: {EVICTED}."
     )
 
 
@@ -216,7 +216,7 @@ def test_without_records_the_conditions_tell_and_say_so() -> None:
     assert steps(story) == [("created", "it was created"), ("refused", "default-scheduler refused it: full")]
     assert (story.steps[1].first, story.steps[1].time, story.steps[1].count) == ("2026-01-01T12:00:03Z", None, 0)
     assert story.text == "It has waited since 2026-01-01T12:00:00Z and was refused."
-    assert story.notes == ("nothing is recorded of it here: this is told by its conditions and Events",)
+    assert story.notes == ("no records of it exist here: this story comes from its conditions and Events",)
 
 
 @pytest.mark.parametrize(

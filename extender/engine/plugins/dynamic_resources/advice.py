@@ -30,7 +30,7 @@ def suggestions(
     }
     if missing:
         create = f"create the {listed('ResourceClaim', [*dict.fromkeys(missing.values())])}"
-        without = f"do without the {listed('resource claim', [*missing])}"
+        without = f"drop the {listed('resource claim', [*missing])}"
         yield fwk.Suggestion("other", f"{create}, or {without}", without_resource_claims(pod, *missing))
     nodes = [rows.snapshot.nodes.objects[place] for place in rows.node[: limits.FACT_NODES].tolist()]
     for wanted in unallocated_requests(pod, rows.snapshot.objects)[: limits.SUGGESTED_ONE_BY_ONE]:
@@ -42,10 +42,10 @@ def suggestions(
         if 0 < most < (asked.count or 0) and len(pod.spec.containers) == 1 and not pod.spec.init_containers:
             yield fwk.Suggestion("request", text, _with_extended_resource(pod, resource, most))
     for claim in pod.spec.resource_claims[: limits.SUGGESTED_ONE_BY_ONE]:
-        text = f"do without the resource claim {claim.name}"
+        text = f"drop the resource claim {claim.name}"
         yield fwk.Suggestion("other", text, without_resource_claims(pod, claim.name))
     for resource in [*backed][: limits.SUGGESTED_ONE_BY_ONE]:
-        text = f"do without the extended resource {resource}"
+        text = f"drop the extended resource {resource}"
         yield fwk.Suggestion("other", text, without_extended_resources(pod, resource))
 
 
@@ -114,7 +114,7 @@ def without_devices(pod: fwk.Pod, backed: Sequence[str]) -> fwk.Suggestion | Non
     if not texts:
         return None
     changed = without_extended_resources(without_resource_claims(pod, *names), *backed)
-    return fwk.Suggestion("other", f"do without {' and '.join(texts)}", changed)
+    return fwk.Suggestion("other", f"drop {' and '.join(texts)}", changed)
 
 
 def without_extended_resources(pod: fwk.Pod, *resources: str) -> fwk.Pod:

@@ -40,13 +40,13 @@ def explained(pod: Pod, *objects: HasMetadata) -> Explanation:
         ([], "does not exist"),
         (
             [make_claim("data"), make_class("std", provisioner="csi.example", binding="Immediate")],
-            "of the class std is Pending: it gets a volume, made by csi.example, before nodes are looked at (Immediate)",
+            "of the class std is Pending: its volume is created by csi.example before the pod is scheduled (Immediate)",
         ),
         ([make_claim("data", storage_class="gone")], "of the class gone is Pending: its class does not exist"),
-        ([make_claim("data", storage_class="")], "is Pending: without a class its volume is made by hand"),
+        ([make_claim("data", storage_class="")], "is Pending: without a class its volume is created by hand"),
         (
             [make_claim("data"), make_class("std", provisioner=NO_PROVISIONER, binding=LATER)],
-            f"of the class std is Pending: it gets a volume, made by hand, once a node is chosen ({LATER})",
+            f"of the class std is Pending: its volume is created by hand once a node is chosen ({LATER})",
         ),
         (
             [make_claim("data", volume="v", phase="Lost"), make_class("std")],
@@ -63,7 +63,7 @@ def test_claim_that_keeps_a_pod_waiting_is_said_to_wait_for_its_class(objects: l
 def test_volume_that_a_generic_ephemeral_one_waits_for_is_named() -> None:
     found = explained(make_pod("p").volume(ephemeral("scratch")).obj())
 
-    assert found.notes == ("the claim p-scratch does not exist yet: it is made for the volume scratch",)
+    assert found.notes == ("the claim p-scratch does not exist yet: it will be created for the volume scratch",)
 
 
 def with_resource_claim(name: str | None = None, template: str | None = None, made: str | None = None) -> Pod:
@@ -80,7 +80,7 @@ ANY = make_device_class("any")
     ("pod", "objects", "note"),
     [
         (with_resource_claim("c"), [], "c does not exist"),
-        (with_resource_claim(template="t"), [], "gpu is not made yet from the template t"),
+        (with_resource_claim(template="t"), [], "gpu has not been created yet from the template t"),
         (with_resource_claim(template="t", made="p-gpu-x"), [], "p-gpu-x does not exist"),
         (with_resource_claim("c"), [devices.make_claim("c", exactly(2)), ANY], "c is pending: 2 of the class any"),
         (
@@ -141,8 +141,8 @@ def test_pending_pods_are_grouped_with_what_their_claims_wait_for() -> None:
 
     assert (unbound.reason, unbound.pods) == ("pod has unbound immediate PersistentVolumeClaims", 2)
     assert unbound.claims == tuple(
-        f"the claim data-{name} of the class std is Pending: it gets a volume, made by csi.example, before nodes are "
-        "looked at (Immediate)"
+        f"the claim data-{name} of the class std is Pending: its volume is created by csi.example before the pod is "
+        "scheduled (Immediate)"
         for name in "ab"
     )
     assert (cpu.reason, cpu.claims) == ("Insufficient cpu", ())

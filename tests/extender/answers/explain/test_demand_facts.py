@@ -106,9 +106,9 @@ def test_pod_that_has_a_host_port_is_named_to_those_who_may_see_it() -> None:
 @pytest.mark.parametrize(
     ("resource", "texts"),
     [
-        ("nvidia.com/gpumem", ["nobody offers nvidia.com/gpumem: is its device plugin there?"]),
-        ("example.com/fpga", ["nobody offers example.com/fpga: is its device plugin there?"]),
-        ("hugepages-2Mi", ["nobody offers hugepages-2Mi"]),
+        ("nvidia.com/gpumem", ["no node offers nvidia.com/gpumem: is its device plugin running?"]),
+        ("example.com/fpga", ["no node offers example.com/fpga: is its device plugin running?"]),
+        ("hugepages-2Mi", ["no node offers hugepages-2Mi"]),
         ("cpu", []),
     ],
 )

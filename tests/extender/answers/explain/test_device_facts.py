@@ -73,7 +73,7 @@ def held_by(user: str, namespace: str = "default") -> HasMetadata:
         ),
         pytest.param(
             [make_slice(make_device("a", {"model": "a100"}), "b"), make_claim("c", exactly(**selecting("false")))],
-            "2 devices of the class any, no selected one: the selectors of the claim c match none (false)",
+            "2 devices of the class any, but the selectors of the claim c match none (false)",
             id="not selected",
         ),
         pytest.param(
@@ -97,7 +97,7 @@ def held_by(user: str, namespace: str = "default") -> HasMetadata:
         ),
         pytest.param(
             [make_claim("c", exactly())],
-            "no ResourceSlice offers it a device: is the driver for the class there? the claim c asks for 1 of the "
+            "no ResourceSlice offers it a device: is the driver for the class running? the claim c asks for 1 of the "
             "class any",
             id="no slice",
         ),
@@ -185,7 +185,7 @@ def test_devices_for_an_extended_resource_are_counted_too() -> None:
 def test_claim_is_changed_where_that_gets_it_devices(objects: list[HasMetadata], fixes: list[str]) -> None:
     found = explained(ANY, *objects).fixes
 
-    assert [fix.text for fix in found if fix.text != "do without the resource claim x"] == fixes
+    assert [fix.text for fix in found if fix.text != "drop the resource claim x"] == fixes
 
 
 @pytest.mark.parametrize("change", [{}, {"allocationMode": "All"}])

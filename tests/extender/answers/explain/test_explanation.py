@@ -112,7 +112,7 @@ def test_unreadable_pod_is_explained_by_the_plugin_error() -> None:
     assert found.message.startswith(
         'running PreFilter plugin "NodeResourcesFit": spec.containers[0].resources.requests[cpu]: '
     )
-    assert found.summary == f"Nothing can be decided about it: {found.message}."
+    assert found.summary == f"It cannot be evaluated: {found.message}."
     assert (found.waterfall, found.nearest, found.fixes, found.preemption) == ((), (), (), None)
 
 
@@ -142,7 +142,7 @@ def test_explaining_changes_nothing() -> None:
         ),
         pytest.param(
             settled(make_pod().scheduler_name("other").obj(), "NotOurs"),
-            'No profile here has its schedulerName "other": another scheduler decides about it.',
+            'No profile here has its schedulerName "other": another scheduler schedules it.',
             id="not ours",
         ),
         pytest.param(

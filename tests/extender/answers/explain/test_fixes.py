@@ -158,7 +158,7 @@ WEB = make_pod("web-9").label(app="web")
             [node("a").taint("node.kubernetes.io/not-ready", "", "NoExecute")],
             [],
             WEB,
-            [("node", "rid nodes of the taint node.kubernetes.io/not-ready:NoExecute", 1)],
+            [("node", "remove the taint node.kubernetes.io/not-ready:NoExecute from nodes", 1)],
             id="a node that is ill is to be cured, not tolerated",
         ),
         pytest.param(
@@ -269,8 +269,8 @@ WEB = make_pod("web-9").label(app="web")
             [on("1", "a").host_port(80), on("2", "b").host_port(80).host_port(81)],
             WEB.host_port(80).host_port(81),
             [
-                ("ports", "free or do without the host ports 80/TCP and 81/TCP", 2),
-                ("ports", "free or do without the host port 80/TCP", 1),
+                ("ports", "free or drop the host ports 80/TCP and 81/TCP", 2),
+                ("ports", "free or drop the host port 80/TCP", 1),
                 ("node", "add a node like a", 1),
             ],
             id="host ports",
@@ -455,18 +455,17 @@ def test_volumes_are_named_with_their_claims() -> None:
     snapshot = make_snapshot(*nodes("a", "b"), objects=[lost])
 
     assert [(fix.kind, fix.text, fix.opens) for fix in found(snapshot, WEB.claim("data").obj())] == [
-        ("volume", "do without the volume v0 (claim data)", 2)
+        ("volume", "drop the volume v0 (claim data)", 2)
     ]
 
 
 @pytest.mark.parametrize(
     ("claims", "text"),
     [
-        (["data"], "create the PersistentVolumeClaim data, or do without the volume v0 (claim data)"),
+        (["data"], "create the PersistentVolumeClaim data, or drop the volume v0 (claim data)"),
         (
             ["data", "logs"],
-            "create the PersistentVolumeClaims data and logs, or do without the volumes v0 (claim data) and v1 (claim "
-            "logs)",
+            "create the PersistentVolumeClaims data and logs, or drop the volumes v0 (claim data) and v1 (claim logs)",
         ),
     ],
 )
@@ -489,7 +488,7 @@ def test_resource_claims() -> None:
     pod = with_resource_claims(PodResourceClaim(name="gpu", resource_claim_template_name="not-made-yet"))
 
     assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(node("a")), pod)] == [
-        ("other", "do without the resource claim gpu", 1)
+        ("other", "drop the resource claim gpu", 1)
     ]
 
 
@@ -499,7 +498,7 @@ def test_creating_missing_resource_claims_is_suggested() -> None:
     )
 
     assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(node("a")), pod)] == [
-        ("other", "create the ResourceClaims the-gpu and the-nic, or do without the resource claims gpu and nic", 1)
+        ("other", "create the ResourceClaims the-gpu and the-nic, or drop the resource claims gpu and nic", 1)
     ]
 
 
@@ -521,7 +520,7 @@ def test_extended_resources_that_a_device_class_backs() -> None:
         "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: "
     )
     assert [(fix.kind, fix.text, fix.opens) for fix in found(snapshot, pod)] == [
-        ("other", "do without the extended resource example.com/gpu", 2),
+        ("other", "drop the extended resource example.com/gpu", 2),
         ("request", "ask for 1 of example.com/gpu instead of 2", 1),
     ]
 

@@ -92,7 +92,7 @@ OVER = "maxSkew 1 over zone: "
             [node("a1"), node("b1")],
             [on("a1"), on("b1")],
             spreading(min_domains=3),
-            f"{OVER}A has 1, B has 1; there are 2 domains and minDomains is 3, so that the smallest counts as 0",
+            f"{OVER}A has 1, B has 1; there are 2 domains and minDomains is 3, so the smallest counts as 0",
             id="too few domains",
         ),
         pytest.param(

@@ -140,16 +140,14 @@ def test_a_nominated_pod() -> None:
     taken = make_snapshot(*nodes("a"), pods=[make_pod("q").req(cpu=2).node("a").priority(9)])
     pod = make_pod().req(cpu=4).priority(5).nominated_node("a")
 
-    assert sentence(waiting, pod) == "It is nominated to a and waits for the pods there that it preempted to leave."
+    assert sentence(waiting, pod) == "It is nominated to a and waits until the pods that it preempted there are gone."
     assert sentence(free, pod) == "It is nominated to a, where it fits now."
     assert sentence(taken, pod) == (
-        "It is nominated to a, where it does not fit as things are; "
+        "It is nominated to a, where it does not fit now; "
         "it does not fit on the only node: NodeResourcesFit refuses it; "
         "no pod of lower priority is on a node where evictions could help."
     )
 
 
 def test_summary_names_the_reason_when_nothing_can_be_decided() -> None:
-    assert (
-        sentence(make_snapshot(), make_pod()) == "Nothing can be decided about it: no nodes available to schedule pods."
-    )
+    assert sentence(make_snapshot(), make_pod()) == "It cannot be evaluated: no nodes available to schedule pods."

@@ -54,22 +54,22 @@ ONE = make_pod("p").claim("c1").obj()
     [
         pytest.param(
             bound("c1", "v1", ZONE_LABEL, "C"),
-            f"the volume v1 (claim c1) can be used where {ZONE_LABEL} In (C): no node is there, and it takes one",
+            f"the volume v1 (claim c1) can be used where {ZONE_LABEL} In (C): no node matches",
             id="in a zone without nodes",
         ),
         pytest.param(
             bound("c1", "v1", HOSTNAME_LABEL, "lost"),
-            "the volume v1 (claim c1) lives on lost, which does not exist",
+            "the volume v1 (claim c1) is on lost, which does not exist",
             id="on a node that is gone",
         ),
         pytest.param(
             bound("c1", "v1", HOSTNAME_LABEL, "x", "y"),
-            "the volume v1 (claim c1) lives on x or y, which does not exist",
+            "the volume v1 (claim c1) is on x or y, which does not exist",
             id="on either of two that are gone",
         ),
         pytest.param(
             [make_claim("c1", selected_node="lost")],
-            "the claim c1 is promised to the node lost, which does not exist; no other takes it",
+            "the claim c1 is reserved for the node lost, which does not exist; the pod fits on no other",
             id="promised to a node that is gone",
         ),
         pytest.param(
@@ -95,8 +95,8 @@ def test_volumes_in_two_zones_are_said_to_have_no_node_in_common() -> None:
     told = explained(pod, *bound("c1", "v1", ZONE_LABEL, "A"), *bound("c2", "v2", ZONE_LABEL, "B")).facts
 
     assert [fact.text for fact in told] == [
-        f"the volume v1 (claim c1) can be used on a alone, where {ZONE_LABEL} In (A)",
-        f"the volume v2 (claim c2) can be used on b alone, where {ZONE_LABEL} In (B)",
+        f"the volume v1 (claim c1) can be used only on a, where {ZONE_LABEL} In (A)",
+        f"the volume v2 (claim c2) can be used only on b, where {ZONE_LABEL} In (B)",
         "no node can use all of the volumes v1 and v2",
     ]
 
@@ -111,7 +111,7 @@ def test_zone_of_a_volume_by_its_labels_is_said() -> None:
 
 def test_claim_of_a_lost_node_is_not_said_to_wait_for_one() -> None:
     assert explained(ONE, make_claim("c1", selected_node="lost")).notes == (
-        "the claim c1 of the class std is Pending: its volume is to be made, by csi.example.com, for the node lost",
+        "the claim c1 of the class std is Pending: its volume will be created by csi.example.com for the node lost",
     )
 
 

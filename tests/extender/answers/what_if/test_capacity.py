@@ -99,7 +99,9 @@ def test_without_a_limit_copies_are_placed_one_by_one_for_a_second(monkeypatch: 
     alone = fitting(cluster_of([node("a", 4)]), make_pod().req(cpu=1).obj(), limit=None)
 
     assert (found.fits, found.is_limit) == (2, True)
-    assert found.notes == ("counting ends at 2, since they are placed one by one; a higher limit counts on",)
+    assert found.notes == (
+        "counting ends at 2, because they are placed one by one; a higher limit continues the count",
+    )
     assert (alone.fits, alone.is_limit) == (4, False)
 
 
@@ -112,7 +114,7 @@ def test_copies_that_are_placed_one_by_one_end_earlier(monkeypatch: pytest.Monke
     alone = fitting(cluster_of([node("a", 4)]), make_pod().req(cpu=1).obj(), limit=9)
 
     assert (found.fits, found.is_limit) == (2, True)
-    assert found.notes == ("counting ends at 2, the most that are placed one by one",)
+    assert found.notes == ("counting ends at 2, the maximum of pods that are placed one by one",)
     assert (alone.fits, alone.notes) == (4, ())
 
 

@@ -56,4 +56,4 @@ def test_a_daemon_set_that_is_written_makes_its_pods_itself() -> None:
     answer = ask(about, node("n2", "4"), written)
 
     assert [(each.pod.name, each.requests["cpu"]) for each in answer.placements] == [("agent-n2", "2")]
-    assert "an update of its pods is not followed here" in answer.notes[-1]
+    assert "an update of its pods is not simulated" in answer.notes[-1]

@@ -19,7 +19,7 @@ def test_pod_that_names_its_node_is_not_scheduled_and_takes_its_room() -> None:
 
     assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]
     assert answer.summary.endswith(
-        " default/fixed is not scheduled, for it names node n1 itself, which takes it as it is."
+        " default/fixed is not scheduled, because it names node n1 itself, which accepts it."
     )
 
 
@@ -29,7 +29,7 @@ def test_the_kubelet_refuses_it_where_it_does_not_fit() -> None:
     assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "n1")]
     assert answer.summary == (
         "default/other would go to n1. "
-        "default/fixed is not scheduled, for it names node n1 itself, whose kubelet would refuse such a pod: OutOfcpu."
+        "default/fixed is not scheduled, because it names node n1 itself, whose kubelet would refuse such a pod: OutOfcpu."
     )
 
 
@@ -44,8 +44,8 @@ def test_a_node_that_is_not_there_takes_nothing() -> None:
 
     assert answer.placements == ()
     assert answer.summary == (
-        "default/fixed is not scheduled, for it names node nowhere itself; "
-        "there is no such node, so that it would run nowhere and be deleted."
+        "default/fixed is not scheduled, because it names node nowhere itself; "
+        "there is no such node, so it would not run and would be deleted."
     )
 
 

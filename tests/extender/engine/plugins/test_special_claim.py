@@ -617,7 +617,7 @@ def test_a_pod_may_do_without_the_resource() -> None:
 
     (suggestion,) = plugin.suggest(pod, rows)
 
-    assert suggestion.text == "do without the extended resource example.com/gpu"
+    assert suggestion.text == "drop the extended resource example.com/gpu"
     assert [dict(container.resources.requests) for container in suggestion.pod.spec.containers] == [{NIC: 1, "cpu": 1}]
     assert [dict(container.resources.requests) for container in suggestion.pod.spec.init_containers] == [{}]
     assert plugin.suggest_for_node(pod, rows) == suggestion

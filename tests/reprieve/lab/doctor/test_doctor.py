@@ -15,7 +15,7 @@ from tests.reprieve.lab.doctor.sample_extender import SampleExtender, serving
 
 PLANTED = {
     "preempt is not routed": ("preempt", "nothing answers"),
-    "wrong form": ("filter", "takes that for no node at all"),
+    "wrong form": ("filter", "reads that as no node at all"),
     "strangers": ("filter", "'master-0' was not asked for"),
     "FailedNodes is a list": ("filter", "FailedNodes"),
     "null crashes": ("filter", "status 500"),
@@ -26,7 +26,7 @@ PLANTED = {
     "redirects": ("filter", "a redirect"),
     "scores are fractions": ("prioritize", "of type int64"),
     "takes all victims back": ("preempt", "expected at least one victim pod"),
-    "null for no victims": ("preempt", "null stands for victims"),
+    "null for no victims": ("preempt", "are null: kube-scheduler crashes"),
     "preempt crashes on no victims": ("preempt", "status 500"),
     "answers victims in full": ("preempt", "NodeNameToMetaVictims is not"),
     "invents victims": ("preempt", "'somebody'"),
@@ -114,7 +114,7 @@ def test_a_configuration_that_works_with_a_warning_is_named(tmp_path: Path) -> N
 
         _, found = findings("--config", configured(tmp_path, f"extenders: [{extender}]\n"))
 
-    warned = [finding["detail"] for finding in found if finding["check"] == "is configured with care"]
+    warned = [finding["detail"] for finding in found if finding["check"] == "is configured safely"]
     assert [detail.partition(": ")[0] for detail in warned] == ["httpTimeout", "enableHTTPS"]
 
 

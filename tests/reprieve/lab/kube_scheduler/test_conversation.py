@@ -69,8 +69,11 @@ def test_a_rule_that_refuses_nothing_and_more_nodes_than_a_line_names() -> None:
 @pytest.mark.parametrize(
     ("node", "rows"),
     [
-        ("", [("kube-scheduler offered", "no node: its own plugins left none over"), LEFT]),
-        ("b", [("kube-scheduler offered", "no node: it did not ask"), ("kube-scheduler bound it", "to b")]),
+        ("", [("kube-scheduler offered", "no node: its own plugins refused all"), LEFT]),
+        (
+            "b",
+            [("kube-scheduler offered", "no node: it did not call the extender"), ("kube-scheduler bound it", "to b")],
+        ),
     ],
 )
 def test_a_pod_about_which_kube_scheduler_did_not_ask(node: str, rows: list[tuple[str, str]]) -> None:
@@ -122,4 +125,4 @@ def test_only_the_last_attempt_counts_and_a_deleted_pod_is_forgotten() -> None:
     told.conversation.changed(other.obj(), None)
 
     assert told.ends(ASKED, node="b")[0] == ("kube-scheduler offered", "1 node: b")
-    assert told.ends(other)[0] == ("kube-scheduler offered", "no node: its own plugins left none over")
+    assert told.ends(other)[0] == ("kube-scheduler offered", "no node: its own plugins refused all")

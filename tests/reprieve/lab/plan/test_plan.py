@@ -194,7 +194,7 @@ def test_plan_moves_no_protected_unowned_daemon_or_terminating_pod() -> None:
         ([make_budget("web", 0, app="web")], "have a PodDisruptionBudget that allows no eviction now"),
         (
             [make_budget("web", 1, app="web"), make_budget("all", 1)],
-            "have more than one PodDisruptionBudget, so that no eviction request is granted",
+            "have more than one PodDisruptionBudget, so every eviction request is refused",
         ),
     ],
 )
@@ -320,7 +320,7 @@ def test_a_move_to_where_the_scheduler_would_not_put_the_pod_needs_steering() ->
 @pytest.mark.parametrize(
     ("create", "words"),
     [
-        ([], "it has no pod that waits for a node"),
+        ([], "it has no pending pod"),
         ([written("new", nodeName="a")], "a plan is for new pods that a scheduler places"),
         ([written("new", schedulerName="other")], 'no profile here for schedulerName "other"'),
         (

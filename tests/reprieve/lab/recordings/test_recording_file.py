@@ -107,8 +107,8 @@ def test_a_full_disk_stops_the_recording_and_nothing_else(tmp_path: Path, caplog
     virtual_time.run(tell())
 
     assert placed == [True] * 20
-    assert "The recording has stopped, and will be tried again; scheduling goes on" in caplog.text
-    assert "The recording goes on in a new file" in caplog.text
+    assert "The recording has stopped, and will be tried again; scheduling continues" in caplog.text
+    assert "The recording continues in a new file" in caplog.text
     recording = Recording(file)
     report = replay(recording, recording.configuration)
     assert (report.same, report.different) == (1, 0)
