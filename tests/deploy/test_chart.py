@@ -1,6 +1,7 @@
 """The chart renders in every mode, what it renders is valid, and its roles are the generated ones."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -288,6 +289,19 @@ def test_every_value_is_described() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text())
 
     assert _keys(values) <= set(_described(schema))
+
+
+def test_helm_shows_a_page_that_names_values_and_modes_that_there_are() -> None:
+    shown = subprocess.run(
+        [program("helm"), "show", "readme", CHART], capture_output=True, text=True, check=True
+    ).stdout
+    values = _keys(yaml.safe_load((CHART / "values.yaml").read_text()))
+    modes = json.loads((CHART / "values.schema.json").read_text())["properties"]["mode"]["enum"]
+
+    tables = [[re.findall(r"`([\w.-]+)`", row.split("|")[1]) for row in part.splitlines() if row.startswith("| `")]
+              for part in shown.split("\n## ")[1:]]  # fmt: skip
+    assert {name for (name,) in tables[0]} == set(modes)
+    assert {name for row in tables[1] for name in row} <= values
 
 
 def _without_metrics(every: list[Object]) -> list[Object]:
