@@ -1,10 +1,10 @@
-"""Writes `docs/licences.md`, the licences of what is installed with Reprieve: `python -m tools.generate_licences` (or
-`make licences`).
+"""Writes `docs/licences.md`, what is installed with Reprieve, how large it is, who needs it, and under which licence:
+`python -m tools.generate_licences` (or `make licences`).
 """
 
 import re
 import sys
-from importlib.metadata import PackageNotFoundError, metadata
+from importlib.metadata import PackageNotFoundError, files, metadata
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,49 @@ SWAGGER_UI: Final = "5.35.0"
 
 UNNAMED: Final = {"colorama": "BSD-3-Clause"}
 """Packages that do not name their licence, or are installed on Windows only, so that it cannot be read elsewhere."""
+
+
+NEEDED_FOR: Final = {
+    "cel-expr-python": "device selectors (DRA)",
+    "cryptography": "`--secure-port` without a certificate, and nothing else",
+    "fastapi": "the service",
+    "google-re2": "device selectors (DRA)",
+    "httptools": "HTTP, of the service and to API servers",
+    "httpx": "commands that ask a service; the cluster in memory",
+    "jinja2": "the page",
+    "jsonpatch": "the cluster in memory",
+    "jsonschema-rs": "`doctor`, and nothing else",
+    "msgspec": "Kubernetes objects",
+    "numpy": "decisions",
+    "orjson": "JSON without a type",
+    "prometheus-client": "`/metrics`",
+    "pydantic": "settings, and the service",
+    "pyyaml": "configurations and manifests",
+    "rich": "tables of commands",
+    "typer": "commands",
+    "uvicorn": "the service",
+    "uvloop": "the event loop of the service",
+}
+"""For each package that pyproject.toml names, which part of Reprieve needs it."""
+
+
+def needed_by() -> dict[str, str]:
+    """Returns for each package of the lock file the part of Reprieve, or the packages, that need it."""
+    entries = re.split(r"^(?=[a-z0-9])", LOCK.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    needs = re.compile(r"^    # (?:via |  )\s*(\w\S*)", re.MULTILINE)
+    via = {entry.partition("==")[0]: needs.findall(entry) for entry in entries}
+    return {name: NEEDED_FOR.get(name) or ", ".join(needing) for name, needing in via.items()}
+
+
+def megabytes(package: str) -> str:
+    """Returns the size of the files of an installed package; `-` where it is not installed."""
+    try:
+        own = files(package) or ()
+    except PackageNotFoundError:
+        return "-"
+    # Compiled modules are made when they are first used.
+    found = [Path(str(each.locate())) for each in own if each.suffix != ".pyc"]
+    return f"{sum(file.stat().st_size for file in found if file.is_file()) / 1e6:.1f}"
 
 
 def packages() -> list[str]:
@@ -41,15 +84,18 @@ def licence(package: str) -> str:
 
 def page() -> str:
     """Returns the page, as Markdown."""
-    rows = "".join(f"| {package} | {licence(package)} |\n" for package in packages())
+    needing, sizes = needed_by(), {package: megabytes(package) for package in packages()}
+    rows = "".join(f"| {name} | {size} | {needing[name]} | {licence(name)} |\n" for name, size in sizes.items())
+    total = sum(float(size) for size in sizes.values() if size != "-")
     return f"""\
 # Licences
 
-Reprieve is licensed under Apache-2.0. These packages are installed with it, at the versions of `requirements.lock`.
-`make licences` writes this page from what they declare.
+Reprieve is licensed under Apache-2.0. These packages are installed with it, at the versions of `requirements.lock`:
+{total:.0f} MB on Linux (x86-64, Python 3.11), without compiled modules. `make licences` writes this page from what they
+declare.
 
-| Package | Licence |
-| --- | --- |
+| Package | MB | Needed by | Licence |
+| --- | --- | --- | --- |
 {rows}
 The page at `/docs` has Swagger UI {SWAGGER_UI}, Apache-2.0, Copyright SmartBear Software Inc.; its files and licences
 are in `api/documents/swagger_ui`.

@@ -4,16 +4,17 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Final
 
 import pytest
 import yaml
 
-from tools.generate_licences import PAGE, ROOT, packages
+from tools.generate_licences import NEEDED_FOR, PAGE, ROOT, needed_by, packages
 
 DOCKERFILE: Final = (ROOT / "Dockerfile").read_text()
-LOCKS: Final = ("requirements.lock", "requirements-build.lock", "requirements-dev.lock")
+LOCKS: Final = ("requirements.lock", "requirements-archive.lock", "requirements-build.lock", "requirements-dev.lock")
 
 PERMISSIVE: Final = {
     "0BSD", "Apache Software License", "Apache-2.0", "BSD License", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0",
@@ -61,7 +62,11 @@ def test_files_that_the_image_copies_are_sent_to_its_build() -> None:
 
 
 def test_licences_are_listed_and_allow_redistribution() -> None:
-    listed = dict(re.findall(r"^\| (\S+) \| ([^|]+) \|$", PAGE.read_text().partition("--- |\n")[2], re.MULTILINE))
+    listed = dict(
+        re.findall(
+            r"^\| (\S+) \| [^|]+ \| [^|]+ \| ([^|]+) \|$", PAGE.read_text().partition("--- |\n")[2], re.MULTILINE
+        )
+    )
     named = {
         package: set(re.split(r" AND | OR ", text.replace("(Apache-2.0 OR MIT)", "MIT")))
         for package, text in listed.items()
@@ -71,6 +76,15 @@ def test_licences_are_listed_and_allow_redistribution() -> None:
     assert {
         package: found - PERMISSIVE - BY_FILE for package, found in named.items() if found - PERMISSIVE - BY_FILE
     } == {}
+
+
+def test_page_says_who_needs_each_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = {re.split(r"[><=;]", each)[0] for each in project["dependencies"]}
+    told = dict(re.findall(r"^\| (\w\S+) \| [\d.-]+ \| ([^|]+) \| [^|]+ \|$", PAGE.read_text(), re.MULTILINE))
+
+    assert named == NEEDED_FOR.keys()
+    assert told == needed_by()
 
 
 @pytest.mark.slow
