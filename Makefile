@@ -202,6 +202,7 @@ lock: ## Pin the dependencies again (needs uv).
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group build -c requirements-dev.lock -o requirements-build.lock
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group archive -c requirements-dev.lock -o requirements-archive.lock
 
 .PHONY: sbom
 sbom: $(VENV)/.ready ## Write build/sbom.cdx.json, a CycloneDX bill of what requirements.lock pins.
@@ -217,11 +218,11 @@ packages: $(VENV)/.ready ## Build the wheel and the source distribution into dis
 	$(BIN)/python -m hatchling build -d dist
 
 .PHONY: krew
-krew: $(VENV)/.ready ## Build kubectl-reprieve for this platform, without Python around it, and dist/.krew.yaml (URL= where it will be found).
+krew: $(VENV)/.runs ## Build kubectl-reprieve for this platform, without Python around it, and dist/.krew.yaml (URL= where it will be found).
 	$(BIN)/python -m tools.build_kubectl_archive dist $(if $(URL),$(URL),file://$(CURDIR)/dist)
 
 .PHONY: krew-manifest
-krew-manifest: $(VENV)/.ready ## Write dist/.krew.yaml for the archives in dist, which were built on several machines (URL= where they will be found).
+krew-manifest: $(VENV)/.runs ## Write dist/.krew.yaml for the archives in dist, which were built on several machines (URL= where they will be found).
 	$(BIN)/python -m tools.build_kubectl_archive dist $(URL) --manifest
 
 .PHONY: chart

@@ -8,8 +8,10 @@ built on several machines share one; URL is where they will be published.
 
 import hashlib
 import json
+import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -34,13 +36,12 @@ else:
     from api.cli import main
     main()
 """
-_LEFT_OUT: Final = (
-    "mypy", "pytest", "_pytest", "hypothesis", "sphinx", "playwright", "schemathesis", "mcp", "setuptools", "pip",
-    "pyarrow", "dask", "distributed", "gymnasium", "kubernetes_validate", "jsonschema_rs", "twine",
-    "matplotlib", "nbclient", "ipykernel", "IPython",
-)  # fmt: skip
-"""What the tests and checks need, and a command does not; and extras, which are for Python."""
+_LOCKS: Final = ("requirements.lock", "requirements-archive.lock")
+"""What is in the environment of the archive: what runs, and what packs it."""
+_LEFT_OUT: Final = ("PyInstaller", "_pyinstaller_hooks_contrib", "altgraph", "setuptools", "pip")
+"""What the environment has besides, and a command does not need."""
 
+_WITH_SYMBOLS: Final = ("libpython3.*.so*", "uvloop/*.so")
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _ARCHIVE: Final = re.compile(r"kubectl-reprieve-(?P<os>linux|darwin)-(?P<arch>amd64|arm64)\.tar\.gz")
 
@@ -53,25 +54,9 @@ def build_archive(dist: Path) -> Path:
         work = Path(folder)
         (work / "entry.py").write_text(_ENTRY, encoding="utf-8")
         command = [
-            sys.executable,
-            "-m",
-            "PyInstaller",
-            "--noconfirm",
-            "--onedir",
-            "--log-level",
-            "ERROR",
-            "--name",
-            "kubectl-reprieve",
-        ]
-        command += [
-            "--paths",
-            str(ROOT),
-            "--distpath",
-            str(work / "dist"),
-            "--workpath",
-            str(work),
-            "--specpath",
-            str(work),
+            *(str(_environment(work / "environment")), "-m", "PyInstaller"),
+            *("--noconfirm", "--onedir", "--log-level", "ERROR", "--name", "kubectl-reprieve", "--paths", str(ROOT)),
+            *("--distpath", str(work / "dist"), "--workpath", str(work), "--specpath", str(work)),
         ]
         # Commands are imported by name when they run, and pages and tables are read as files: no import statement names
         # them.
@@ -83,11 +68,41 @@ def build_archive(dist: Path) -> Path:
         command += ["--add-data", f"{ROOT / 'api' / 'cli'}:api/cli"]
         for name in _LEFT_OUT:
             command += ["--exclude-module", name]
-        subprocess.run([*command, "entry.py"], check=True, cwd=work)  # noqa: S603 - our own words
+        subprocess.run([*command, "entry.py"], check=True, cwd=work, env={**os.environ, "PYTHONPATH": str(ROOT)})  # noqa: S603 - our own words
+        _strip(work / "dist" / "kubectl-reprieve" / "_internal")
         with tarfile.open(target, "w:gz", compresslevel=6) as archive:
             archive.add(work / "dist" / "kubectl-reprieve", ".")
             archive.add(ROOT / "LICENSE", "LICENSE")
     return target
+
+
+def _environment(folder: Path) -> Path:
+    """Makes an environment of the locks, whatever else is installed in this one. Returns its Python."""
+    program, wanted = folder / "bin" / "python", [word for lock in _LOCKS for word in ("-r", str(ROOT / lock))]
+    if uv := shutil.which("uv"):
+        steps = [
+            [uv, "venv", "--quiet", "--python", sys.executable, str(folder)],
+            [uv, "pip", "install", "--quiet", "--python", str(program), "--no-deps", "--require-hashes", *wanted],
+        ]
+    else:
+        pip = [str(program), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        steps = [[sys.executable, "-m", "venv", str(folder)], [*pip, "--no-deps", "--require-hashes", *wanted]]
+    for step in steps:
+        subprocess.run(step, check=True)  # noqa: S603 - our own words
+    return program
+
+
+def _strip(folder: Path) -> None:
+    """Takes the symbols for debuggers out of the libraries that come with them, where that can be done."""
+    found = [file for pattern in _WITH_SYMBOLS for file in folder.glob(pattern)]
+    if (strip := shutil.which("strip")) and platform.system() == "Linux":
+        subprocess.run([strip, "--strip-unneeded", *map(str, found)], check=True)  # noqa: S603 - our own words
+
+
+def size(archive: Path) -> dict[str, int]:
+    """Returns the bytes of an archive, and of what is in it."""
+    with tarfile.open(archive) as packed:
+        return {"packed": archive.stat().st_size, "unpacked": sum(each.size for each in packed)}
 
 
 def manifest(dist: Path, url: str) -> dict[str, Any]:
@@ -133,7 +148,7 @@ def main() -> None:
         return
     archive = build_archive(dist)
     (dist / MANIFEST).write_text(yaml.safe_dump(manifest(dist, url), sort_keys=False, width=140), encoding="utf-8")
-    print(json.dumps({"archive": str(archive), "bytes": archive.stat().st_size, "manifest": str(dist / MANIFEST)}))  # noqa: T201
+    print(json.dumps({"archive": str(archive), **size(archive), "manifest": str(dist / MANIFEST)}))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -61,6 +61,14 @@ def test_archive_creates_a_plugin_project(unpacked: Path, tmp_path: Path) -> Non
     assert (tmp_path / "my-policy" / "my_policy.py").read_text() == (EXAMPLE / "my_policy.py").read_text()
 
 
+def test_archive_has_what_runs_and_nothing_of_what_developers_install(unpacked: Path) -> None:
+    inside = {path.name.lower() for path in (unpacked / "_internal").iterdir()}
+
+    assert {"numpy", "jsonschema_rs", "yaml"} <= inside
+    assert not {"pil", "pytest", "chardet", "mypy", "mcp", "textual", "setuptools"} & inside
+    assert run(unpacked, "doctor", "http://127.0.0.1:1/extender").returncode == 1
+
+
 def test_costly_device_selectors_get_their_process(unpacked: Path) -> None:
     """It is this program again, started as Python would be; it ends with its standard input."""
     done = run(unpacked, "-m", "extender.values.cel.worker")
