@@ -18,6 +18,7 @@ from extender.rules.schema import api_types
 from extender.rules.statuses import ApiStatus
 from extender.values import limits
 from extender.values.golang.schema import read_as, type_meta
+from reprieve.cluster import refusals
 from reprieve.cluster.patches.patch_types import TYPES, Patch
 from reprieve.cluster.registry import subresources
 from reprieve.cluster.registry.object_registry import ObjectRegistry
@@ -86,7 +87,7 @@ class KubeApi:
                 await self._keep()
             except OSError as exc:
                 why = f"the last writes are in memory, but not in the file of the cluster: {exc.strerror or exc}"
-                return self._finished(request, self._refusal(request, statuses.internal_error(why)))
+                return self._finished(request, self._refusal(request, refusals.internal_error(why)))
         return answer
 
     def handle(self, request: Request) -> Response | StreamResponse:
@@ -108,7 +109,7 @@ class KubeApi:
             return _json(error.code, error.as_object(), error.headers)
         # No request may end the service.
         logger.error("%r %r", request.method, request.path, exc_info=error)
-        return _json(500, statuses.internal_error("the request could not be processed").as_object())
+        return _json(500, refusals.internal_error("the request could not be processed").as_object())
 
     def _audit_id(self, request: Request) -> str:
         return request.headers.get("audit-id") or str(uuid.UUID(int=self.registry.rng.getrandbits(128), version=4))
@@ -133,13 +134,13 @@ class KubeApi:
                 request.path, accept, address=self._address, features=self.registry.features, custom=custom
             )
             if document is None:
-                raise statuses.page_not_found()
+                raise refusals.page_not_found()
             headers = {"Content-Type": document.content_type, "Cache-Control": document.cache_control}
             answer = Response(200, orjson.dumps(document.body), headers)
         else:
             answer = Response(200, described[1], {"Content-Type": described[0]})
         if request.method not in ("GET", "HEAD"):
-            raise statuses.method_not_allowed()
+            raise refusals.method_not_allowed()
         return answer
 
     # --- reading
@@ -148,7 +149,7 @@ class KubeApi:
         asked = list_pages.parse_resource_version(request_options.text(call.request.query, "resourceVersion"))
         store = self.registry.store
         if asked > store.resource_version:
-            raise statuses.too_large_resource_version(asked, store.resource_version)
+            raise refusals.too_large_resource_version(asked, store.resource_version)
         if call.info.subresource == "scale":
             return self._shown(call, 200, subresources.scale_of(call.resource, self.registry.get(*call.place)))
         if call.form.shape:
@@ -311,7 +312,7 @@ class KubeApi:
 
 def _limited(request: Request) -> bytes:
     if len(request.body) > limits.API_BODY_BYTES:
-        raise statuses.too_large_body(limits.API_BODY_BYTES)
+        raise refusals.too_large_body(limits.API_BODY_BYTES)
     return request.body
 
 

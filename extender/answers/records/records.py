@@ -33,7 +33,6 @@ from extender.answers.records.record_store import (
     is_victim,
     keep_candidate,
     keep_candidates,
-    took_room,
     verdict_details,
 )
 from extender.answers.types import NodeScore
@@ -148,10 +147,6 @@ class Records(Reporter):
     def who_preempted(self, pod: str) -> PreemptionRecord | None:
         """Returns the last preemption with namespace/name as a victim; None if there is none, or all of them failed."""
         return next((made for made in self.preemptions(pod) if made.outcome != "failed" and is_victim(pod, made)), None)
-
-    def whose_room_was_taken(self, pod: str) -> PreemptionRecord | None:
-        """Returns the last preemption whose room namespace/name took; None if there is none."""
-        return next((made for made in self.preemptions(pod) if took_room(pod, made)), None)
 
     async def news(self, since: int) -> int:
         """Returns the version once it differs from `since`, perhaps at once. It may rise a thousand times a second."""

@@ -1,4 +1,4 @@
-"""Deployments: the ReplicaSet of each template, and how many replicas each of them should have next; how many pods of a
+"""Deployments: the ReplicaSet of a template, and how many replicas each of them should have next; how many pods of a
 workload may be missing or too many, by maxSurge, maxUnavailable and minAvailable, and which of too many go first.
 
 Upstream: pkg/controller, deployment/rolling.go, recreate.go, sync.go, deployment_util.go; disruption/disruption.go;
@@ -6,7 +6,7 @@ controller_utils.go, ActivePodsWithRanks; replicaset/replica_set.go, getPodsToDe
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -16,7 +16,7 @@ from extender.values.workloads.templates import HASH_LABEL, controller_reference
 REVISION: Final = "deployment.kubernetes.io/revision"
 DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
 MAX_REPLICAS: Final = "deployment.kubernetes.io/max-replicas"
-_NOT_COPIED: Final = (
+NOT_COPIED: Final = (
     "kubectl.kubernetes.io/last-applied-configuration",
     REVISION,
     "deployment.kubernetes.io/revision-history",
@@ -42,7 +42,7 @@ def new_replica_set(deployment: Object, replicas: int, revision: int) -> Object:
     labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: code}
     surge, _ = fenceposts(spec)
     wanted = spec.get("replicas", 1)
-    copied = {name: value for name, value in (metadata.get("annotations") or {}).items() if name not in _NOT_COPIED}
+    copied = {name: value for name, value in (metadata.get("annotations") or {}).items() if name not in NOT_COPIED}
     numbers = {DESIRED_REPLICAS: str(wanted), MAX_REPLICAS: str(wanted + surge), REVISION: str(revision)}
     selector = spec.get("selector") or {}
     return {
@@ -61,62 +61,6 @@ def new_replica_set(deployment: Object, replicas: int, revision: int) -> Object:
             "template": {**template, "metadata": {**(template.get("metadata") or {}), "labels": labels}},
         },
     }
-
-
-def same_template(replica_set: Object, deployment: Object) -> bool:
-    """Returns whether the ReplicaSet makes the Deployment's pods, the hash label aside (EqualIgnoreHash)."""
-    mine, theirs = replica_set["spec"].get("template") or {}, deployment["spec"].get("template") or {}
-    return _without_hash(mine) == _without_hash(theirs)
-
-
-def updated_replica_set(
-    replica_set: Object, deployment: Object, replicas: int, desired_and_max: tuple[int, int], revision: int | None
-) -> Object | None:
-    """Returns the ReplicaSet with these replicas and annotations; None if it has them already."""
-    annotations = dict(replica_set["metadata"].get("annotations") or {})
-    if replicas or revision is not None:
-        annotations |= {DESIRED_REPLICAS: str(desired_and_max[0]), MAX_REPLICAS: str(desired_and_max[1])}
-    spec = {**replica_set["spec"], "replicas": replicas}
-    if revision is not None:
-        annotations[REVISION] = str(revision)
-        copied = deployment["metadata"].get("annotations") or {}
-        annotations |= {name: value for name, value in copied.items() if name not in _NOT_COPIED}
-        seconds = deployment["spec"].get("minReadySeconds", 0)
-        if seconds != spec.get("minReadySeconds", 0):
-            spec["minReadySeconds"] = seconds
-    if spec == replica_set["spec"] and annotations == (replica_set["metadata"].get("annotations") or {}):
-        return None
-    return {**replica_set, "metadata": {**replica_set["metadata"], "annotations": annotations}, "spec": spec}
-
-
-def revision_number(replica_set: Object) -> int:
-    """Returns the revision of the Deployment that the ReplicaSet stands for; 0 if it does not say."""
-    text = (replica_set["metadata"].get("annotations") or {}).get(REVISION, "0")
-    return int(text) if text.isdecimal() else 0
-
-
-def next_revision(replica_sets: Iterable[Object]) -> int:
-    return max(map(revision_number, replica_sets), default=0) + 1
-
-
-def desired_replicas(replica_set: Object) -> int | None:
-    """Returns how many replicas the Deployment wanted when the ReplicaSet was last scaled; None if it does not say."""
-    text = (replica_set["metadata"].get("annotations") or {}).get(DESIRED_REPLICAS, "")
-    return int(text) if text.isdecimal() else None
-
-
-def is_in_use(replica_set: Object) -> bool:
-    """Returns whether the ReplicaSet has replicas, or may still get some."""
-    status = replica_set.get("status") or {}
-    behind = status.get("observedGeneration", 0) < replica_set["metadata"].get("generation", 0)
-    return bool(replica_set["spec"].get("replicas", 1) or status.get("replicas") or behind)
-
-
-def _without_hash(template: Object) -> Object:
-    metadata = dict(template.get("metadata") or {})
-    labels = {name: value for name, value in (metadata.get("labels") or {}).items() if name != HASH_LABEL}
-    metadata.pop("creationTimestamp", None)
-    return {**template, "metadata": {**metadata, "labels": labels}}
 
 
 # Steps of a rollout.
@@ -220,11 +164,6 @@ def fenceposts(spec: Object) -> tuple[int, int]:
         # Both may be 0 by rounding; then one pod at a time may be missing, or nothing would ever move.
         unavailable = 1
     return surge, min(unavailable, replicas)
-
-
-def needs_scale(budget_spec: Object) -> bool:
-    """Returns whether a budget depends on how many pods there should be, not only on how many there are."""
-    return budget_spec.get("maxUnavailable") is not None or isinstance(budget_spec.get("minAvailable"), str)
 
 
 def desired_healthy(budget_spec: Object, expected: int) -> int:

@@ -18,8 +18,7 @@ from extender.values.objects.quantity import QuantityError, nanos_of
 from extender.values.workloads.templates import label_selector
 
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
-STORAGE_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
-_YES: Final = "yes"
+YES: Final = "yes"
 
 
 def annotations_of(obj: Object) -> Mapping[str, str]:
@@ -79,36 +78,11 @@ def fits(volume: Object, claim: Object) -> bool:
     )
 
 
-def bound_volume(volume: Object, claim: Object) -> Object:
-    """Returns the volume with its claimRef complete."""
-    spec, metadata = dict(volume["spec"]), claim["metadata"]
-    ours = not spec.get("claimRef")
-    spec["claimRef"] = {
-        "kind": "PersistentVolumeClaim",
-        "apiVersion": "v1",
-        "namespace": metadata["namespace"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "resourceVersion": metadata["resourceVersion"],
-    }
-    return _annotated(volume, {BOUND_BY_CONTROLLER_ANNOTATION: _YES} if ours else {}) | {"spec": spec}
-
-
 def bound_claim(claim: Object, volume: Object) -> Object:
     spec = claim["spec"]
-    ours = {} if spec.get("volumeName") else {BOUND_BY_CONTROLLER_ANNOTATION: _YES}
-    return _annotated(claim, {BIND_COMPLETED_ANNOTATION: _YES, **ours}) | {
+    ours = {} if spec.get("volumeName") else {BOUND_BY_CONTROLLER_ANNOTATION: YES}
+    return annotated(claim, {BIND_COMPLETED_ANNOTATION: YES, **ours}) | {
         "spec": {**spec, "volumeName": volume["metadata"]["name"]}
-    }
-
-
-def bound_claim_status(claim: Object, volume: Object) -> Object:
-    spec = volume["spec"]
-    return {
-        **(claim.get("status") or {}),
-        "phase": "Bound",
-        **({"accessModes": spec["accessModes"]} if spec.get("accessModes") else {}),
-        **({"capacity": spec["capacity"]} if spec.get("capacity") else {}),
     }
 
 
@@ -151,7 +125,7 @@ def provisioned(claim: Object, storage_class: Object, node: Object | None, topol
     }
 
 
-def _annotated(obj: Object, annotations: Mapping[str, str]) -> Object:
+def annotated(obj: Object, annotations: Mapping[str, str]) -> Object:
     metadata = obj["metadata"]
     return {**obj, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **annotations}}}
 

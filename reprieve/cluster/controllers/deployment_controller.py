@@ -13,21 +13,23 @@ from extender.values.golang.times import moment_of
 from extender.values.workloads.deployments import (
     REVISION,
     Revision,
-    desired_replicas,
     fenceposts,
-    is_in_use,
     new_replica_set,
-    next_revision,
-    revision_number,
     rolled,
-    same_template,
     scaled,
-    updated_replica_set,
 )
 from reprieve.cluster.controllers.cluster_view import SelectorIndex
 from reprieve.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from reprieve.cluster.controllers.controller_writes import Create, Delete, RequeueAfter, Update, adopted, changed_status
 from reprieve.cluster.controllers.observed_objects import Key, Observed
+from reprieve.cluster.controllers.revisions import (
+    desired_replicas,
+    is_in_use,
+    next_revision,
+    revision_number,
+    same_template,
+    updated_replica_set,
+)
 from reprieve.cluster.registry.conditions import condition, timestamp, with_condition
 
 _DEFAULT_HISTORY: Final = 10

@@ -22,7 +22,7 @@ from extender.rules.api_resources import (
 )
 from extender.values.golang.times import moment_of
 from extender.values.objects.label_selectors import Selector
-from extender.values.workloads.deployments import desired_healthy, needs_scale
+from extender.values.workloads.deployments import desired_healthy
 from extender.values.workloads.templates import selector_in
 from reprieve.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from reprieve.cluster.controllers.controller_writes import RequeueAfter, changed_status
@@ -95,7 +95,7 @@ class Disruption(Controller):
         tally = self._pods[namespace].of(selector)
         again = None
         try:
-            expected = self._expected(namespace, tally) if needs_scale(content["spec"]) else tally.total
+            expected = self._expected(namespace, tally) if _needs_scale(content["spec"]) else tally.total
             names = (content.get("status") or {}).get("disruptedPods") or {}
             pods = [(each, self.cluster.pods.get((namespace, each))) for each in names]
             named = {each: pod for each, pod in pods if pod is not None and selector.matches(pod.labels.of)}
@@ -236,3 +236,8 @@ def _with_allowed(old: Object, status: Object, reason: str, message: str, now: d
     if known is not None and all(known.get(name) == value for name, value in wanted.items()):
         return conditions
     return with_condition(conditions, wanted, now)
+
+
+def _needs_scale(budget_spec: Object) -> bool:
+    """Returns whether a budget depends on how many pods there should be, not only on how many there are."""
+    return budget_spec.get("maxUnavailable") is not None or isinstance(budget_spec.get("minAvailable"), str)

@@ -18,13 +18,17 @@ from extender.rules.api_resources import (
     Object,
     Resource,
 )
-from extender.values.objects.claims import BIND_COMPLETED_ANNOTATION, NO_PROVISIONER, SELECTED_NODE_ANNOTATION
+from extender.values.objects.claims import (
+    BIND_COMPLETED_ANNOTATION,
+    BOUND_BY_CONTROLLER_ANNOTATION,
+    NO_PROVISIONER,
+    SELECTED_NODE_ANNOTATION,
+)
 from extender.values.workloads.volumes import (
-    STORAGE_PROVISIONER,
+    YES,
+    annotated,
     annotations_of,
     bound_claim,
-    bound_claim_status,
-    bound_volume,
     class_of,
     fits,
     is_for,
@@ -40,6 +44,8 @@ from reprieve.cluster.controllers.observed_objects import Key, Observed
 
 _CLASS: Final = "/class"
 """The namespace in the keys of classes; no real namespace has such a name."""
+
+_STORAGE_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 
 
 @final
@@ -195,8 +201,8 @@ class Volumes(Controller):
 
     def _provision(self, seen: Observed, claim: Object, storage_class: Object, selected: str | None) -> Steps:
         provisioner = storage_class["provisioner"]
-        if annotations_of(claim).get(STORAGE_PROVISIONER) != provisioner:
-            annotations = {**annotations_of(claim), STORAGE_PROVISIONER: provisioner}
+        if annotations_of(claim).get(_STORAGE_PROVISIONER) != provisioner:
+            annotations = {**annotations_of(claim), _STORAGE_PROVISIONER: provisioner}
             yield Update(seen, {**claim, "metadata": {**claim["metadata"], "annotations": annotations}})
             return
         node = self._content(NODES, selected) if selected else None
@@ -213,11 +219,11 @@ class Volumes(Controller):
             was_bound = BIND_COMPLETED_ANNOTATION in annotations_of(claim)
             yield from _with_phase(seen, claim, "Lost" if was_bound else "Pending")
         elif free or not volume["spec"]["claimRef"].get("uid"):
-            yield Update(there, bound_volume(volume, claim))
+            yield Update(there, _bound_volume(volume, claim))
         elif claim["spec"].get("volumeName") != name or BIND_COMPLETED_ANNOTATION not in annotations_of(claim):
             yield Update(seen, bound_claim(claim, volume))
         else:
-            yield from changed_status(seen, claim, bound_claim_status(claim, volume))
+            yield from changed_status(seen, claim, _bound_claim_status(claim, volume))
 
     def _content(self, resource: Resource, name: str) -> Object | None:
         seen = self.cluster.get(resource, "", name)
@@ -226,3 +232,28 @@ class Volumes(Controller):
 
 def _with_phase(seen: Observed, content: Object, phase: str) -> Steps:
     yield from changed_status(seen, content, {**(content.get("status") or {}), "phase": phase})
+
+
+def _bound_volume(volume: Object, claim: Object) -> Object:
+    """Returns the volume with its claimRef complete."""
+    spec, metadata = dict(volume["spec"]), claim["metadata"]
+    ours = not spec.get("claimRef")
+    spec["claimRef"] = {
+        "kind": "PersistentVolumeClaim",
+        "apiVersion": "v1",
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "resourceVersion": metadata["resourceVersion"],
+    }
+    return annotated(volume, {BOUND_BY_CONTROLLER_ANNOTATION: YES} if ours else {}) | {"spec": spec}
+
+
+def _bound_claim_status(claim: Object, volume: Object) -> Object:
+    spec = volume["spec"]
+    return {
+        **(claim.get("status") or {}),
+        "phase": "Bound",
+        **({"accessModes": spec["accessModes"]} if spec.get("accessModes") else {}),
+        **({"capacity": spec["capacity"]} if spec.get("capacity") else {}),
+    }

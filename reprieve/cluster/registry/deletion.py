@@ -7,10 +7,10 @@ pkg/registry/core, pod/strategy.go, CheckGracefulDelete; namespace/storage/stora
 from datetime import datetime, timedelta
 from typing import Final
 
-from extender.rules import statuses
 from extender.rules.admission import admission_plugins
 from extender.rules.api_resources import EVENTS, NAMESPACES, NEW_EVENTS, PODS, REPLICATION_CONTROLLERS, Object, Resource
 from extender.values.golang.times import rfc3339
+from reprieve.cluster import refusals
 from reprieve.cluster.store import stored_objects
 from reprieve.cluster.store.object_store import ObjectStore
 from reprieve.cluster.store.stored_objects import Stored
@@ -71,7 +71,7 @@ def _outcome(resource: Resource, obj: Object) -> Object:
         return obj
     metadata = obj["metadata"]
     details = {"name": metadata["name"], "group": resource.group, "kind": resource.plural, "uid": metadata["uid"]}
-    return statuses.success(200, details)
+    return refusals.success(200, details)
 
 
 def _check_preconditions(resource: Resource, metadata: Object, options: Object) -> None:
@@ -86,7 +86,7 @@ def _check_preconditions(resource: Resource, metadata: Object, options: Object) 
                 f"the {word} in the precondition ({given}) does not match the {word} in record ({found}). "
                 f"The object might have been {doubt}"
             )
-            raise statuses.conflict(resource, metadata["name"], why, kind=resource.kind)
+            raise refusals.conflict(resource, metadata["name"], why, kind=resource.kind)
 
 
 _PENDING: Final = -1

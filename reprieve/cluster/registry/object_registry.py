@@ -23,6 +23,7 @@ from extender.rules.schema import api_types
 from extender.rules.validation.pod_group_rules import drop_group_fields
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.golang.times import rfc3339
+from reprieve.cluster import refusals
 from reprieve.cluster.patches import managed_fields
 from reprieve.cluster.patches.patch_types import APPLY, Patch
 from reprieve.cluster.registry import deletion
@@ -132,7 +133,7 @@ class ObjectRegistry:
             return self._create(resource, namespace, new, write)
         old = stored_objects.shown(resource, stored)
         if uid and uid != old["metadata"]["uid"]:
-            raise statuses.wrong_object(resource, stored.key, name, "UID", uid, old["metadata"]["uid"])
+            raise refusals.wrong_object(resource, stored.key, name, "UID", uid, old["metadata"]["uid"])
         self._own(resource, old, new, write, owned_as or subresource)
         return self._replace(resource, stored, old, new, write, subresource)
 
@@ -172,7 +173,7 @@ class ObjectRegistry:
                     f"uid mismatch: the provided object specified uid {new['metadata']['uid']}, and no existing object "
                     "was found"
                 )
-                raise statuses.conflict(resource, name, why)
+                raise refusals.conflict(resource, name, why)
             _check_name(new["metadata"], namespace, name)
             _wipe(new["metadata"])
             write.created = True
@@ -188,7 +189,7 @@ class ObjectRegistry:
         """Replaces an object as `replace` does. Raises ApiStatus 409 if it has changed since `new` was made of it."""
         stored = self.store.get(resource, namespace, name)
         if stored is None or str(stored.resource_version) != new["metadata"]["resourceVersion"]:
-            raise statuses.conflict(resource, name)
+            raise refusals.conflict(resource, name)
         return self.replace(resource, stored, new)
 
     def replace(self, resource: Resource, stored: Stored, new: Object, *, dry_run: bool = False) -> Object:
@@ -232,7 +233,7 @@ class ObjectRegistry:
             raise statuses.ApiStatus(500, "", "resourceVersion should not be set on objects to be created")
         metadata.pop("resourceVersion", None)
         if existing is not None:
-            error = statuses.generate_name_conflict if metadata.get("generateName") else statuses.already_exists
+            error = refusals.generate_name_conflict if metadata.get("generateName") else statuses.already_exists
             refusal = error(resource, name)
             if "deletionTimestamp" in existing.decoded()["metadata"]:
                 message = f"object is being deleted: {refusal.message}"
@@ -321,9 +322,9 @@ def _check_version(resource: Resource, metadata: Object, stored: Stored) -> None
     wanted = metadata.get("resourceVersion") or "0"
     if wanted == "0":
         if resource.needs_version:
-            raise statuses.version_required(resource, stored.name)
+            raise refusals.version_required(resource, stored.name)
     elif wanted != str(stored.resource_version):
-        raise statuses.conflict(resource, stored.name)
+        raise refusals.conflict(resource, stored.name)
 
 
 def _drop_duplicate_owners(metadata: Object, write: WriteOptions) -> None:

@@ -25,6 +25,7 @@ from extender.rules.validation import workload_rules
 from extender.values.golang.schema import Struct
 from extender.values.golang.times import rfc3339
 from extender.values.workloads.templates import selector_in
+from reprieve.cluster import refusals
 from reprieve.cluster.registry import object_registry
 from reprieve.cluster.registry.conditions import condition, with_condition
 from reprieve.cluster.requests import request_bodies
@@ -60,7 +61,7 @@ def bind(
     _check_assignable(pod)
     _assign(pod, node, metadata.get("annotations", {}), _topology_labels(reg, node), reg.now())
     reg.replace(PODS, stored, pod, dry_run=write is not None and write.dry_run)
-    return statuses.success(201)
+    return refusals.success(201)
 
 
 def _topology_labels(reg: object_registry.ObjectRegistry, node: str) -> dict[str, str]:
@@ -81,10 +82,10 @@ def _read(raw: Any, write: WriteOptions) -> Object:
 
 def _check_identity(stored: Stored, pod: Object, uid: str | None, version: str | None) -> None:
     if uid is not None and uid != pod["metadata"]["uid"]:
-        raise statuses.wrong_object(PODS, stored.key, stored.name, "UID", uid, pod["metadata"]["uid"])
+        raise refusals.wrong_object(PODS, stored.key, stored.name, "UID", uid, pod["metadata"]["uid"])
     present = str(stored.resource_version)
     if version is not None and version != present:
-        raise statuses.wrong_object(PODS, stored.key, stored.name, "ResourceVersion", version, present)
+        raise refusals.wrong_object(PODS, stored.key, stored.name, "ResourceVersion", version, present)
 
 
 def _check_assignable(pod: Object) -> None:
@@ -97,7 +98,7 @@ def _check_assignable(pod: Object) -> None:
     elif spec.get("schedulingGates"):
         why = f"pod {name} has non-empty .spec.schedulingGates"
     if why:
-        raise statuses.conflict(PODS, name, why, subresource="binding")
+        raise refusals.conflict(PODS, name, why, subresource="binding")
 
 
 def _assign(pod: Object, node: str, annotations: Object, labels: dict[str, str], now: datetime) -> None:
@@ -144,7 +145,7 @@ def evict(
             else:
                 _spend(reg, kept, budget, name, is_dry_run=bool(options.get("dryRun")))
     reg.delete(PODS, namespace, name, _disrupted(reg, stored, pod, options))
-    return statuses.success(201)
+    return refusals.success(201)
 
 
 def _delete_options(name: str, raw: Any, write: WriteOptions) -> Object:
@@ -247,7 +248,7 @@ def _shortage(name: str, status: Object) -> str:
 
 
 def _too_many(why: str, retry_after: int) -> ApiStatus:
-    return statuses.too_many_requests(_TOO_MANY, retry_after, [{"reason": "DisruptionBudget", "message": why}])
+    return refusals.too_many_requests(_TOO_MANY, retry_after, [{"reason": "DisruptionBudget", "message": why}])
 
 
 _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -296,7 +297,7 @@ def _checked(resource: Resource, workload: Object, raw: Any, write: WriteOptions
     uid = metadata.get("uid")
     if uid and uid != former["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {former['uid']}"
-        raise statuses.conflict(resource, former["name"], why)
+        raise refusals.conflict(resource, former["name"], why)
     errors = workload_rules.validate_scale(scale)
     if errors:
         raise statuses.invalid("autoscaling", "Scale", former["name"], errors)

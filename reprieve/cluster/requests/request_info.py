@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final, Literal, cast, final, get_args
 
-from extender.rules import statuses
 from extender.rules.api_resources import NAMESPACES, Resource, find, served
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from reprieve.cluster import refusals
 from reprieve.cluster.requests import request_options
 
 _VERBS_OF_OBJECTS: Final = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -71,7 +71,7 @@ def _of_path(path: str, features: FeatureGates, custom: tuple[Resource, ...]) ->
         return None
     info = _below(group, version, rest, custom)
     if info is None or (info.resource.gate and info.resource not in served(features)):
-        raise statuses.page_not_found()
+        raise refusals.page_not_found()
     return info
 
 
@@ -103,11 +103,11 @@ def _verb(request: Request, info: RequestInfo) -> str:
     if info.subresource:
         below = info.resource.subresource(info.subresource)
         if below is None:
-            raise statuses.page_not_found()
+            raise refusals.page_not_found()
         offered = below.verbs
     lacks_namespace = verb == "create" and info.resource.namespaced and not info.namespace
     if verb not in offered or lacks_namespace:
-        raise statuses.method_not_allowed()
+        raise refusals.method_not_allowed()
     if info.is_watch or (verb == "get" and not info.subresource and request_options.flag(request.query, "watch")):
         return "list"
     return verb
@@ -140,7 +140,7 @@ def accepted_form(header: str) -> Form:
         form = _form(media_type, parameters)
         if form is not None:
             return form
-    raise statuses.not_acceptable(PRODUCED)
+    raise refusals.not_acceptable(PRODUCED)
 
 
 def preferred_media_type(header: str, offered: Sequence[str]) -> str:
@@ -152,14 +152,14 @@ def preferred_media_type(header: str, offered: Sequence[str]) -> str:
         for media_type in offered:
             if wanted in (media_type, f"{media_type.partition('/')[0]}/*", "*/*", "*"):
                 return media_type
-    raise statuses.not_acceptable(offered)
+    raise refusals.not_acceptable(offered)
 
 
 def body_media_type(header: str, known: Sequence[str], default: str = "") -> str:
     """Returns the media type of a body, without its parameters. Raises ApiStatus 415 if it is not known."""
     media_type = header.partition(";")[0].strip().lower() or default
     if media_type not in known:
-        raise statuses.unsupported_media_type(known)
+        raise refusals.unsupported_media_type(known)
     return media_type
 
 

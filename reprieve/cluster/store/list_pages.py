@@ -17,6 +17,7 @@ import orjson
 from extender.rules import statuses
 from extender.rules.api_resources import Object, Resource
 from extender.values.golang.quoting import quoted
+from reprieve.cluster import refusals
 from reprieve.cluster.requests.request_options import EXACT, ListOptions
 from reprieve.cluster.store.object_store import CompactedError, ObjectStore
 from reprieve.cluster.store.selections import ObjectSelection
@@ -29,6 +30,7 @@ CONTINUE_EXPIRED: Final = (
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
+
 _LATEST: Final = -1
 """In a continue token: the list continues with what exists now."""
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"  # noqa: S105 - no secret
@@ -73,7 +75,7 @@ def page(
         return _read(store, resource, namespace, selected, options.limit, at, start)
     asked = parse_resource_version(options.resource_version)
     if asked > store.resource_version:
-        raise statuses.too_large_resource_version(asked, store.resource_version)
+        raise refusals.too_large_resource_version(asked, store.resource_version)
     is_exact = options.resource_version_match == EXACT or (not options.resource_version_match and options.limit > 0)
     at = asked if is_exact and asked else store.resource_version
     # With resourceVersion 0, upstream answers from a cache that does not know pages.
@@ -104,9 +106,9 @@ def _read(
         count, found = store.scan(resource, namespace, at=at, start=start)
     except CompactedError as error:
         if not start:
-            raise statuses.expired(EXPIRED) from error
+            raise refusals.expired(EXPIRED) from error
         token = _token(start.removeprefix(f"{namespace}/") if namespace else start, _LATEST)
-        raise statuses.expired(CONTINUE_EXPIRED, continue_token=token) from error
+        raise refusals.expired(CONTINUE_EXPIRED, continue_token=token) from error
     if limit <= 0:
         return Page(list(selected.of(found)), at)
     return _first(selected.of(found), count - limit if selected.is_everything else None, namespace, limit, at)

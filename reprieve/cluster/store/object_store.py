@@ -15,9 +15,8 @@ from functools import cache
 from itertools import accumulate, takewhile
 from typing import Final, Literal, final
 
-from extender.rules import statuses
 from extender.rules.api_resources import RESOURCES, Object, Resource
-from reprieve.cluster import limits
+from reprieve.cluster import limits, refusals
 from reprieve.cluster.store.stored_objects import Stored, at_version, stored_object
 
 HISTORY: Final = 20_000
@@ -182,7 +181,7 @@ class ObjectStore:
         obj["metadata"]["resourceVersion"] = str(version)
         new = stored_object(key, version, obj, kept.paths)
         if len(new.body) > limits.OBJECT_BYTES:
-            raise statuses.too_large_object()
+            raise refusals.too_large_object()
         self._resource_version = version
         kept.record(StoredChange("ADDED" if old is None else "MODIFIED", resource.stored_as, old, new))
         return new

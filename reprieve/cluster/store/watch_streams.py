@@ -15,6 +15,7 @@ import orjson
 from extender.rules import statuses
 from extender.rules.api_resources import Object, Resource
 from extender.rules.schema import api_types
+from reprieve.cluster import refusals
 from reprieve.cluster.requests.request_options import ListOptions
 from reprieve.cluster.store import list_pages, stored_objects
 from reprieve.cluster.store.object_store import ChangeType, CompactedError, ObjectStore, StoredChange
@@ -63,7 +64,7 @@ class Watch:
             # A watch without a resourceVersion begins with the objects that exist, since before sendInitialEvents.
             wants_initial = True
         if wants_initial and asked > current:
-            raise statuses.too_large_resource_version(asked, current)
+            raise refusals.too_large_resource_version(asked, current)
         # Those that are not selected, too.
         self._initial = store.read(resource, namespace) if wants_initial else []
         # Events are sent for changes after this resourceVersion.
@@ -73,7 +74,7 @@ class Watch:
         try:
             self._cursor = store.follow([resource], self._begin)
         except CompactedError as error:
-            raise statuses.expired(f"too old resource version: {asked} ({store.compacted(resource)})") from error
+            raise refusals.expired(f"too old resource version: {asked} ({store.compacted(resource)})") from error
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yields the events; each is a line of JSON."""
