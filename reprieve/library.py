@@ -140,7 +140,8 @@ class Cluster:
             elif configuration is not None:
                 raise ReprieveError(f"{configuration!r:.80} is no configuration: give a file, or an object")
             return Trial(
-                self._questions.trial(with_plugins(known, own, _that_preempt(own)), own), self._questions.admits
+                self._questions.trial(with_plugins(known, own, _that_preempt(own)), own, asks_for_names=True),
+                self._questions.admits,
             )
 
 

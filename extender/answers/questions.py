@@ -311,11 +311,19 @@ class Questions:
             return capacity_of(trial, pod, self.admits, limit)
 
     def trial(
-        self, configuration: Configuration | None = None, plugins: Mapping[str, type[Plugin]] | None = None
+        self,
+        configuration: Configuration | None = None,
+        plugins: Mapping[str, type[Plugin]] | None = None,
+        *,
+        asks_for_names: bool = False,
     ) -> AbstractContextManager["Trial"]:
-        """Opens a trial in a copy of the cluster; see `Trial.of`."""
+        """Opens a trial in a copy of the cluster; see `Trial.of`. With `asks_for_names`, pods are sorted by their names
+        once for all such trials.
+        """
         from extender.answers.trial import Trial  # noqa: PLC0415
 
+        if asks_for_names:
+            self._cluster.named("")
         configuration, is_alone = configuration or self.configuration, self._queue is None
         return Trial.of(self._cluster, configuration, plugins=plugins, for_everybody=is_alone)
 

@@ -94,9 +94,11 @@ class Cluster:
     @property
     def uids_by_name(self) -> Mapping[str, tuple[str, ...]]:
         if self._uids is None:
-            self._uids = {}
+            known = self._uids = dict[str, tuple[str, ...]]()
             for pod in (*self.pending.values(), *self.cache.pods):
-                self._name(pod)
+                key, uid = pod.key, pod.uid
+                if uid not in (uids := known.get(key, ())):
+                    known[key] = (*uids, uid)
         return self._uids
 
     def _name(self, pod: Pod) -> None:
