@@ -6,6 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar, cast, final
 
@@ -291,6 +292,12 @@ def print_losers(
         for each in (losers if wide else losers[:_LOSERS])
     )
     console.print(table(*headings, rows=rows))
+
+
+def sized(file: Path) -> str:
+    """Returns the name of a file, with its size if it takes a while to read."""
+    size = file.stat().st_size / 1e6 if file.is_file() else 0
+    return f"{file} ({size:.0f} MB)" if size >= 1 else str(file)
 
 
 @final

@@ -23,8 +23,9 @@ from rich.console import Console
 
 from api.cli import Options
 from api.cli.names import NameKind, completed
-from api.cli.showing import WaitingLine, show, show_until_interrupted, tell
+from api.cli.showing import WaitingLine, show, show_until_interrupted, sized, tell
 from extender.answers.catalogue import Question
+from extender.answers.phrases import plural
 from extender.values.concurrency.process import collector_paused
 from reprieve.errors import SourceAwayError, StartUpError
 
@@ -182,13 +183,15 @@ class Source:
             raise StartUpError("--at is a moment of a recording: give one with --dump")
         if self.dump is not None:
             # What only one of the sources needs is imported for it alone: asking a service takes no engine.
-            with WaitingLine(f"reading {self.dump}") as line:
+            with WaitingLine(f"reading {sized(self.dump)}") as line:
                 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads, and nothing uses them
                 with collector_paused():  # there is no garbage yet
                     from reprieve.sources.dumps import about_dump  # noqa: PLC0415
                     from reprieve.sources.local_answers import LocalAnswers  # noqa: PLC0415
 
                 async with about_dump(self.dump, self.config, self.at, tell) as questions:
+                    nodes, pods = questions.size
+                    line.show(f"working on {plural(nodes, 'node')} and {plural(pods, 'pod')}")
                     if keeps_asking:
                         line.hide()
                     yield LocalAnswers(questions)

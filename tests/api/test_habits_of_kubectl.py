@@ -1,10 +1,12 @@
 """What people who know kubectl expect of commands: groups in help, ages, names to paste, rows alone, scripts."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -214,3 +216,27 @@ def test_an_expectation_in_per_cent_is_told_in_per_cent(tmp_path: Path) -> None:
 
     assert "placed >= 99%  (found 100%)" in shown
     assert "pods < 99  (found " in shown
+
+
+@pytest.mark.slow
+def test_terminal_shows_how_far_a_large_dump_is_read(tmp_path: Path) -> None:
+    cluster = yaml.safe_load(Path("api/examples/cluster.yaml").read_text())
+    cluster["items"].append(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}, "data": {"text": "x" * 2_000_000}}
+    )
+    (tmp_path / "cluster.json").write_text(json.dumps(cluster, default=str))
+    here, there = os.openpty()
+    command = [sys.executable, "-m", "api.cli", "pending", "--dump", "cluster.json"]
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd()), "TERM": "xterm", "COLUMNS": "200"}
+
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=there, cwd=tmp_path, env=environment, check=True)
+    os.close(there)
+    shown = b""
+    with suppress(OSError):  # Linux says so at the end
+        while part := os.read(here, 65536):
+            shown += part
+    os.close(here)
+
+    assert b"reading cluster.json (2 MB)" in shown
+    assert b"working on 12 nodes and " in shown
+    assert b"reading" not in done.stdout
