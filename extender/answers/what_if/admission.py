@@ -4,6 +4,7 @@ they are applied: its pods by name and owner, and the classes that pods and clai
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final, Protocol, final
 
 import msgspec
@@ -12,7 +13,6 @@ from extender.answers.parts import deployment_named_by
 from extender.engine.cache.cluster import Cluster
 from extender.values.objects.grouping import SYSTEM_CLASSES
 from extender.values.objects.meta import Object
-from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 
 
@@ -56,6 +56,7 @@ class Inventory:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster: Final = cluster
+        self.nodes: Final = list(cluster.nodes.values())
         objects = cluster.cache.objects
         self._namespaces = objects.namespaces.keys()
         self._objects: Mapping[str, Container[tuple[str, str]]] = {
@@ -68,16 +69,10 @@ class Inventory:
         """Names of pods that leave, which new ones may have."""
         self._new_uids: Final[dict[str, tuple[str, str]]] = {}
         """UID -> (namespace, name) of the new pod that keeps it."""
-        self._owned_by: defaultdict[tuple[str, str, str], list[Pod]] | None = None
 
-    @property
+    @cached_property
     def _owned(self) -> defaultdict[tuple[str, str, str], list[Pod]]:
         """Pods by kind, namespace and name of their controller: found when a workload asks, for all at once."""
-        if self._owned_by is None:
-            self._owned_by = self._pods_by_owner()
-        return self._owned_by
-
-    def _pods_by_owner(self) -> defaultdict[tuple[str, str, str], list[Pod]]:
         cluster = self._cluster
         owned: defaultdict[tuple[str, str, str], list[Pod]] = defaultdict(list)
         deployment_of = {
@@ -96,10 +91,6 @@ class Inventory:
                     if owner.kind == "ReplicaSet" and deployment is not None:
                         owned["Deployment", pod.namespace, deployment].append(pod)
         return owned
-
-    @property
-    def nodes(self) -> list[Node]:
-        return list(self._cluster.nodes.values())
 
     def lacks_namespace(self, name: str) -> bool:
         """Returns whether the namespace is missing; False if the namespaces of the cluster are not known."""
