@@ -14,8 +14,8 @@ from fastapi.testclient import TestClient
 
 from api.app import create_app
 from api.documents.documentation import ANSWERS
-from api.documents.extender_schema import PATH
 from api.settings.settings import Settings
+from reprieve.lab.extender_schema import PATH
 
 FILE: Final = Path("api/documents") / ANSWERS
 _LINES: Final = 8

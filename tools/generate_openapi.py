@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from api.app import create_app
-from api.documents.extender_schema import extender_schema
 from api.settings.settings import Settings
+from reprieve.lab.extender_schema import extender_schema
 
 SCHEMA_FILE: Final = Path("docs/schemas/extender-v1.json")
 

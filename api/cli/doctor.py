@@ -1,7 +1,6 @@
 """`reprieve doctor`: does this extender answer as kube-scheduler needs it?"""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -11,15 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from api.cli.showing import WaitingLine, printable, show_document
-from extender.values.config.configuration import Extender, ExtenderTLSConfig
-from extender.values.golang.times import Duration
-from reprieve.errors import StartUpError
+from extender.values.config.configuration import ExtenderTLSConfig
 from reprieve.lab.doctor import Finding, Grade, skipped
 from reprieve.lab.doctor.examination import examine
 from reprieve.lab.doctor.examined_service import ExaminedService
-from reprieve.sources.configurations import read_configuration
-
-VERBS: Final = ("filter", "prioritize", "preempt", "bind")
+from reprieve.sources.extenders import VERBS, from_configuration, from_url
 
 _SIGNS: Final = {
     Grade.OK: "[green]✔[/]",
@@ -56,7 +51,7 @@ def doctor(
     `preempt=preemption` for a verb of another name. An extender that does not answer is given up after twice --timeout.
     The exit code is 1 if kube-scheduler would be misled or left without an answer.
     """
-    patients = list(_from_configuration(config) if not url else _from_url(url, verbs, form, timeout, ca_file, insecure))
+    patients = list(from_configuration(config) if not url else from_url(url, verbs, form, timeout, ca_file, insecure))
     known = tuple(name for name in nodes.split(",") if name)
     report: dict[str, list[Finding]] = {}
     away: dict[tuple[str, ExtenderTLSConfig | None], str] = {}
@@ -81,59 +76,10 @@ def doctor(
 def protocol_schema() -> dict[str, Any]:
     """Returns the JSON Schema of the extender protocol."""
     from api.app import create_app  # noqa: PLC0415 - the commands begin sooner without the service
-    from api.documents.extender_schema import extender_schema  # noqa: PLC0415
     from api.settings.settings import Settings  # noqa: PLC0415
+    from reprieve.lab.extender_schema import extender_schema  # noqa: PLC0415
 
     return extender_schema(create_app(Settings()).openapi())
-
-
-def _from_configuration(config: Path | None) -> Iterator[tuple[str, Extender]]:
-    if config is None:
-        raise StartUpError(
-            "give the urlPrefix of an extender, or --config with a KubeSchedulerConfiguration that names some"
-        )
-    extenders = read_configuration(config).extenders
-    if not extenders:
-        raise StartUpError(f"configuration {config} names no extender")
-    for extender in extenders:
-        yield f"{extender.url_prefix} ({'names' if extender.node_cache_capable else 'full nodes'})", extender
-
-
-def _from_url(
-    url: str, verbs: str, form: str, timeout: int, ca_file: Path | None, insecure: bool
-) -> Iterator[tuple[str, Extender]]:
-    if not url.startswith(("http://", "https://")):
-        raise StartUpError(f"{url}: not an address; it begins with http:// or https://")
-    if form not in ("full", "names", "both"):
-        raise StartUpError("--form: full, names or both")
-    paths = {verb: path or verb for verb, _, path in (entry.partition("=") for entry in verbs.split(",") if entry)}
-    strange = sorted(paths.keys() - {*VERBS})
-    if strange:
-        raise StartUpError(
-            f"--verbs: {strange[0]} is none of {', '.join(VERBS)}; write preempt=PATH for a verb of another name"
-        )
-    tls = (
-        ExtenderTLSConfig(insecure=insecure, ca_file=str(ca_file) if ca_file else "")
-        if url.startswith("https://")
-        else None
-    )
-    for is_by_name in (False, True):
-        if form in ("both", "names" if is_by_name else "full"):
-            yield (
-                f"{url} ({'names' if is_by_name else 'full nodes'})",
-                Extender(
-                    url_prefix=url,
-                    filter_verb=paths.get("filter", ""),
-                    prioritize_verb=paths.get("prioritize", ""),
-                    preempt_verb=paths.get("preempt", ""),
-                    bind_verb=paths.get("bind", ""),
-                    weight=1,
-                    enable_https=insecure or ca_file is not None,
-                    tls_config=tls,
-                    http_timeout=Duration.of(timeout),
-                    node_cache_capable=is_by_name,
-                ),
-            )
 
 
 async def examined(service: ExaminedService) -> list[Finding]:

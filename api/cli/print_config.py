@@ -4,25 +4,21 @@ import asyncio
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
-from urllib.parse import urlsplit
+from typing import Annotated
 
 import typer
 import yaml
 
-from api.cli.doctor import VERBS, examined, protocol_schema
+from api.cli.doctor import examined, protocol_schema
 from api.cli.showing import printable
 from extender.values.config.completion import written
-from extender.values.config.configuration import Configuration, Extender, ExtenderManagedResource, ExtenderTLSConfig
+from extender.values.config.configuration import Configuration, Extender, ExtenderManagedResource
 from extender.values.golang.times import Duration
-from extender.values.reasons import in_one_line
 from reprieve.errors import StartUpError
 from reprieve.lab.doctor import Grade
 from reprieve.lab.doctor.examined_service import ExaminedService
 from reprieve.sources.configurations import read_configuration
-
-_PREFIX: Final = "/extender"
-_PEM: Final = b"-----BEGIN CERTIFICATE-----"
+from reprieve.sources.extenders import called_over
 
 
 def print_config(
@@ -71,7 +67,7 @@ def print_scheduler_config(
     The stanza goes to standard output, what `doctor` finds to standard error; the exit code is 1 if kube-scheduler
     would be misled or left without an answer.
     """
-    extender = _extender(url, ca_file, verbs)
+    extender = called_over(url, ca_file, verbs)
     if bool(client_certificate) != bool(client_key):
         raise StartUpError("--client-certificate and --client-key go together: give both, or none")
     tls = extender.tls_config
@@ -94,46 +90,6 @@ def print_scheduler_config(
     sys.stdout.flush()
     if check and not _is_well(extender):
         raise typer.Exit(1)
-
-
-def _extender(url: str, ca_file: Path | None, verbs: str) -> Extender:
-    try:
-        parts = urlsplit(url)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_address = False
-    if not is_address:
-        raise StartUpError(f"--url {url}: not an address; write https://HOST:PORT")
-    named = [verb for verb in verbs.split(",") if verb]
-    strange = sorted({*named} - {*VERBS})
-    if strange or not named:
-        raise StartUpError(f"--verbs {verbs}: {strange[0] if strange else 'nothing'} is none of {', '.join(VERBS)}")
-    is_encrypted = parts.scheme == "https"
-    if is_encrypted and ca_file is None:
-        raise StartUpError(
-            "--ca-file: give the certificates (PEM) of who signed Reprieve's: kube-scheduler trusts no others "
-            "(kubectl get secret SECRET -o jsonpath='{.data.ca\\.crt}' | base64 -d > ca.crt)"
-        )
-    prefix = url.rstrip("/") if parts.path.strip("/") else f"{url.rstrip('/')}{_PREFIX}"
-    return Extender(
-        url_prefix=prefix,
-        filter_verb="filter" if "filter" in named else "",
-        prioritize_verb="prioritize" if "prioritize" in named else "",
-        preempt_verb="preempt" if "preempt" in named else "",
-        bind_verb="bind" if "bind" in named else "",
-        enable_https=is_encrypted,
-        tls_config=ExtenderTLSConfig(ca_data=_certificates(ca_file)) if is_encrypted and ca_file is not None else None,
-    )
-
-
-def _certificates(file: Path) -> bytes:
-    try:
-        text = file.read_bytes()
-    except OSError as exc:
-        raise StartUpError(f"--ca-file {file}: {in_one_line(exc)}") from exc
-    if _PEM not in text:
-        raise StartUpError(f"--ca-file {file}: holds no certificate in PEM form, which begins with {_PEM.decode()}")
-    return text
 
 
 def _is_well(extender: Extender) -> bool:

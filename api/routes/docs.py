@@ -12,8 +12,8 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, Response
 
 from api.documents.documentation import plain
-from api.documents.extender_schema import PATH, extender_schema
 from api.ui.frame import assets
+from reprieve.lab.extender_schema import PATH, extender_schema
 
 router: Final = APIRouter()
 

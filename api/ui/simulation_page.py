@@ -1,9 +1,8 @@
 """The report of simulations as one HTML file with its line plots, which loads nothing from elsewhere."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
-from typing import Final, final
+from typing import Final
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -11,25 +10,13 @@ from markupsafe import Markup
 from api.ui.frame import assets
 from api.ui.node_drawing import drawing, element
 from api.ui.wording import environment, figure_words, seconds_words
-from reprieve.lab.simulation import RunComparison, Sample, SimulationReport
+from reprieve.lab.simulation import RunComparison, Series, SimulationReport, plots_of
 
 WIDTH, HEIGHT = 640, 240
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 34
 COLOURS: Final = 8
 """The number of CSS classes, c0 to c7; further series use them again."""
 TICKS: Final = 4
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Series:
-    """A line, and what the legend calls it."""
-
-    name: str
-    points: Sequence[tuple[float, float]]
-    """In order of x; the value holds until the next point."""
-    colour: int
-    is_dashed: bool = False
 
 
 def line_plot(title: str, series: Sequence[Series], x_label: str, *, percent: bool = False) -> Markup:
@@ -91,14 +78,9 @@ def _round_up(value: float) -> float:
     return next(step * unit for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15) if step * unit >= value)
 
 
-LEAST_SECONDS: Final = 1.0
-"""Plots are over virtual time if the workload takes longer; over attempts otherwise."""
-_UNITS: Final = (("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
-
-
 def simulation_page(reports: Sequence[SimulationReport]) -> str:
     """Returns the page of workloads that were played once."""
-    return _page("simulation.html", [(report, plots_of([("", report)])) for report in reports])
+    return _page("simulation.html", [(report, _drawn([("", report)])) for report in reports])
 
 
 def comparison_page(comparisons: Sequence[RunComparison]) -> str:
@@ -106,54 +88,12 @@ def comparison_page(comparisons: Sequence[RunComparison]) -> str:
     shown = []
     for each in comparisons:
         first_of_each = [(name, reports[0]) for name, reports in zip(each.configurations, each.runs, strict=True)]
-        shown.append((each, plots_of(first_of_each)))
+        shown.append((each, _drawn(first_of_each)))
     return _page("comparison.html", shown)
 
 
-def plots_of(runs: Sequence[tuple[str, SimulationReport]]) -> tuple[Markup, ...]:
-    """Returns the plots: what is allocated, the pods, and what is free but unusable; the second run is drawn dashed."""
-    longest = max(report.simulated_seconds for _, report in runs)
-    is_over_time = longest > LEAST_SECONDS
-    unit, length = next((each for each in _UNITS if longest >= 2 * each[1]), _UNITS[-1])
-    label = f"virtual time in {unit}" if is_over_time else "attempts"
-
-    def lines(values: Mapping[str, Callable[[Sample], float | None]]) -> list[Series]:
-        found = []
-        for number, (run, report) in enumerate(runs):
-            for colour, (name, value) in enumerate(values.items()):
-                points = [
-                    (sample.time / length if is_over_time else float(sample.attempts), shown)
-                    for sample in report.samples
-                    if (shown := value(sample)) is not None
-                ]
-                found.append(Series(f"{name}, {run}" if run else name, points, colour, is_dashed=number > 0))
-        return found
-
-    resources = list(runs[0][1].allocated)
-    pods: dict[str, Callable[[Sample], float | None]] = {
-        "placed so far": lambda sample: sample.placed,
-        "running": lambda sample: sample.running,
-        "waiting": lambda sample: sample.waiting,
-    }
-    return (
-        line_plot(
-            "Allocated",
-            lines({name: _of(lambda sample: sample.allocated, name) for name in resources}),
-            label,
-            percent=True,
-        ),
-        line_plot("Pods", lines(pods), label),
-        line_plot(
-            "Free but unusable for an average pod",
-            lines({name: _of(lambda sample: sample.fragmentation, name) for name in resources}),
-            label,
-            percent=True,
-        ),
-    )
-
-
-def _of(part: Callable[[Sample], Mapping[str, float]], name: str) -> Callable[[Sample], float | None]:
-    return lambda sample: part(sample).get(name)
+def _drawn(runs: Sequence[tuple[str, SimulationReport]]) -> tuple[Markup, ...]:
+    return tuple(line_plot(each.title, each.series, each.x_label, percent=each.is_share) for each in plots_of(runs))
 
 
 def _page(template: str, workloads: Sequence[tuple[SimulationReport | RunComparison, tuple[Markup, ...]]]) -> str:

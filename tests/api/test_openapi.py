@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from api.documents.extender_schema import PATH
+from reprieve.lab.extender_schema import PATH
 from tests.kit.service import Service
 from tools.generate_openapi import document_text
 

@@ -7,6 +7,7 @@ written to a cluster.
 
 from reprieve.lab.simulation.export import ExportError, PlayExport, exported_to
 from reprieve.lab.simulation.playing import Advance, play
+from reprieve.lab.simulation.plots import Series, plots_of
 from reprieve.lab.simulation.replaying import ReplayReport, replay
 from reprieve.lab.simulation.report import Assertion, ComparedFigure, RunComparison, Sample, SimulationReport, compared
 from reprieve.lab.simulation.sweeping import read_workloads, sweep

@@ -4,7 +4,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from api.ui.simulation_page import Series, amount, line_plot
+from api.ui.simulation_page import amount, line_plot
+from reprieve.lab.simulation import Series
 
 
 def test_a_line_goes_from_the_first_point_to_the_last() -> None:
