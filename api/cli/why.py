@@ -25,7 +25,7 @@ from api.cli.sources import Answers, Source, SourceOptions, pod_named, workload_
 from api.cli.who_preempted import print_preemption
 from extender.answers.catalogue import ExplainOfQuestion, ExplainQuestion, FindQuestion, PodsQuestion
 from extender.answers.overviews import PodList
-from extender.answers.phrases import alone_would_evict, happened, its_scheduler, loss, noun, plural, why_no_room
+from extender.answers.phrases import alone_would_evict, happened, its_scheduler, loss, meant, noun, plural, why_no_room
 from extender.answers.stories import Story
 from extender.answers.types import Answer, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
 from extender.values import limits
@@ -111,10 +111,12 @@ async def _of_one(asked: Answers, namespace: str, name: str, *, picture: bool) -
 
 
 async def _elsewhere(asked: Answers, kind: str, name: str) -> str:
-    """Returns in which other namespaces there is such a thing, as a part of a sentence."""
+    """Returns in which other namespaces there is such a thing, or which pod may be meant, as a part of a sentence."""
     found = await asked.ask(FindQuestion(query=name.rpartition("/")[2]))
     there = [each.namespace for each in found.items if (each.kind, each.name) == (kind, name)]
-    return f"; there is one in {first_of(there)}: -n {there[0]}" if there else ""
+    if there:
+        return f"; there is one in {first_of(there)}: -n {there[0]}"
+    return meant(found, kind, "", name) if kind == "pod" else ""
 
 
 async def _of_several(asked: Answers, namespace: str, workload: str, selector: str, *, picture: bool) -> ExplainedPods:

@@ -50,6 +50,13 @@ def test_all_namespaces_and_one_contradict_each_other() -> None:
     assert "contradict each other" in reprieve("pending", "-A", "-n", "shop", *CLUSTER).stderr.decode()
 
 
+def test_pod_that_is_likely_to_be_meant_is_told_of_one_that_does_not_exist() -> None:
+    said = reprieve("why", "shop/wbe-6", *CLUSTER)
+
+    assert said.returncode == 1
+    assert said.stderr.decode().endswith("no recent decision about one; did you mean shop/web-6?\n")
+
+
 def test_rows_alone_have_no_headings() -> None:
     rows = told("pending", "--no-headers", *CLUSTER).splitlines()
 
