@@ -20,7 +20,15 @@ LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice
 OPTIONS = {"runOnly": {"type": "tag", "values": LEVELS}, "resultTypes": ["violations"]}
 LOOKS: list[tuple[int, Literal["light", "dark"]]] = [(1440, "light"), (1440, "dark"), (400, "light")]
 
-MAIN = ["/", "/ui/pods", "/ui/nodes?sort=-cpu-free", "/ui/pods/shop/web-6", "/ui/history", "/ui/what-if"]
+MAIN = [
+    "/",
+    "/ui/pods",
+    "/ui/nodes?sort=-cpu-free",
+    "/ui/pods/shop/web-6",
+    "/ui/history",
+    "/ui/what-if",
+    "/ui/scheduler",
+]
 STILL = [
     "/?by=memory", "/ui/find?q=web", "/ui/find?q=nobody", "/ui/pods?namespace=shop&sort=-age", "/ui/nodes?node=nobody",
     "/ui/nodes/node-a1", "/ui/pods/batch/train-3", "/ui/pods/shop/web-0", "/ui/help", "/ui/pods/shop/web-6?events=true",

@@ -82,7 +82,6 @@ def what_if_a_node_of_the_table_is_drained(visitor: Visitor) -> Locator:
     visitor.page.goto(visitor.page.url + "ui/nodes")
     visitor.click(visitor.page.locator("#actions-node-a2 summary"))
     visitor.click(visitor.page.locator("#actions-node-a2").get_by_role("link", name="What if I drained it?"))
-    visitor.presses("Try it")
     return visitor.page.locator("#result .cascade", has_text="is evicted from node-a2 by the drain")
 
 
@@ -125,19 +124,31 @@ def what_was_decided_about_my_pods(visitor: Visitor) -> Locator:
     return visitor.page.locator("#decisions tbody tr").first
 
 
+def who_fills_the_cluster(visitor: Visitor) -> Locator:
+    visitor.opens("Pods")
+    return visitor.page.locator("#namespaces tbody tr", has_text="shop")
+
+
+def is_the_scheduler_well(visitor: Visitor) -> Locator:
+    visitor.opens("Scheduler")
+    return visitor.page.locator("#attempts tbody tr", has_text="unschedulable")
+
+
 WAYS: dict[Callable[[Visitor], Locator], int] = {
     why_do_pods_wait: 0,
     why_does_this_pod_wait: 1,
     who_evicted_my_pod: 1,
     what_if_two_nodes_are_drained: 2,
     what_if_this_node_is_drained: 2,
-    what_if_a_node_of_the_table_is_drained: 3,
+    what_if_a_node_of_the_table_is_drained: 2,
     how_many_replicas_fit: 2,
     which_plugin_chose_the_node: 1,
     would_it_find_a_node: 2,
     whom_would_it_evict: 2,
     would_more_nodes_help: 2,
     what_was_decided_about_my_pods: 1,
+    who_fills_the_cluster: 1,
+    is_the_scheduler_well: 1,
 }
 
 
