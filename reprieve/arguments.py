@@ -2,6 +2,7 @@
 
 import asyncio
 import operator
+import re
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from extender.values.config.configuration import ConfigErrors
+from extender.values.objects.node import Taint
 from extender.values.reasons import InputError
 from reprieve.sources.configurations import with_fix
 from reprieve.sources.manifest_files import read_manifests
@@ -23,6 +25,9 @@ an object, as a mapping; or several names, or several objects.
 """
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_PART: Final = r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"
+_SPEC: Final = re.compile(rf"(?P<key>{_PART})(=(?P<value>({_PART})?))?(:(?P<effect>\w+))?(?P<off>-)?")
 
 
 class ReprieveError(Exception):
@@ -127,3 +132,23 @@ def outcome_of(waits: Coroutine[Any, Any, T]) -> T:
         with ThreadPoolExecutor(1) as thread:
             thread.submit(lambda: asyncio.run(keep())).result()
     return found[0]
+
+
+def tainted(taints: Sequence[Taint], specs: Iterable[str]) -> list[Taint]:
+    """Returns the taints of a node after `kubectl taint --overwrite` with these words.
+
+    Upstream: kubectl/pkg/cmd/taint/utils.go, parseTaints, parseTaint, reorganizeTaints.
+    """
+    left = [*taints]
+    for spec in specs:
+        found = _SPEC.fullmatch(spec)
+        if found is None or (found["off"] and found["value"]) or not (found["effect"] or found["off"]):
+            raise ReprieveError(f"invalid taint spec: {spec}; write key=value:Effect, key:Effect, key:Effect- or key-")
+        key, effect = found["key"], found["effect"]
+        if effect and effect not in _EFFECTS:
+            raise ReprieveError(f"invalid taint effect: {effect}, unsupported; it is one of {', '.join(_EFFECTS)}")
+        others = [taint for taint in left if taint.key != key or (effect and taint.effect != effect)]
+        if found["off"] and len(others) == len(left):
+            raise ReprieveError(f'taint "{spec[:-1]}" not found')
+        left = others if found["off"] else [*others, Taint(key=key, value=found["value"] or "", effect=effect)]
+    return left

@@ -32,11 +32,11 @@ from reprieve.arguments import (
     outcome_of,
     plain,
     pods_or_objects,
+    tainted,
     whole,
 )
 from reprieve.equal_pods import without_copies
 from reprieve.results import NodeArrays, Placement, objects_of
-from reprieve.taints import tainted
 
 __all__ = ["Trial"]
 
