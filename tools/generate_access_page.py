@@ -33,11 +33,11 @@ the cluster for its path and method; on loopback only `/metrics/resources` does:
       verbs: [get]
 
 The verbs accept the common names in `--client-allowed-names` without a rule. `--authorization-always-allow-paths` opens
-further paths to everyone. Answers of the API server are kept for ten seconds.
+further paths to everyone. Reviews by the API server are cached for ten seconds.
 
-"yes" is an answer, whatever it says; "no names" one in which pods have no names; 401 and 403 are refusals. A request
-under a host name that the service does not know (DNS rebinding) gets 421. A page of another site may link to all that
-is read; whatever else it requests gets 403. `bind` needs `--serve-bind`, too, and answers 404 otherwise.
+"yes": the request is answered; "no names": the answer has no names of pods; 401 and 403: it is refused. A request
+under a host name that the service does not know (DNS rebinding) gets 421. A page of another site may link to everything
+that is only read; its other requests get 403. `bind` needs `--serve-bind`, too, and answers 404 otherwise.
 """
 
 
@@ -184,7 +184,7 @@ def page() -> str:
     """Returns the whole text of docs/access.md."""
     groups = _groups()
     letters = {cells: chr(ord("A") + place) for place, cells in enumerate(groups)}
-    lines = [_HEAD, "## Requests\n\nRequests of one letter are answered alike.\n"]
+    lines = [_HEAD, "## Requests\n\nRequests with the same letter get the same answers.\n"]
     lines += ["| | requests |\n|---|---|"]
     for cells, group in groups.items():
         named = ", ".join(f"`{endpoint.method} {endpoint.path}`" for endpoint in group)
