@@ -13,7 +13,7 @@ import typer
 import yaml
 
 from api.cli import SUBCOMMANDS, app
-from api.cli.examples import examples
+from api.cli.examples import LINES
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import POINTS, implemented_points
 from extender.values import limits
@@ -114,7 +114,7 @@ def _command(name: str, command: Any, shared: set[str]) -> Iterator[str]:
         words = (_paragraph(each.help or "") for each in arguments)
         yield f"`reprieve {name} {shape}`: {' '.join(words)}\n"
     yield from (f"{_paragraph(text)}\n" for text in re.split(r"\n\s*\n", (command.help or "").strip()))
-    lines = "\n".join(examples(name))
+    lines = "\n".join(LINES[name])
     yield f"```sh\n{lines}\n```\n"
     options = _options(command)
     if name == "serve":

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, final, get_args, get_origin, get_type_
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from api.cli.examples import examples
+from api.cli.examples import LINES
 from extender import __version__
 from extender.values.concurrency.process import collector_paused, fill_standard_descriptors
 from extender.values.reasons import InputError
@@ -136,7 +136,7 @@ class _Subcommand(TyperCommand):
         with self._waiting_line(), collector_paused():  # there is no garbage while modules are loaded
             module = vars(import_module(f"api.cli.{self._module}"))
         alone = typer.Typer(add_completion=False, **_PLAIN)
-        kind, ending = module.get("COMMAND_CLASS", _Command), "\n  ".join(("\b\nExamples:", *examples(self.name or "")))
+        kind, ending = module.get("COMMAND_CLASS", _Command), "\n  ".join(("\b\nExamples:", *LINES[self.name or ""]))
         alone.command(self.name, cls=kind, epilog=ending)(spelled_out(module[self._function]))
         return typer.main.get_command(alone)
 

@@ -31,7 +31,5 @@ EXAMPLES: Final = {
 }
 """What follows the name of the command."""
 
-
-def examples(name: str) -> list[str]:
-    """Returns the lines that a person would type."""
-    return [f"reprieve {name} {given}".rstrip() for given in EXAMPLES[name]]
+LINES: Final = {name: [f"reprieve {name} {given}".rstrip() for given in pair] for name, pair in EXAMPLES.items()}
+"""The lines that a person would type."""

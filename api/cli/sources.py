@@ -28,7 +28,6 @@ from extender.answers.catalogue import Question
 from extender.answers.phrases import plural
 from extender.values.concurrency.process import collector_paused
 from reprieve.errors import SourceAwayError, StartUpError
-from reprieve.sources.kubectl_habits import has_kubeconfig, plain_address, pod_in
 
 A = TypeVar("A")
 S = TypeVar("S", bound=msgspec.Struct)
@@ -36,6 +35,8 @@ S = TypeVar("S", bound=msgspec.Struct)
 DEFAULT_SERVER: Final = "http://127.0.0.1:8888"
 
 DEFAULT_NAMESPACE: Final = "default"
+
+_SERVICE_TOKEN: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
 class Answers(Protocol):
@@ -246,7 +247,7 @@ class Source:
             tell(f"asking the service at {DEFAULT_SERVER}, which follows the same cluster, {cluster}")
         elif told is not None and self._is_told:
             tell(f"asking the service at {told}; --server overrides --kubeconfig and --context")
-        elif told is None and (told := os.environ.get("REPRIEVE_SERVER")) and has_kubeconfig():
+        elif told is None and (told := os.environ.get("REPRIEVE_SERVER")) and _has_kubeconfig():
             tell(f"asking the service at {told}, which REPRIEVE_SERVER names, not the cluster of the kubeconfig")
         elif told is None:
             tell(f"asking the service at {DEFAULT_SERVER}, as no kubeconfig names a cluster")
@@ -266,7 +267,7 @@ class Source:
     def _asks_cluster(self) -> bool:
         if self.dump is not None or self.server:
             return False
-        return self._is_told or (not os.environ.get("REPRIEVE_SERVER") and has_kubeconfig())
+        return self._is_told or (not os.environ.get("REPRIEVE_SERVER") and _has_kubeconfig())
 
     def _cluster(self) -> str:
         from reprieve.sources.reaching import target_of  # noqa: PLC0415
@@ -279,15 +280,64 @@ class Source:
 
         followed = await cluster_followed_by(DEFAULT_SERVER, self.token)
         # The service serves the API of an embedded cluster at its own address, too.
-        here = {plain_address(server) for server in (followed or "", DEFAULT_SERVER)}
-        return None if followed is None else plain_address(cluster) in here
+        return None if followed is None else _plain(cluster) in (_plain(followed), _plain(DEFAULT_SERVER))
+
+
+def _has_kubeconfig() -> bool:
+    if os.environ.get("KUBECONFIG", "").strip(":"):
+        return True
+    if os.environ.get("KUBERNETES_SERVICE_HOST") and _SERVICE_TOKEN.exists():
+        return True
+    home = os.environ.get("HOME")
+    return bool(home) and Path(str(home), ".kube", "config").exists()
+
+
+def _plain(server: str) -> str:
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
+    parts = urlsplit(server)
+    host = "127.0.0.1" if parts.hostname in ("localhost", "::1", "0.0.0.0") else parts.hostname  # noqa: S104 - compared, not listened on
+    return f"{host}:{parts.port or {'https': 443}.get(parts.scheme, 80)}{parts.path.rstrip('/')}"
 
 
 SourceOptions = Annotated[Source, Options.of(Source)]
 """A parameter that stands for all options of `Source`."""
 
 
+_PODS: Final = ("pod", "pods", "po")
+_WORKLOADS: Final = {
+    name: kind
+    for kind, *names in (
+        ("Deployment", "deployment", "deployments", "deploy", "deployment.apps", "deployments.apps"),
+        ("ReplicaSet", "replicaset", "replicasets", "rs", "replicaset.apps", "replicasets.apps"),
+        ("StatefulSet", "statefulset", "statefulsets", "sts", "statefulset.apps", "statefulsets.apps"),
+        ("DaemonSet", "daemonset", "daemonsets", "ds", "daemonset.apps", "daemonsets.apps"),
+        ("Job", "job", "jobs", "job.batch", "jobs.batch"),
+        ("ReplicationController", "replicationcontroller", "replicationcontrollers", "rc"),
+    )
+    for name in names
+}
+"""The kinds whose pods can be asked for together, by the names that kubectl has for them."""
+_OTHER_KINDS: Final = ("cronjob", "cronjobs", "cj", "cronjob.batch", "cronjobs.batch", "node", "nodes", "no")
+
+
+def workload_named(text: str) -> tuple[str, str] | None:
+    """Returns the kind and the name of a workload, such as that of deploy/web; None for other names."""
+    before, _, name = text.rpartition("/")
+    return (_WORKLOADS[before], name) if name and before in _WORKLOADS else None
+
+
 def pod_named(text: str, source: Source) -> tuple[str, str]:
     """Returns the namespace and name of a pod. Raises StartUpError if it is no name, or names two namespaces."""
-    namespace, name = pod_in(text, source.namespace)
-    return namespace or source.default_namespace, name
+    before, slash, name = text.rpartition("/")
+    if not name or (slash and (not before or "/" in before)):
+        raise StartUpError(f"{text!r}: write namespace/name")
+    if before in _PODS:
+        before = ""
+    if before in (*_OTHER_KINDS, *_WORKLOADS):
+        raise StartUpError(
+            f"{text}: give a pod as NAMESPACE/NAME; if {before} is its namespace, write -n {before} {name}"
+        )
+    if before and source.namespace and source.namespace != before:
+        raise StartUpError(f"{text} is not in the namespace {source.namespace}: give one of the two")
+    return before or source.default_namespace, name

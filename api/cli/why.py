@@ -21,7 +21,7 @@ from api.cli.showing import (
     table,
     victims_table,
 )
-from api.cli.sources import Answers, Source, SourceOptions, pod_named
+from api.cli.sources import Answers, Source, SourceOptions, pod_named, workload_named
 from api.cli.who_preempted import print_preemption
 from extender.answers.catalogue import ExplainOfQuestion, ExplainQuestion, FindQuestion, PodsQuestion
 from extender.answers.overviews import PodList
@@ -31,7 +31,6 @@ from extender.answers.types import Answer, Explanation, GroupOutcome, Lack, Pree
 from extender.values import limits
 from extender.values.objects.resource_amounts import in_words
 from reprieve.errors import NegativeError, StartUpError
-from reprieve.sources.kubectl_habits import workload_named
 
 SHOWN_MEMBERS: Final = 10
 """Pods of a group or of a workload that are listed without `-o wide`."""

@@ -13,14 +13,14 @@ import typer
 import yaml
 
 from api.cli import SUBCOMMANDS, app
-from api.cli.examples import EXAMPLES, examples
+from api.cli.examples import EXAMPLES, LINES
 from api.documents.documentation import SCENARIO
 from tests.api.in_process import HEADER, reprieve
 from tests.kit.service import ROOT, Service, serving
 from tests.kit.waiting import until
 
 NOT_RUN = {
-    **dict.fromkeys(examples("completion"), "changes its process; tests/installed/test_packages.py runs it"),
+    **dict.fromkeys(LINES["completion"], "changes its process; tests/installed/test_packages.py runs it"),
     "reprieve top": "fills a terminal until it is left",
     "reprieve top --server http://127.0.0.1:8888": "as above",
     "reprieve init my-policy": "made the project of the other examples",
@@ -70,11 +70,11 @@ def parts(line: str) -> list[str]:
 def test_help_of_every_command_ends_with_two_examples(name: str) -> None:
     last = reprieve(name, "--help").stdout.decode().split("\n\n")[-1]
 
-    assert [line.strip() for line in last.splitlines()] == ["Examples:", *examples(name)]
+    assert [line.strip() for line in last.splitlines()] == ["Examples:", *LINES[name]]
     assert len(set(EXAMPLES[name])) == 2
 
 
-@pytest.mark.parametrize("line", [line for name in SUBCOMMANDS for line in examples(name)])
+@pytest.mark.parametrize("line", [line for name in SUBCOMMANDS for line in LINES[name]])
 def test_options_of_every_example_are_known(line: str) -> None:
     group: Any = typer.main.get_command(app)
     name, *arguments = parts(line)
@@ -83,7 +83,7 @@ def test_options_of_every_example_are_known(line: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", [line for name in SUBCOMMANDS for line in examples(name) if line not in NOT_RUN])
+@pytest.mark.parametrize("line", [line for name in SUBCOMMANDS for line in LINES[name] if line not in NOT_RUN])
 def test_example_answers(busy: Service, folder: Path, line: str) -> None:
     address = f"http://127.0.0.1:{busy.port}"
 
