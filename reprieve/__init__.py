@@ -102,12 +102,12 @@ def _why_not_ours(*names: str) -> str:
         if found.resolve() != ours:
             return (
                 f"another package named {name!r} comes before its own: {found.parent}; take that folder out of "
-                "PYTHONPATH, or install reprieve in an environment of its own"
+                "PYTHONPATH, or install reprieve in a separate environment"
             )
     return ""
 
 
-_INSTALL_AGAIN = "install it again in an environment of its own: another distribution may have a package of that name"
+_INSTALL_AGAIN = "install it again in a separate environment: another distribution may have a package of that name"
 
 
 def _words_about(exc: ImportError) -> str:

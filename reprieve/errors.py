@@ -15,7 +15,7 @@ EXIT_CODES: Final = {
     3: "The source is away: the service or the cluster cannot be reached, is silent, or refuses to answer; or "
     "what the answer hangs on may not be read.",
     4: "The service could not start, or ended without finishing: its port is taken, it has lost its lease, could not "
-    "save its cluster, or was told to end twice (`serve`); kube-scheduler has ended (`dev --kube-scheduler`).",
+    "save its cluster, or got a second signal to end (`serve`); kube-scheduler has ended (`dev --kube-scheduler`).",
 }
 """The exit codes of commands."""
 

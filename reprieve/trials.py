@@ -378,7 +378,7 @@ class Trial:
     def _one(self, what: Objects) -> Pod:
         pods = self._pods(what)
         if len(pods) != 1:
-            raise ReprieveError(f"one pod is looked at, and these are {len(pods)}")
+            raise ReprieveError(f"give one pod, not {len(pods)}")
         return pods[0]
 
     def _pods(self, what: Objects, *, may_be_named: bool = True) -> list[Pod]:

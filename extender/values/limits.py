@@ -254,7 +254,7 @@ EVENTS_SHOWN: Final = Limit(Door.ANSWERS, 50,
     "Events of a pod that are shown", "the answer says that some are left out")
 NODE_REASON: Final = Limit(Door.ANSWERS, 2_000,
     "characters of what filter says of a node; an Event has room for half of them",
-    "so many reasons are given, and the number of the others")
+    "this many reasons are given, and the number of the others")
 EVENT_NOTE_BYTES: Final = Limit(Door.ANSWERS, 1024,
     "bytes of the note of an Event (upstream: NoteLengthLimit)", "it is cut, and ends with ` ...`")
 LOGGED_VALUE: Final = Limit(Door.ANSWERS, 4096, "characters of a value in a line of the log", "it is cut")
@@ -377,7 +377,7 @@ NAMES_FOUND: Final = _row(
     50, "names of one kind in one namespace that a search keeps", "the answer says that there are more"
 )
 GROUP_MEMBERS: Final = _row(
-    1000, "members of a group of which the explanation of one says what would become of all", "it is not said"
+    1000, "members of a group for which an explanation says what would happen to all", "it is not said"
 )
 PINNED_POD_SENTENCES: Final = _row(20, "pods with a given node that get a sentence each", "the others are counted")
 ROLLOUT_DIFFERENCES: Final = _row(4, "differences that a note about a rollout lists")

@@ -106,7 +106,7 @@ def test_a_command_that_cannot_start_says_why_in_one_line(place: Environment, tm
     assert [(each.returncode, each.stdout) for each in done] == [(1, "")] * 3
     assert {each.stderr for each in done} == {
         f"reprieve: another package named 'api' comes before its own: {tmp_path / 'api'}; "
-        "take that folder out of PYTHONPATH, or install reprieve in an environment of its own\n"
+        "take that folder out of PYTHONPATH, or install reprieve in a separate environment\n"
     }
 
 

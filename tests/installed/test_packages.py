@@ -117,7 +117,7 @@ def test_a_foreign_package_that_comes_first_is_named(environment: Environment, t
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         f"reprieve: another package named '{name}' comes before its own: {tmp_path / name}; "
-        "take that folder out of PYTHONPATH, or install reprieve in an environment of its own\n"
+        "take that folder out of PYTHONPATH, or install reprieve in a separate environment\n"
     )
 
 

@@ -83,7 +83,7 @@ def empty_container() -> dict[str, Any]:
         (lambda trial: trial.schedule(pod("x") | {"status": {1, 2}}), "is a set, which no object of an API server"),
         (lambda trial: trial.schedule(NESTED), "nested too deeply"),
         (lambda trial: trial.schedule(empty_container()), "Pod"),
-        (lambda trial: trial.nodes([]), "one pod is looked at, and these are 0"),
+        (lambda trial: trial.nodes([]), "give one pod, not 0"),
         (lambda trial: trial.nodes(3.5), "give a pod's name"),
         (lambda trial: trial.fits({"kind": ["Pod"]}), "['Pod'] is not a kind of objects"),
         (lambda trial: trial.fits("waits", -1), "-1 pods cannot be counted"),

@@ -18,7 +18,7 @@ SEEDS: Final = int(os.environ.get("CHURN_SEEDS", "20"))
 AT_ONCE: Final = 5
 """The stories of one test."""
 STEPS: Final = 25
-PAUSED: Final = "in a row that helped nobody"
+PAUSED: Final = "wasted preemptions in a row"
 """What the loop guard says of a preemptor that it pauses or stops."""
 
 

@@ -93,14 +93,14 @@ def test_without_the_guard_evictions_go_on_and_on(tmp_path: Path) -> None:
 
 def test_loop_guard_pauses_the_preemptor_and_both_pods_explain_it(tmp_path: Path) -> None:
     with a_fight(tmp_path, guarded=True) as cluster:
-        until(lambda: "in a row that helped nobody" in cluster.message("important"))
+        until(lambda: "wasted preemptions in a row" in cluster.message("important"))
         (taker,) = [name for name in cluster.running() if name in cluster.message("important")]
         made = cluster.preemptions()
 
         assert len(made) == 2
         assert "the room on node node-1 was taken by default/" + taker in cluster.message("important")
         assert any(
-            "in a row that helped nobody" in attempt["message"] for attempt in cluster.why("important")["attempts"]
+            "wasted preemptions in a row" in attempt["message"] for attempt in cluster.why("important")["attempts"]
         )
         assert [each["verdict"] for each in made] == ["wasted", "wasted"]
         assert [each["name"] for each in made[0]["roomTakenBy"]] == [taker]

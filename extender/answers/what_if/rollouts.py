@@ -163,7 +163,7 @@ def _of_another_template(workload: Object, owned: Sequence[Pod]) -> tuple[frozen
         )
     if added:
         notes.append(
-            f"{_name(workload)}: what its pods have besides the template is taken as added on admission "
+            f"{_name(workload)}: what its pods have in addition to the template counts as added on admission "
             f"({_listed(added)})"
         )
     return frozenset(old), tuple(notes)

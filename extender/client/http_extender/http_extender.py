@@ -182,7 +182,7 @@ class HTTPExtender:
         beyond = next((each for each in scores if not 0 <= each.score <= MAX_EXTENDER_PRIORITY), None)
         if beyond is not None:
             self._has_told_of_range = True
-            text = "Extender %s gives node %s the score %d; it counts as it is, though the protocol asks for 0 to %d"
+            text = "Extender %s gives node %s the score %d; it is used unchanged, though the protocol asks for 0 to %d"
             _LOGGER.warning(text, self.name, beyond.host, beyond.score, MAX_EXTENDER_PRIORITY)
 
     def log_score_failure(self, exc: ExtenderError) -> None:

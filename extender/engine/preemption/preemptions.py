@@ -143,8 +143,7 @@ class LoopGuard:
         self.num_pauses += 1
         word = "stopped" if stops else "paused"
         reason = (
-            f"{word} for another {left:.0f}s after {record.wasted} preemptions in a row that helped nobody; "
-            f"{_why_wasted(record)}"
+            f"{word} for another {left:.0f}s after {record.wasted} wasted preemptions in a row; {_why_wasted(record)}"
         )
         return Pause(reason, left)
 

@@ -99,7 +99,7 @@ class Losses:
             try:
                 fixed, per_hour = self._fixed.of(pod), self._per_hour.of(pod)
             except (CelError, QuantityError) as exc:
-                _LOG.info(1, "The cost of evicting a pod cannot be computed, so that its GPUs count", pod=pod, err=exc)
+                _LOG.info(1, "The cost of evicting a pod cannot be computed, so its GPUs count", pod=pod, err=exc)
                 fixed, per_hour = 0.0, _gpus(pod)
             known = self._known[pod.uid] = pod, fixed, per_hour, _last_saved(pod, started)
         return known

@@ -227,7 +227,7 @@ def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> typ
         loaded = _only_plugin_in(loaded)
     wrong = why_not_a_plugin(loaded)
     if wrong is None and loaded in known.values():
-        wrong = "is registered under another name already; derive a class of its own from it"
+        wrong = "is registered under another name already; derive a separate class from it"
     if wrong is not None:
         raise ValueError(f"{entry.value} {wrong}")
     plugin: type[fwk.Plugin] = loaded

@@ -166,7 +166,7 @@ class PluginMetrics:
         wasted, pauses = self.preemption_loops()
         yield counter(
             "reprieve_wasted_preemptions",
-            "Preemptions whose victims are gone, and whose preemptor fits nowhere all the same.",
+            "Preemptions after which the preemptor still fits on no node, although the victims are gone.",
             (),
             {(): wasted},
         )

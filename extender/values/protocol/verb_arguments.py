@@ -111,7 +111,7 @@ async def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedN
     start, end = _stretch(document, items) if items else (0, 0)
     rest = document[:start] + document[end:]
     if len(rest) > limits.VERB_BYTES:
-        raise TooLargeError(f"the body has more than {limits.VERB_BYTES} bytes besides the nodes in full")
+        raise TooLargeError(f"the body has more than {limits.VERB_BYTES} bytes without the full nodes")
     named = None if names_document is None else names_known(names_document)
     if named is not None and names_document is not None and not items:
         start, end = _stretch(document, [names_document])

@@ -226,6 +226,6 @@ def test_additions_by_admission_are_no_change_of_the_template() -> None:
 
     assert answer.summary == "Nothing would change."
     assert answer.notes == (
-        "Deployment default/web: what its pods have besides the template is taken as added on admission (container "
+        "Deployment default/web: what its pods have in addition to the template counts as added on admission (container "
         "proxy, image proxy)",
     )

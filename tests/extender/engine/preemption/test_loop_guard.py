@@ -108,7 +108,7 @@ def test_status_of_a_paused_preemptor_names_the_pod_that_took_its_room() -> None
     paused = duel.tried()
     assert paused.candidate is None
     assert paused.retry_after == 10
-    words = "after 2 preemptions in a row that helped nobody; the room on node n was taken by default/rival-3"
+    words = "after 2 wasted preemptions in a row; the room on node n was taken by default/rival-3"
     assert paused.status.message == f"preemption: paused for another 10s {words}"
     assert duel.metrics() == (2, 1)
 

@@ -195,7 +195,7 @@ def test_one_class_has_one_name(entries: list[EntryPoint]) -> None:
     refused = refusals(*entries)
 
     assert refused == {
-        'plugin "B"': f"{entries[-1].value} is registered under another name already; derive a class of its own from it"
+        'plugin "B"': f"{entries[-1].value} is registered under another name already; derive a separate class from it"
     }
 
 

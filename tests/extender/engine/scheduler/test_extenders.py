@@ -154,7 +154,7 @@ def test_scores_beyond_what_the_protocol_asks_for_count_and_are_warned_of_once(
 
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == 1
-    assert f"http://e gives node a the score {score}; it counts as it is" in warnings[0]
+    assert f"http://e gives node a the score {score}; it is used unchanged" in warnings[0]
 
 
 def test_scores_of_an_extender_that_fails_are_complained_about_once(caplog: pytest.LogCaptureFixture) -> None:
