@@ -113,8 +113,8 @@ async def test_a_group_evicts_as_a_whole(case: Preemption) -> None:
     there = [] if case.victims is None else [case.victims]
     in_group: dict[str, Any] = {} if case.victims is None else {"schedulingGroup": {"podGroupName": "v"}}
     running = [
-        pod(name, cpu, priority, labels={"name": name}, nodeName=node, terminationGracePeriodSeconds=0, **in_group)
-        for name, (node, cpu, priority) in case.running.items()
+        pod(name, cpu, priority, labels={"name": name}, nodeName=place, terminationGracePeriodSeconds=0, **in_group)
+        for name, (place, cpu, priority) in case.running.items()
     ]
     priority = case.own or "high"
     own = [pod("g0", case.wants[0], priority)] if case.group is None else [case.group]

@@ -456,4 +456,4 @@ async def test_unknown_host_name_is_unreachable():
         await client.create(PODS, {})
     await client.aclose()
 
-    assert "Name or service not known" in caught.value.message
+    assert "there is no host of this name" in caught.value.message
