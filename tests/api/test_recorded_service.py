@@ -85,7 +85,7 @@ def test_service_that_does_not_schedule_records_changes_only(tmp_path: Path) -> 
     done = reprieve("replay", str(file))
 
     assert done.returncode == 0
-    assert b"no decision is recorded" in done.stdout
+    assert b"the recording has no decisions" in done.stdout
     assert reprieve("whatif", "--dump", str(file), "--drain", "node-a1").returncode == 0
 
 

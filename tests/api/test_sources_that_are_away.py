@@ -139,7 +139,7 @@ ANSWERS: dict[str, tuple[Callable[[socket.socket], None], str]] = {
     "silent": (silent, "has not answered within"),
     "slow": (slow, "has not answered within"),
     "half-open": (half_open, "has not answered within"),
-    "hangs up": (hangs_up, "broke off"),
+    "hangs up": (hangs_up, "closed the connection"),
     "401": (status(401), "--token"),
     "403": (status(403), "--token"),
     "500": (status(500), "try again"),

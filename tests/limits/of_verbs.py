@@ -99,7 +99,8 @@ VERBS: dict[str, Filled | Held] = {
     ),
     "UID_CHARACTERS": Filled(lambda n: preempted({"n": ["u" * n]}), above="more than 128 characters"),
     "VERB_BYTES": Filled(
-        lambda n: called(f'{{"Pod":{POD},"Nodes":null,"NodeNames":["n"]}}'.ljust(n)), above="bytes besides the nodes"
+        lambda n: called(f'{{"Pod":{POD},"Nodes":null,"NodeNames":["n"]}}'.ljust(n)),
+        above="bytes without the full nodes",
     ),
     "BINDING_BYTES": Filled(bound, above="a binding may have 65536 bytes"),
     "JSON_DEPTH": Filled(
