@@ -200,15 +200,17 @@ class UntilHangUp:
         self._beginning.cancel()
         # The frames of a task that was cancelled refer to this object; it must not refer to them.
         listening, self._listening = self._listening, None
-        if listening is not None:
-            listening.cancel()
-            await asyncio.wait([listening])
         try:
+            # First, as it awaits nothing: a hang-up that has just been heard would cancel the wait below.
             await self._patience.__aexit__(*exc)
         except TimeoutError as late:
             # As in `unreadable_refused`: the traceback of the cancellation would hold the request.
             (late.__cause__ or late).with_traceback(None)
             raise ClientDisconnect from None
+        finally:
+            if listening is not None:
+                listening.cancel()
+                await asyncio.wait([listening])
 
     def _listen(self) -> None:
         # Not in a TaskGroup, which would wrap whatever the block raises; the task does not outlive the block.

@@ -17,9 +17,11 @@ from typing import Any
 
 import pytest
 import yaml
+from starlette.requests import Request
+from starlette.types import Message
 
 from api.documents.documentation import BINDING, BY_NAME, IN_FULL, VICTIMS_BY_UID
-from api.service_state import ServiceState
+from api.service_state import ServiceState, UntilHangUp
 from extender.values import limits
 from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaVictims
@@ -189,6 +191,21 @@ def test_an_evaluation_that_was_given_up_makes_room_for_the_next() -> None:
             engine.open()
 
             assert next_one.answer().status == 200
+
+
+async def test_an_error_in_the_moment_of_a_hang_up_stays_that_error() -> None:
+    """The hang-up is heard while the block ends; nothing but the error comes out of it."""
+    came: asyncio.Queue[Message] = asyncio.Queue()
+    came.put_nowait({"type": "http.request", "body": b"", "more_body": False})
+    asked = Request({"type": "http", "method": "POST", "headers": []}, came.get)
+
+    with pytest.raises(LookupError, match="no such node"):
+        async with UntilHangUp(asked):
+            for _ in range(3):
+                await asyncio.sleep(0)
+            came.put_nowait({"type": "http.disconnect"})
+            await asyncio.sleep(0)
+            raise LookupError("no such node")
 
 
 def test_half_closed_connection_counts_as_a_hang_up() -> None:
