@@ -74,10 +74,10 @@ class ApiDispatcher:
                 group.create_task(self._recorder.keep())
                 while True:
                     self._wake.clear()
+                    # No name for the ticket: it would outlive the call, with a failure and the frames of its caller.
                     while (chosen := self._next()) is not None:
-                        lane, ticket = chosen
-                        self._num_in_flight[lane] += 1
-                        group.create_task(self._work(lane, ticket))
+                        self._num_in_flight[chosen[0]] += 1
+                        group.create_task(self._work(*chosen))
                     await self._wake.wait()
         finally:
             lost = self._queue.num_waiting(Lane.EVENTS)
@@ -96,6 +96,9 @@ class ApiDispatcher:
             self._note_idleness()
             outcome.add_done_callback(_forget)
             raise
+        finally:
+            # A failure's traceback has this frame, and those of the callers: with a name here it would hold itself.
+            del outcome
         return result
 
     def submit(self, call: ApiCall[T]) -> "asyncio.Future[T | None]":
@@ -182,6 +185,7 @@ class ApiDispatcher:
             self._queue.finish(ticket, succeeded=succeeded)
             self._note_idleness()
             self._wake.set()
+            del ticket  # as in `perform`
 
 
 def call_type_of(call: ApiCall[Any]) -> str:
