@@ -29,15 +29,13 @@ class ListedPod(Answer, frozen=True, kw_only=True):
 
 @final
 class NamespacePods(Answer, frozen=True, kw_only=True):
-    """The pods of one namespace, and what those on nodes request together."""
+    """The pods of one namespace, and what those on nodes request together: millicores of cpu, and bytes of memory."""
 
     namespace: str
     pods: int
     pending: int = 0
     requested_cpu: int = 0
-    """Millicores."""
     requested_memory: int = 0
-    """Bytes."""
 
 
 @final

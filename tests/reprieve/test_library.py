@@ -401,36 +401,6 @@ async def test_trial_works_where_a_loop_runs() -> None:
 @pytest.mark.parametrize(
     ("asks", "says"),
     [
-        (lambda trial: trial.schedule("web"), "pod default/web not found"),
-        (lambda trial: trial.schedule("one"), "pod default/one is not pending: it is on a"),
-        (lambda trial: trial.schedule("no.yaml"), "no.yaml: no such file or directory"),
-        (lambda trial: trial.schedule({"kind": "Pod"}), "Pod: an object needs an apiVersion and metadata"),
-        (lambda trial: trial.schedule(5), "5: give a pod's name, a file, an object"),
-        (lambda trial: trial.schedule([pod("x"), "one"]), "give a pod's name, a file, an object"),
-        (lambda trial: trial.preempt([pod("x"), pod("y")]), "give one pod, not 2"),
-        (lambda trial: trial.evict("waits"), "pod default/waits is pending"),
-        (lambda trial: trial.drain("b"), 'node "b" not found'),
-        (lambda trial: trial.add_nodes(like="b"), 'node "b" not found'),
-        (lambda trial: trial.add_nodes(like="a", count=0), "0 nodes cannot be added"),
-        (lambda trial: trial.undo(), "1 steps cannot be taken back: 0 were done"),
-    ],
-)
-def test_what_cannot_be_done_is_said_and_changes_nothing(asks: Callable[[Trial], object], says: str) -> None:
-    with Cluster.load([node("a"), pod("one", on="a"), pod("waits", "9")]).trial() as trial:
-        before = state_of(trial)
-
-        with pytest.raises(ReprieveError) as refused:
-            asks(trial)
-
-        assert says in str(refused.value)
-        assert state_of(trial) == before
-        with pytest.raises(ReprieveError):
-            trial.undo()
-
-
-@pytest.mark.parametrize(
-    ("asks", "says"),
-    [
         (lambda: Cluster.load("no.yaml"), "no.yaml: no such file or directory"),
         (lambda: Cluster.load([{"kind": "Pod", "metadata": {"name": "x"}, "spec": 3}]), "Pod x: "),
         (lambda: Cluster.load([]).trial({"kind": "Pod"}), "Object 'apiVersion' is missing"),

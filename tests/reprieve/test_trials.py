@@ -298,6 +298,18 @@ def test_objects_of_a_trial_are_those_that_decide(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asks", "says"),
     [
+        (lambda trial: trial.schedule("web"), "pod default/web not found"),
+        (lambda trial: trial.schedule("one"), "pod default/one is not pending: it is on a"),
+        (lambda trial: trial.schedule("no.yaml"), "no.yaml: no such file or directory"),
+        (lambda trial: trial.schedule({"kind": "Pod"}), "Pod: an object needs an apiVersion and metadata"),
+        (lambda trial: trial.schedule(5), "5: give a pod's name, a file, an object"),
+        (lambda trial: trial.schedule([pod("x"), "one"]), "give a pod's name, a file, an object"),
+        (lambda trial: trial.preempt([pod("x"), pod("y")]), "give one pod, not 2"),
+        (lambda trial: trial.evict("waits"), "pod default/waits is pending"),
+        (lambda trial: trial.drain("b"), 'node "b" not found'),
+        (lambda trial: trial.add_nodes(like="b"), 'node "b" not found'),
+        (lambda trial: trial.add_nodes(like="a", count=0), "0 nodes cannot be added"),
+        (lambda trial: trial.undo(), "1 steps cannot be taken back: 0 were done"),
         (lambda trial: trial.place("waits", "c"), 'node "c" not found'),
         (lambda trial: trial.place("one", "a"), "pod default/one is not pending: it is on a"),
         (lambda trial: trial.place(["waits", "w"], "a"), "pod default/w not found"),
@@ -325,6 +337,8 @@ def test_step_that_cannot_be_done_is_said_and_changes_nothing(asks: Callable[[An
 
         assert says in str(refused.value)
         assert state_of(trial) == before
+        with pytest.raises(ReprieveError):
+            trial.undo()
 
 
 @pytest.mark.parametrize("name", ["cluster.txt", "no/such/folder.json"])

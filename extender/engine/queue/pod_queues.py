@@ -247,7 +247,7 @@ class BackoffQueue:
         return end is not None and end >= self._aligned(self._now())
 
     def _aligned(self, time: float) -> float:
-        """Upstream: alignToWindow."""
+        """Returns the second in which a backoff ends, where pods are popped early. Upstream: alignToWindow."""
         return float(math.floor(time)) if self._pops_early else time
 
     def _backoff_end(self, info: QueuedPodInfo) -> float:
