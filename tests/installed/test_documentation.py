@@ -8,6 +8,7 @@ A block marked `console` is run, in an empty environment: every command has to s
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -245,8 +246,13 @@ def test_the_commands_of_a_page_do_what_it_says(place: Environment, tmp_path: Pa
         (tmp_path / folder).parent.mkdir(exist_ok=True)
         (tmp_path / folder).symlink_to(ROOT / folder)
     stand_in(tmp_path)  # for the page that has a real kube-scheduler
+    missing = {program for program in ("curl", "kubectl") if shutil.which(program) is None}
+    left_out: list[str] = []
     with ExitStack() as others:
         for command, output in typed(ROOT / name):
+            if command.split()[0] in missing:
+                left_out.append(command)
+                continue
             here = with_ports(command, ports).replace(
                 "pip install .", "pip install --no-build-isolation --no-deps --no-index ."
             )
@@ -267,6 +273,8 @@ def test_the_commands_of_a_page_do_what_it_says(place: Environment, tmp_path: Pa
             assert {node_of_a_new_pod(ports["8080"], number) for number in range(4)} <= WITH_SSD
     journey.environment.run("pip uninstall --yes my-policy shared-gpu")
     print(journey.report())
+    if left_out:
+        pytest.skip(f"all but {len(left_out)} commands were run: {', '.join(sorted(missing))} not installed")
 
 
 def node_of_a_new_pod(kube: str, number: int) -> str:
