@@ -115,6 +115,17 @@ def whole(number: object, what: str, least: int) -> int:
     return counted
 
 
+def gates_of(gates: object) -> dict[str, bool]:
+    """Returns feature gates by name."""
+    if not isinstance(gates, Mapping):
+        raise ReprieveError(f"{gates!r:.80} are no feature gates: give a dictionary with True or False for each name")
+    given = {line(name, "a feature gate's name"): is_on for name, is_on in gates.items()}
+    for name, is_on in given.items():
+        if not isinstance(is_on, bool):
+            raise ReprieveError(f"feature gate {name}: {is_on!r:.80} is neither True nor False")
+    return given
+
+
 def outcome_of(waits: Coroutine[Any, Any, T]) -> T:
     """Returns what the coroutine returns, also in a thread that has a loop, as that of a notebook has."""
     found: list[T] = []

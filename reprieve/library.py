@@ -19,9 +19,9 @@ from extender.rules.claim_templates import templates_among
 from extender.rules.state_file import save_state
 from extender.values.config.loading import load, load_file
 from extender.values.reasons import in_one_line
-from reprieve.arguments import ReprieveError, in_words, line, outcome_of, plain, several
+from reprieve.arguments import ReprieveError, gates_of, in_words, line, outcome_of, plain, several
 from reprieve.results import NodeArrays, Placement, objects_of
-from reprieve.sources.configurations import read_configuration, with_plugins
+from reprieve.sources.configurations import read_configuration, with_gates, with_plugins
 from reprieve.sources.dumps import about_dump, left_out_of
 from reprieve.sources.manifest_files import state_of
 from reprieve.trials import Trial
@@ -68,7 +68,7 @@ class Cluster:
             raise ReprieveError("at: objects show one moment only; give a recording")
         with in_words():
             objects, configuration = _objects_in(source), read_configuration(None)
-            admits = partial(rules.trial, templates_among(objects), configuration.feature_gates)
+            admits = partial(rules.trial, templates_among(objects), features=configuration.feature_gates)
             questions = Questions.of(configuration, state_of(objects), admits)
             return Cluster(questions, filter(None, [left_out_of(objects)]))
 
@@ -110,20 +110,24 @@ class Cluster:
         configuration: str | Path | Mapping[str, Any] | None = None,
         *,
         plugins: Iterable[type[Plugin]] = (),
+        feature_gates: Mapping[str, bool] | None = None,
     ) -> "Trial":
         """Opens a trial, which begins with the cluster as it was read: `with cluster.trial() as trial`.
 
         All nodes are evaluated, HTTP extenders are not asked, and ties are broken by chance, the same in each trial.
-        A single profile decides for pods of every schedulerName. Feature gates are those of REPRIEVE_FEATURE_GATES.
+        A single profile decides for pods of every schedulerName.
 
         Arguments:
             configuration: a KubeSchedulerConfiguration, or a file with one; None for the default one, or that of the
                 recording.
             plugins: classes of own plugins. Unless the configuration names one of them, they are enabled at all their
                 points, in its first profile.
+            feature_gates: name -> whether it is on, `{"GenericWorkload": True}`; for others those of the recording, or
+                of REPRIEVE_FEATURE_GATES, apply.
 
         Raises:
-            ReprieveError: the configuration is wrong, or a plugin is none or refuses its arguments.
+            ReprieveError: the configuration is wrong, a plugin is none or refuses its arguments, or a feature gate
+                cannot be had.
         """
         with in_words():
             own: dict[str, type[Plugin]] = {}
@@ -132,7 +136,10 @@ class Cluster:
                 if why_not := why_not_a_plugin(plugin):
                     raise ReprieveError(f"plugin {plugin!r} {why_not}")
                 own[plugin.name] = plugin
-            known = self._questions.configuration
+            known, admits = self._questions.configuration, self._questions.admits
+            if feature_gates is not None:
+                known = with_gates(known, gates_of(feature_gates))
+                admits = partial(admits, features=known.feature_gates)
             if isinstance(configuration, Mapping):
                 known = load(msgspec.json.encode(plain(configuration)), known.feature_gates)
             elif isinstance(configuration, str | Path):
@@ -140,8 +147,7 @@ class Cluster:
             elif configuration is not None:
                 raise ReprieveError(f"{configuration!r:.80} is no configuration: give a file, or an object")
             return Trial(
-                self._questions.trial(with_plugins(known, own, _that_preempt(own)), own, asks_for_names=True),
-                self._questions.admits,
+                self._questions.trial(with_plugins(known, own, _that_preempt(own)), own, asks_for_names=True), admits
             )
 
 

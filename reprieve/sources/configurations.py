@@ -12,7 +12,7 @@ from typing import Final
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import ENTRY_POINTS, Registry
 from extender.values.config.configuration import API_VERSION, KIND, ConfigErrors, Configuration, default_profiles
-from extender.values.config.feature_gate_table import DEFAULT_VERSION
+from extender.values.config.feature_gate_table import DEFAULT_VERSION, GATES
 from extender.values.config.feature_gates import FeatureGates, parse_feature_gates, parse_version
 from extender.values.config.loading import load_file
 from extender.values.config.plugin_sets import MULTI_POINT, PluginRef, plugins
@@ -65,6 +65,23 @@ def read_configuration(path: Path | None, features: FeatureGates | None = None) 
         return load_file(path, features)
     except ConfigErrors as exc:
         raise StartUpError(f"configuration {path}: {with_fix(exc)}") from exc
+
+
+def with_gates(configuration: Configuration, given: Mapping[str, bool]) -> Configuration:
+    """Returns the configuration with further feature gates; default profiles become those of these features.
+
+    Raises StartUpError if they cannot be had.
+    """
+    known = configuration.feature_gates
+    try:
+        features = known.changed(given)
+    except ValueError as exc:
+        unknown = [name for name in given if f"gate: {name}" in str(exc)]
+        meant = "".join(did_you_mean(name, GATES, 0.6) for name in unknown)
+        raise StartUpError(f"{exc}{meant}") from exc
+    is_default = configuration.profiles == default_profiles(known)
+    profiles = default_profiles(features) if is_default else configuration.profiles
+    return replace(configuration, profiles=profiles, feature_gates=features)
 
 
 def usable_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:

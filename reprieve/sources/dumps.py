@@ -64,7 +64,7 @@ async def about_dump(
     yield Questions.of(
         configuration,
         state,
-        partial(rules.trial, templates_among(objects), configuration.feature_gates),
+        partial(rules.trial, templates_among(objects), features=configuration.feature_gates),
         events=partial(_events_about, [obj for obj in objects if obj.get("kind") == "Event"]),
     )
 

@@ -57,6 +57,12 @@ def test_lists_are_taken_apart() -> None:
         (lambda cluster: cluster.trial("kind: X\nprofiles: []"), "a text of several lines"),
         (lambda cluster: cluster.trial(plugins=None), "plugin None is not a class"),
         (lambda cluster: cluster.trial(plugins=5), "plugin 5 is not a class"),
+        (lambda cluster: cluster.trial(feature_gates=["GenericWorkload"]), "are no feature gates: give a dictionary"),
+        (lambda cluster: cluster.trial(feature_gates={"GenericWorklod": True}), "; did you mean GenericWorkload?"),
+        (lambda cluster: cluster.trial(feature_gates={"GenericWorkload": "true"}), "'true' is neither True nor False"),
+        (lambda cluster: cluster.trial(feature_gates={5: True}), "5 is not a feature gate's name"),
+        (lambda cluster: cluster.trial(feature_gates={"GangScheduling": True}), "disabled: [GenericWorkload]"),
+        (lambda cluster: cluster.trial(feature_gates={"AllBeta": False}), "AllBeta=false cannot be had for"),
         (lambda cluster: Cluster.load([node("a")], at="90s"), "objects show one moment only"),
         (lambda cluster: Cluster.load("a.yaml", at=5), "5 is no moment"),  # type: ignore[arg-type]
     ],

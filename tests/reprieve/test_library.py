@@ -22,8 +22,7 @@ from extender.values.objects.pod import Pod
 from reprieve import Cluster, Placement, ReprieveError, Trial, plugin as fwk
 from tests.extender.answers.test_trial import NO_SHRINKING, Decisions, objects_of
 from tests.kit.examples import examples
-from tests.kit.objects import pod_group, priority_class
-from tests.kit.random_storage import random_cluster_with_volumes
+from tests.kit.objects import ONLY_GANGS, pod_group, priority_class
 from tests.kit.service import kubeconfig_for, serving
 from tests.kit.told_scheduler import ToldScheduler
 from tests.reprieve.lab.recordings.recorded_cluster import create, record, zoned
@@ -68,44 +67,6 @@ def state_of(trial: Trial) -> list[object]:
 
 
 # Properties, on random clusters.
-
-
-def some_steps(trial: Trial, chance: random.Random) -> int:
-    """Does as many steps as it returns."""
-    steps: list[Callable[[], object]] = [
-        trial.schedule,
-        lambda: trial.drain(chance.choice(list(trial.nodes().names))),
-        lambda: trial.evict(*chance.sample(placed := [key for key, on in trial.pods.items() if on], len(placed) // 2)),
-        lambda: trial.add_nodes(like=chance.choice(list(trial.nodes().names)), count=2),
-        lambda: trial.schedule([pod(f"new-{chance.random()}") for _ in range(3)]),
-    ]
-    chosen = chance.choices(steps, k=4)
-    for step in chosen:
-        step()
-        for key in [key for key, on in trial.pods.items() if not on][:2]:
-            trial.preempt(key)
-            trial.nodes(key)
-            trial.fits(key, 5)
-    return len(chosen)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=examples(60), phases=NO_SHRINKING)
-@given(st.integers(0, 2**32))
-def test_what_is_taken_back_leaves_no_trace(seed: int) -> None:
-    """Of steps, and of questions: what is seen is the same, and what is decided from then on is what would have been."""
-    chance = random.Random(seed)
-    drawn = chance.choice((random_cluster, random_cluster_with_volumes))(chance)
-    cluster = Cluster.load(map(as_mapping, objects_of(drawn, chance)))
-    with cluster.trial() as tried, cluster.trial() as untouched, cluster.trial() as later:
-        before = state_of(tried)
-
-        tried.undo(some_steps(tried, chance))
-
-        assert state_of(tried) == before == state_of(untouched)
-        assert tried.schedule() == untouched.schedule() == later.schedule()
-        waiting = [key for key, on in tried.pods.items() if not on]
-        assert list(map(tried.preempt, waiting)) == list(map(untouched.preempt, waiting))
 
 
 async def decided(objects: Sequence[HasMetadata]) -> list[tuple[str, str, str]]:
@@ -356,7 +317,34 @@ def test_pod_group_is_placed_as_a_whole_or_not_at_all(monkeypatch: pytest.Monkey
     assert {each.node for each in all_of_them} == {"a", "a-new-1"}
 
 
-# Own plugins and configurations.
+# Own plugins, configurations and feature gates.
+
+
+def test_trials_of_one_cluster_have_feature_gates_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the environment apply where none is given, and the API server of a trial knows what is on in it."""
+    gang = pod_group("gang", 3)
+    gang["metadata"]["namespace"] = "default"
+    members = [pod(f"m{number}", schedulingGroup={"podGroupName": "gang"}) for number in range(3)]
+
+    def placed(cluster: Cluster, gates: dict[str, bool] | None, objects: list[dict[str, Any]] | None) -> int:
+        with cluster.trial(feature_gates=gates) as trial:
+            return sum(bool(each.node) for each in trial.schedule(objects))
+
+    for objects, what in (([node("a", "2"), gang, *members], None), ([node("a", "2")], [gang, *members])):
+        cluster = Cluster.load(objects)
+        assert [placed(cluster, gates, what) for gates in (None, ONLY_GANGS, {})] == [2, 0, 2]
+    monkeypatch.setenv("REPRIEVE_FEATURE_GATES", "GenericWorkload=true,GangScheduling=true")
+    cluster = Cluster.load([node("a", "2"), gang, *members])
+    off = dict.fromkeys(ONLY_GANGS, False)
+    assert [placed(cluster, gates, None) for gates in (None, {"DRAPartitionableDevices": False}, off)] == [0, 0, 2]
+
+
+def test_feature_gates_hold_beside_a_configuration_of_the_callers() -> None:
+    gang = pod_group("gang", 3)
+    gang["metadata"]["namespace"] = "default"
+    members = [pod(f"m{number}", schedulingGroup={"podGroupName": "gang"}) for number in range(3)]
+    with Cluster.load([node("a", "2"), gang, *members]).trial(NO_PREEMPTION, feature_gates=ONLY_GANGS) as trial:
+        assert not any(each.node for each in trial.schedule())
 
 
 @fwk.node_filter

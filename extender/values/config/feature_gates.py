@@ -74,6 +74,13 @@ class FeatureGates:
             raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
         return gates
 
+    def changed(self, given: Mapping[str, bool]) -> "FeatureGates":
+        """Returns these features with further gates over them. Raises as `of`."""
+        known, default = _known(self.version), _DEFAULTS[self.version]
+        free = (name for name in (*_ALL, *known) if name in _ALL or GATES[name].only is None)
+        own = {name: name in self.on for name in free if (name in self.on) is not (name in default)}
+        return FeatureGates.of({**own, **given}, self.version)
+
     def enabled(self, name: str) -> bool:
         """Returns whether a feature is on; KeyError if there is none. Ask once a plugin, not once a pod."""
         if name not in GATES:
