@@ -75,6 +75,16 @@ class Trial:
         self._steps.close()
         self._done = None
 
+    def fork(self) -> "Trial":
+        """Opens a second trial that begins as this one is now: `with trial.fork() as other`. Both go on by themselves,
+        and either may end first; `undo` of the second one takes back what was done in it. Plugins are made anew, and
+        reserve again for pods what they have reserved. It costs what it costs to open a trial.
+        """
+        with self._step(is_kept=False):
+            other = Trial(self._trial.fork(), self._admits)
+            other._turns, other._next_turn = self._turns.copy(), self._next_turn
+            return other
+
     # What is there.
 
     @property
@@ -170,6 +180,7 @@ class Trial:
         *,
         nodes: str | Iterable[str] | None = None,
         scores: bool = False,
+        stop_on_failure: bool = False,
     ) -> list[Placement]:
         """Places pods where the scheduler would, in the order of its queue, each tried once and without evictions.
         Those that fit nowhere stay pending.
@@ -179,6 +190,7 @@ class Trial:
                 Workloads that exist are scaled, and pods that name their node run there. None for all pending pods.
             nodes: the only nodes that may take them; None for all.
             scores: whether placements have the scores of their nodes; it takes a quarter longer.
+            stop_on_failure: whether the first pod, or pod group, that fits nowhere is the last one that is tried.
 
         Returns:
             What became of each pod, in the order in which they were tried; pending members of its group are tried with
@@ -187,7 +199,9 @@ class Trial:
         with self._step():
             pods = self._waiting() if what is None else self._pods(what)
             with self._trial.among(self._candidates(nodes)):
-                return self._placed(pods, scores=scores, is_restricted=nodes is not None)
+                return self._placed(
+                    pods, scores=scores, is_restricted=nodes is not None, stop_on_failure=stop_on_failure
+                )
 
     def place(self, pod: Objects, node: str) -> Placement:
         """Places one pod on a node, if its Filters let it; otherwise it stays pending, and the message has their words.
@@ -418,13 +432,21 @@ class Trial:
             return f"skip schedule deleting pod: {pod.key}"
         return self._trial.why_gated(pod)
 
-    def _placed(self, pods: Sequence[Pod], *, scores: bool = False, is_restricted: bool = False) -> list[Placement]:
+    def _placed(
+        self,
+        pods: Sequence[Pod],
+        *,
+        scores: bool = False,
+        is_restricted: bool = False,
+        stop_on_failure: bool = False,
+    ) -> list[Placement]:
         trial, found = self._trial, dict[str, Placement]()
         simulated_pods.drop_leftover_claims(trial, pods)
         for pod in pods:
             if why_not := self._why_not_tried(pod):
                 found[pod.uid] = Placement(pod.key, message=why_not)
         for pod in sorted((pod for pod in pods if pod.uid not in found), key=self._turn):
+            tried = [pod]
             key = trial.frameworks[pod.scheduler_name].group_of(pod)
             if key is None:
                 attempt = trial.schedule(pod)
@@ -435,10 +457,12 @@ class Trial:
                 raise ReprieveError(f"pod {pod.key} is of a pod group, which is placed as a whole: give no nodes")
             elif pod.uid not in found:
                 pending = [each for each in self._waiting() if group_of(each) == key and not self._why_not_tried(each)]
-                members = sorted(pending, key=lambda each: -each.priority)
-                result, _ = outcome_of(trial.try_group(key, members, preempts=False))
-                for member, said in zip(members, trial.place_group(result, len(members)), strict=True):
+                tried = sorted(pending, key=lambda each: -each.priority)
+                result, _ = outcome_of(trial.try_group(key, tried, preempts=False))
+                for member, said in zip(tried, trial.place_group(result, len(tried)), strict=True):
                     found[member.uid] = self._settled(member, *said, {})
+            if stop_on_failure and not all(found[each.uid].node for each in tried):
+                break
         return [*found.values()]
 
     def _settled(self, pod: Pod, node: str, message: str, scores: Mapping[str, int]) -> Placement:

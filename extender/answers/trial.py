@@ -15,6 +15,7 @@ import numpy as np
 
 from extender.answers.profiles import simulated_frameworks
 from extender.answers.standing import placed_on
+from extender.answers.types import QuestionError
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.preemption.budgets import Disruptions
@@ -44,6 +45,9 @@ from extender.values.objects.pod import Pod, PodStatus
 
 T = TypeVar("T")
 
+MakeFrameworks = Callable[..., Mapping[str, Framework]]
+"""Makes frameworks for a copy of a cluster, which is given as `cluster`; see `simulated_frameworks`."""
+
 _LOG: Final = Logger(__name__)
 
 
@@ -67,10 +71,17 @@ class TrialAttempt:
 class Trial:
     """State: the cluster, steps that take back what was done, and cycles that have reserved something."""
 
-    def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework]) -> None:
-        """Nothing is tried yet. The cluster, and its frameworks by scheduler name, are used by the trial alone."""
+    def __init__(
+        self, cluster: Cluster, frameworks: Mapping[str, Framework], make: MakeFrameworks = simulated_frameworks
+    ) -> None:
+        """Nothing is tried yet. The cluster, and its frameworks by scheduler name, are used by the trial alone.
+
+        Arguments:
+            make: what made the frameworks, their configuration given.
+        """
         self.cluster: Final = cluster
         self.frameworks: Final = frameworks
+        self._make: Final = make
         self._algorithm: Final = SchedulingAlgorithm()
         self._reserved: Final[dict[str, Cycle]] = {}
         self._steps: Final[list[Callable[[], None]]] = []
@@ -89,19 +100,30 @@ class Trial:
         for_everybody: bool = False,
     ) -> Iterator["Trial"]:
         """Opens a trial in a copy of the cluster, with `simulated_frameworks` of its own. Raises ConfigErrors."""
+        make = partial(simulated_frameworks, configuration, plugins=plugins, for_everybody=for_everybody)
         copy = cluster.fork()
-        frameworks = simulated_frameworks(configuration, copy, plugins=plugins, for_everybody=for_everybody)
-        if for_everybody:
-            for uid, pod in [*copy.pending.items()]:
+        with _opened(copy, make) as trial:
+            for uid, pod in [*copy.pending.items()] if for_everybody else ():
                 # Whom another scheduler has placed holds its room, and may be evicted, before it is bound.
                 if (node := placed_on(pod, copy.cache.objects)) in copy.nodes:
                     copy.assume(uid, node)
-        with closed_at_the_end(frameworks):
-            trial = Trial(copy, frameworks)
-            try:
-                yield trial
-            finally:
-                trial._steps.clear()  # nobody sees what would be taken back
+            yield trial
+
+    @contextmanager
+    def fork(self) -> Iterator["Trial"]:
+        """Opens a trial that begins as this one is now, with frameworks of its own. Steps before it stay done in it.
+
+        Raises QuestionError if a plugin does not reserve for a pod again what it has reserved for it here.
+        """
+        copy = self.cluster.fork()
+        copy.changes = self.cluster.changes  # what is drawn from here on differs from what was drawn before
+        with _opened(copy, self._make) as other:
+            for mine, of_other in zip(self.frameworks.values(), other.frameworks.values(), strict=True):
+                of_other.random.setstate(mine.random.getstate())
+            for uid, cycle in self._reserved.items():
+                if (assumed := copy.cache.pod(uid)) is not None:
+                    other._reserve_again(assumed, cycle.again(other.frameworks[assumed.scheduler_name]))
+            yield other
 
     # What is taken back.
 
@@ -326,12 +348,15 @@ class Trial:
         self.cluster.cache.restore_ports(assumed.spec.node_name, ports)
         if cycle is not None:
             self.cluster.cache.annotate(assumed.uid, cycle.find(fwk.BINDING_ANNOTATIONS))
-            # The cycle knows what it has chosen. Filters are not asked again: they might refuse the pod now, for the
-            # sake of others that came after it.
-            status = run_reserve_plugins(cycle, assumed, assumed.spec.node_name)
-            if not status.is_success:
-                raise LookupError(f"what was reserved for {assumed.key} cannot be reserved again: {status.message}")
-            self._reserved[assumed.uid] = cycle
+            self._reserve_again(assumed, cycle)
+
+    def _reserve_again(self, assumed: Pod, cycle: Cycle) -> None:
+        # The cycle knows what it has chosen. Filters are not asked again: they might refuse the pod now, for the sake
+        # of others that came after it.
+        status = run_reserve_plugins(cycle, assumed, assumed.spec.node_name)
+        if not status.is_success:
+            raise QuestionError(f"what was reserved for {assumed.key} cannot be reserved again: {status.message}")
+        self._reserved[assumed.uid] = cycle
 
     def _world(self, framework: Framework) -> World:
         cluster, sort_key = self.cluster, framework.plugins.queue_sort.sort_key
@@ -348,6 +373,17 @@ class Trial:
             pod_by_key=cluster.find,
             has_groups=True,
         )
+
+
+@contextmanager
+def _opened(cluster: Cluster, make: MakeFrameworks) -> Iterator[Trial]:
+    frameworks = make(cluster=cluster)
+    with closed_at_the_end(frameworks):
+        trial = Trial(cluster, frameworks, make)
+        try:
+            yield trial
+        finally:
+            trial._steps.clear()  # nobody sees what would be taken back
 
 
 @final

@@ -10,105 +10,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from extender.testing import random_cluster
-from reprieve import Cluster, ReprieveError, Trial
+from reprieve import Cluster, ReprieveError, plugin as fwk
 from tests.extender.answers.test_trial import NO_SHRINKING, objects_of
 from tests.kit.examples import examples
-from tests.kit.objects import pod_group
-from tests.kit.random_storage import random_cluster_with_volumes
+from tests.kit.objects import ONLY_GANGS, pod_group
+from tests.kit.storage import make_claim, make_class, make_volume
 from tests.reprieve.test_library import as_mapping, node, nodes_of, pod, state_of
-
-
-def waiting(trial: Trial) -> list[str]:
-    return [key for key, on in trial.pods.items() if not on]
-
-
-def by_name(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(
-        objects, key=lambda obj: [obj["kind"], *(obj["metadata"].get(part, "") for part in ("namespace", "name"))]
-    )
-
-
-def drawn_cluster(seed: int) -> tuple[Cluster, random.Random]:
-    chance = random.Random(seed)
-    drawn = chance.choice((random_cluster, random_cluster_with_volumes))(chance)
-    return Cluster.load(map(as_mapping, objects_of(drawn, chance))), chance
-
-
-# Properties, on random clusters.
-
-
-def some_steps(trial: Trial, chance: random.Random, depth: int = 0) -> int:
-    """Does as many steps as it returns."""
-
-    def some_node() -> str:
-        return chance.choice(list(trial.nodes().names))
-
-    def nested() -> None:
-        with trial.step():
-            done = some_steps(trial, chance, depth + 1)
-            trial.undo(chance.randint(0, done))
-
-    def failing() -> None:
-        before = state_of(trial)
-        with pytest.raises(ZeroDivisionError), trial.step():
-            some_steps(trial, chance, depth + 1)
-            _ = 1 / 0
-        assert state_of(trial) == before
-
-    steps: list[Callable[[], object]] = [
-        trial.schedule,
-        lambda: trial.schedule(nodes=[some_node(), some_node()]),
-        lambda: trial.place(chance.choice(waiting(trial) or [pod(f"new-{chance.random()}")]), some_node()),
-        lambda: trial.add([pod(f"new-{chance.random()}"), node(f"node-{chance.random()}")]),
-        lambda: trial.remove(*chance.sample(keys := [*trial.pods], len(keys) // 3)),
-        lambda: trial.remove(nodes=some_node()),
-        lambda: trial.cordon(some_node()),
-        lambda: trial.taint(some_node(), "team=red:NoSchedule", "team:NoExecute"),
-        lambda: trial.drain(some_node()),
-        *([] if depth > 1 else [nested, failing]),
-    ]
-    done = 0
-    for step in chance.choices(steps, k=4):
-        if not len(trial.nodes().names):
-            break
-        step()
-        done += step is not failing
-    return done
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=examples(60), phases=NO_SHRINKING)
-@given(st.integers(0, 2**32))
-def test_what_a_caller_decided_is_taken_back_without_a_trace(seed: int) -> None:
-    cluster, chance = drawn_cluster(seed)
-    with cluster.trial() as tried, cluster.trial() as untouched:
-        before, objects = state_of(tried), by_name(tried.objects())
-
-        tried.undo(some_steps(tried, chance))
-
-        assert state_of(tried) == before == state_of(untouched)
-        assert by_name(tried.objects()) == objects
-        assert tried.schedule() == untouched.schedule()
-        assert list(map(tried.preempt, waiting(tried))) == list(map(untouched.preempt, waiting(untouched)))
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=examples(40), phases=NO_SHRINKING)
-@given(st.integers(0, 2**32))
-def test_place_refuses_where_filters_do_in_their_words(seed: int) -> None:
-    cluster, _ = drawn_cluster(seed)
-    with cluster.trial() as trial:
-        for key in waiting(trial)[:3]:
-            nodes = trial.nodes(key)
-            for name, feasible, reason in zip(nodes.names, nodes.feasible.tolist(), nodes.reasons, strict=True):
-                placed = trial.place(key, name)
-                trial.undo()
-
-                if placed.message.startswith(("skip schedule deleting", "Pod ", "waiting for")):
-                    continue  # it is not in the queue
-                assert (placed.node == name) == feasible
-                # A plugin that fails on one node fails for all that are looked at together.
-                assert placed.message == reason or reason.startswith("running ")
 
 
 @pytest.mark.slow
@@ -275,9 +182,107 @@ def test_trial_that_ends_in_a_block_is_over() -> None:
         trial.schedule(pod("x"))
         trial.__exit__()
 
-    for asks in (trial.schedule, trial.objects, trial.step().__enter__):
+    for asks in (trial.schedule, trial.objects, trial.fork, trial.step().__enter__):
         with pytest.raises(ReprieveError, match="this trial is over"):
             asks()
+
+
+# Forks.
+
+
+def test_fork_begins_as_the_trial_is_and_both_go_on_by_themselves() -> None:
+    with Cluster.load([node("a"), node("b"), pod("one", on="a")]).trial() as trial:
+        trial.schedule(pod("two", "4"))
+        trial.add(pod("three", "4"))
+        other = trial.fork()
+        assert state_of(other) == state_of(trial)
+
+        other.remove("one", "two")
+        assert nodes_of(other.schedule()) == {"default/three": "b"}
+        assert trial.pods == {"default/one": "a", "default/two": "b", "default/three": ""}
+        assert nodes_of(trial.schedule()) == {"default/three": ""}
+        with pytest.raises(ReprieveError, match="3 steps cannot be taken back: 2 were done"):
+            other.undo(3)
+        trial.undo(3)
+        assert other.pods == {"default/three": "b"}
+    with other.fork() as third:
+        other.__exit__()
+        assert third.pods == {"default/three": "b"}
+        assert third.schedule(pod("four"))[0].node == "a"
+
+
+def test_fork_within_a_block_stays_when_the_block_fails() -> None:
+    with Cluster.load([node("a")]).trial() as trial:
+        with pytest.raises(ZeroDivisionError), trial.step():
+            trial.schedule(pod("one"))
+            other = trial.fork()
+            _ = 1 / 0
+
+        assert (trial.pods, other.pods) == ({}, {"default/one": "a"})
+
+
+def test_volume_that_is_kept_for_a_pod_is_kept_in_a_fork() -> None:
+    objects = [make_class("local", provisioner="kubernetes.io/no-provisioner")]
+    volumes = [make_volume(name, storage_class="local", size=size) for name, size in (("one", "1Gi"), ("two", "2Gi"))]
+    claims = [make_claim(name, storage_class="local") for name in "xyz"]
+    pods = [pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": name}}]) for name in "xyz"]
+    with Cluster.load([node("a"), *map(as_mapping, [*objects, *volumes, *claims]), *pods]).trial() as trial:
+        assert nodes_of(trial.schedule(["x", "y"])) == {"default/x": "a", "default/y": "a"}
+        with trial.fork() as other:
+            assert not other.schedule("z")[0].node
+            other.remove("x")
+            assert other.schedule("z")[0].node
+        assert not trial.schedule("z")[0].node
+
+
+class Numbered(fwk.ReservePlugin):
+    """Keeps in mind whom it has reserved a number for, which is not in the cluster."""
+
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        self.numbers: list[str] = []
+
+    def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
+        if len(self.numbers) > 1:
+            return fwk.unschedulable("no number is left")
+        self.numbers.append(pod.name)
+        return fwk.SUCCESS
+
+    def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
+        if pod.name in self.numbers:
+            self.numbers.remove(pod.name)
+
+
+def test_own_plugin_reserves_in_a_fork_what_it_has_reserved() -> None:
+    with Cluster.load([node("a")]).trial(plugins=[Numbered]) as trial:
+        trial.schedule([pod("one"), pod("two")])
+        with trial.fork() as other:
+            assert "no number is left" in other.schedule(pod("three"))[0].message
+            other.remove("one")
+            assert other.schedule("three")[0].node == "a"
+        assert "no number is left" in trial.schedule(pod("three"))[0].message
+
+
+# The first failure.
+
+
+def test_pod_that_fits_nowhere_may_be_the_last_one_that_is_tried() -> None:
+    pods = [pod("first", priority=3), pod("large", "9", priority=2), pod("last", priority=1)]
+    with Cluster.load([node("a")]).trial() as trial:
+        placed = trial.schedule(pods, stop_on_failure=True)
+
+        assert nodes_of(placed) == {"default/first": "a", "default/large": ""}
+        assert trial.pods == {"default/large": "", "default/last": "", "default/first": "a"}
+        assert len(trial.schedule()) == 2
+
+
+def test_group_that_does_not_fit_may_be_the_last_one_that_is_tried() -> None:
+    gang = pod_group("gang", 3)
+    gang["metadata"]["namespace"] = "default"
+    members = [pod(f"m{n}", "2", priority=2, schedulingGroup={"podGroupName": "gang"}) for n in range(3)]
+    with Cluster.load([node("a"), gang, *members, pod("last", priority=1)]).trial(feature_gates=ONLY_GANGS) as trial:
+        assert nodes_of(trial.schedule(stop_on_failure=True)) == {f"default/m{n}": "" for n in range(3)}
+        assert len(trial.schedule()) == 4
 
 
 # Objects.

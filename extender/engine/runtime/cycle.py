@@ -151,6 +151,13 @@ class Cycle(fwk.CycleState):
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
+    def again(self, framework: Framework) -> "Cycle":
+        """Returns a cycle with what this one has found, whose pod other plugins are to reserve the same for."""
+        other = Cycle(framework, self._snapshot, self.pod)
+        other._values.update(self._values)
+        other.skip_filter_plugins = self.skip_filter_plugins
+        return other
+
     @property
     def num_in_play(self) -> int:
         return len(self._snapshot.nodes) if self.within is None else len(self.within)

@@ -33,7 +33,7 @@ from extender.values.config.args_validation import check_args
 from extender.values.config.plugin_args import VolumeBindingArgs
 from extender.values.golang.quoting import quoted
 from extender.values.objects.claims import uses_claim, volumes_with_claims
-from extender.values.objects.cluster import Key
+from extender.values.objects.cluster import ClusterObjects, Key
 from extender.values.objects.pod import Volume
 from extender.values.objects.quantity import RawQuantity, value_of
 from extender.values.objects.storage import (
@@ -117,7 +117,7 @@ class VolumeBinding(
         refusal = why_unusable(pod, used, snapshot.objects)
         if refusal is not None:
             return fwk.PreFilterResult(fwk.unresolvable(refusal))
-        storage = Storage(snapshot.objects, self._assumed_claims, self._assumed_volumes, self._compares_attributes)
+        storage = self._storage(snapshot.objects)
         try:
             claims = claims_of(pod, storage)
         except BindingModeError as exc:
@@ -126,6 +126,14 @@ class VolumeBinding(
             return fwk.PreFilterResult(fwk.unresolvable(UNBOUND_IMMEDIATE))
         state.write(_STATE, _State(storage, claims))
         return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def _storage(self, objects: ClusterObjects) -> Storage:
+        return Storage(objects, self._assumed_claims, self._assumed_volumes, self._compares_attributes)
+
+    def _storage_now(self, known: _State) -> Storage:
+        """Returns what this plugin knows, also where the cycle began with the plugin of another trial."""
+        live = None if self._handle is None else self._handle.live
+        return self._storage(known.storage.objects if live is None else live.objects)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods neither moves nor frees a volume."""
@@ -159,7 +167,7 @@ class VolumeBinding(
             place = state.snapshot.nodes.index[node]
             bindings, provisions = known.volumes.bindings_on(place), known.volumes.provisions_on(place)
             try:
-                assumed = assume_pod_volumes(known.storage, bindings, provisions, node)
+                assumed = assume_pod_volumes(self._storage_now(known), bindings, provisions, node)
             except AssumeError as exc:
                 self._count_error("assume")
                 return fwk.error(str(exc))
@@ -195,7 +203,7 @@ class VolumeBinding(
         """Drops what Reserve assumed."""
         known, assumed = state.find(_STATE), state.find(ASSUMED)
         if known is not None and assumed is not None:
-            restore_pod_volumes(known.storage, assumed)
+            restore_pod_volumes(self._storage_now(known), assumed)
 
 
 def _nothing_reserved(node: str) -> fwk.Status:
