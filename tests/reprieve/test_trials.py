@@ -143,6 +143,28 @@ def test_taints_are_put_on_and_taken_off_as_kubectl_does() -> None:
         assert trial.pods == {"default/one": "a"}
 
 
+@pytest.mark.parametrize("leaves", ["x", "y"])
+@pytest.mark.parametrize("in_a_fork", [False, True])
+def test_volume_of_a_claim_is_kept_until_the_last_of_its_pods_has_left(leaves: str, *, in_a_fork: bool) -> None:
+    storage = [
+        make_class("local", provisioner="kubernetes.io/no-provisioner"),
+        make_volume("only", storage_class="local"),
+        *(make_claim(name, storage_class="local") for name in ("shared", "own")),
+    ]
+    claims = {"x": "shared", "y": "shared", "z": "own"}
+    pods = [
+        pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": claim}}])
+        for name, claim in claims.items()
+    ]
+    with Cluster.load([node("a"), *map(as_mapping, storage), *pods]).trial() as trial:
+        trial.schedule(["x", "y"])
+        trial.remove(leaves)
+        with trial.fork() if in_a_fork else trial as then:
+            assert not then.schedule("z")[0].node
+            then.remove({"x": "y", "y": "x"}[leaves])
+            assert then.schedule("z")[0].node
+
+
 # Steps of steps.
 
 

@@ -211,9 +211,9 @@ class AssumedVolumes:
 
 
 def assume_pod_volumes(
-    storage: Storage, bindings: Iterable[Binding], provisions: Iterable[PersistentVolumeClaim], node: str
+    storage: Storage, bindings: Iterable[Binding], provisions: Iterable[PersistentVolumeClaim], node: str, uid: str
 ) -> AssumedVolumes:
-    """Assumes that the claims get their volumes, or that volumes are provisioned for them.
+    """Assumes for a pod that the claims get their volumes, or that volumes are provisioned for them.
 
     Raises AssumeError if a claim or volume was deleted or changed meanwhile; then nothing is assumed.
     """
@@ -222,9 +222,10 @@ def assume_pod_volumes(
     objects = storage.objects
     try:
         for free, claim in bindings:
-            volume = bound_to(free, claim)
-            if volume is not free:
-                storage.assumed_volumes.assume(volume.metadata.name, volume, objects.pvs)
+            volume, known = bound_to(free, claim), objects.pvs.get(free.metadata.name)
+            # What is assumed already, for a pod with the same claim, is for this one as well.
+            if volume is not free or (known is not None and bound_to(known, claim) is not known):
+                storage.assumed_volumes.assume(volume.metadata.name, volume, objects.pvs, uid)
             volumes.append(volume)
         selected: dict[int, PersistentVolumeClaim] = {}
         for claim in provisions:
@@ -233,18 +234,18 @@ def assume_pod_volumes(
                 continue
             annotations = {**claim.metadata.annotations, SELECTED_NODE_ANNOTATION: node}
             assumed = replaced(claim, metadata=replaced(claim.metadata, annotations=annotations))
-            storage.assumed_claims.assume((claim.namespace, claim.metadata.name), assumed, objects.pvcs)
+            storage.assumed_claims.assume((claim.namespace, claim.metadata.name), assumed, objects.pvcs, uid)
             claims.append(assumed)
             selected[id(claim)] = assumed
     except AssumeError:
-        restore_pod_volumes(storage, AssumedVolumes(tuple(volumes), tuple(claims)))
+        restore_pod_volumes(storage, AssumedVolumes(tuple(volumes), tuple(claims)), uid)
         raise
     return AssumedVolumes(tuple(volumes), tuple(claims))
 
 
-def restore_pod_volumes(storage: Storage, assumed: AssumedVolumes) -> None:
-    """Drops what was assumed. Idempotent."""
+def restore_pod_volumes(storage: Storage, assumed: AssumedVolumes, uid: str) -> None:
+    """Drops what was assumed for a pod. Idempotent."""
     for volume in assumed.volumes:
-        storage.assumed_volumes.restore(volume.metadata.name)
+        storage.assumed_volumes.restore(volume.metadata.name, uid)
     for claim in assumed.claims:
-        storage.assumed_claims.restore((claim.namespace, claim.metadata.name))
+        storage.assumed_claims.restore((claim.namespace, claim.metadata.name), uid)

@@ -38,14 +38,14 @@ async def bind_pod_volumes(
     dispatcher, live = handle.dispatcher, handle.live
     if dispatcher is None or live is None:
         raise BindingError("binding volumes: there is no API server to bind through")
-    written = await _write(storage, assumed, dispatcher)
+    written = await _write(storage, assumed, pod, dispatcher)
     try:
         await fwk.poll(lambda: _is_bound(written, pod, node, live), every=CHECK_INTERVAL, within=within)
     except (_CheckError, TimeoutError) as exc:
         raise BindingError(f"binding volumes: {exc}") from exc
 
 
-async def _write(storage: Storage, assumed: AssumedVolumes, dispatcher: fwk.Dispatcher) -> AssumedVolumes:
+async def _write(storage: Storage, assumed: AssumedVolumes, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> AssumedVolumes:
     """Writes the volumes and claims, and returns them as the API server has them then."""
     volumes: list[PersistentVolume] = []
     claims: list[PersistentVolumeClaim] = []
@@ -55,7 +55,8 @@ async def _write(storage: Storage, assumed: AssumedVolumes, dispatcher: fwk.Disp
         for claim in assumed.claims:
             claims.append(await dispatcher.perform(storage_calls.PatchPersistentVolumeClaim.of(claim)))  # noqa: PERF401
     finally:
-        restore_pod_volumes(storage, AssumedVolumes(_rest(assumed.volumes, volumes), _rest(assumed.claims, claims)))
+        rest = AssumedVolumes(_rest(assumed.volumes, volumes), _rest(assumed.claims, claims))
+        restore_pod_volumes(storage, rest, pod.uid)
     return AssumedVolumes(tuple(volumes), tuple(claims))
 
 

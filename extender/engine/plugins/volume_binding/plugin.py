@@ -167,7 +167,7 @@ class VolumeBinding(
             place = state.snapshot.nodes.index[node]
             bindings, provisions = known.volumes.bindings_on(place), known.volumes.provisions_on(place)
             try:
-                assumed = assume_pod_volumes(self._storage_now(known), bindings, provisions, node)
+                assumed = assume_pod_volumes(self._storage_now(known), bindings, provisions, node, pod.uid)
             except AssumeError as exc:
                 self._count_error("assume")
                 return fwk.error(str(exc))
@@ -203,7 +203,7 @@ class VolumeBinding(
         """Drops what Reserve assumed."""
         known, assumed = state.find(_STATE), state.find(ASSUMED)
         if known is not None and assumed is not None:
-            restore_pod_volumes(self._storage_now(known), assumed)
+            restore_pod_volumes(self._storage_now(known), assumed, pod.uid)
 
 
 def _nothing_reserved(node: str) -> fwk.Status:

@@ -42,23 +42,23 @@ class AssumeError(Exception):
 class AssumeCache(Generic[K, T]):
     """Claims or volumes with changes that were decided but not yet observed, over the API server's table of them.
 
-    State: the assumed version of each changed object, until it is restored, or until the API server has a newer one,
-    which contains the change or supersedes it.
+    State: the assumed version of each changed object with the UIDs of the pods that it is for, until the last of them
+    restores it, or until the API server has a newer one, which contains the change or supersedes it.
     """
 
     __slots__ = ("_assumed", "_kind", "_most")
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._assumed: dict[K, T] = {}
+        self._assumed: dict[K, tuple[T, set[str]]] = {}
         self._most = FEW
 
     def get(self, key: K, table: Mapping[K, T]) -> T | None:
         """Returns the assumed object, else that of the API server; None if the API server has none."""
-        known, assumed = table.get(key), self._assumed.get(key)
-        if known is None or assumed is None or version(known.metadata) > version(assumed.metadata):
+        known, before = table.get(key), self._assumed.get(key)
+        if known is None or before is None or version(known.metadata) > version(before[0].metadata):
             return known
-        return assumed
+        return before[0]
 
     def overlaid(self, objects: Mapping[K, T], table: Mapping[K, T]) -> Iterator[T]:
         """Yields objects of the table, in their assumed version where there is one."""
@@ -68,8 +68,11 @@ class AssumeCache(Generic[K, T]):
         for key, known in objects.items():
             yield self.get(key, table) or known
 
-    def assume(self, key: K, changed: T, table: Mapping[K, T]) -> None:
-        """Assumes a changed object. Raises AssumeError if it was deleted, or is newer than what was changed."""
+    def assume(self, key: K, changed: T, table: Mapping[K, T], uid: str) -> None:
+        """Assumes a changed object for a pod, as others may that share it.
+
+        Raises AssumeError if it was deleted, or is newer than what was changed.
+        """
         latest = self.get(key, table)
         name = key if isinstance(key, str) else "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
         if latest is None:
@@ -79,16 +82,22 @@ class AssumeCache(Generic[K, T]):
                 f"{self._kind} {quoted(name)} is out of sync (stored: {version(latest.metadata)}, assume: "
                 f"{version(changed.metadata)})"
             )
-        self._assumed[key] = changed
+        before = self._assumed.get(key)
+        sharers: set[str] = before[1] if before is not None and before[0] is latest else set()
+        self._assumed[key] = changed, {uid, *sharers}
         if len(self._assumed) > self._most:
-            spent = [key for key, assumed in self._assumed.items() if self.get(key, table) is not assumed]
+            spent = [key for key, (assumed, _) in self._assumed.items() if self.get(key, table) is not assumed]
             for each in spent:
                 del self._assumed[each]
             self._most = 2 * len(self._assumed) + FEW  # each is looked at twice at most, however many a pod has
 
-    def restore(self, key: K) -> None:
-        """Drops the assumed object. Idempotent."""
-        self._assumed.pop(key, None)
+    def restore(self, key: K, uid: str) -> None:
+        """Drops what was assumed for a pod, unless others share it. Idempotent."""
+        before = self._assumed.get(key)
+        if before is not None:
+            before[1].discard(uid)
+            if not before[1]:
+                del self._assumed[key]
 
     def __len__(self) -> int:
         return len(self._assumed)

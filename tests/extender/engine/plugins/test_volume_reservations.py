@@ -101,6 +101,29 @@ def test_unreserve_frees_the_volumes() -> None:
     assert scheduler.feasible(pod("third", "e"))[1] == ["a", "b"]
 
 
+@pytest.mark.parametrize("leaves", [0, 1])
+@pytest.mark.parametrize(
+    ("objects", "other"),
+    [
+        pytest.param(with_local_volumes("a"), "d", id="a volume for their claim"),
+        pytest.param([make_class(), make_claim("c")], "c", id="a volume that is provisioned for their claim"),
+    ],
+)
+def test_what_pods_share_is_free_when_the_last_one_leaves(objects: list[HasMetadata], other: str, leaves: int) -> None:
+    scheduler = Scheduler(*objects)
+    pods = [pod("first", "c"), pod("second", "c")]
+    states = [scheduler.reserve(each, "a")[0] for each in pods]
+    third = pod("third", other)
+    taken = scheduler.feasible(third)[1]
+
+    for _ in range(2):  # the second time does nothing
+        scheduler.plugin.unreserve(states[leaves], pods[leaves], "a")
+        assert scheduler.feasible(third)[1] == taken
+    scheduler.plugin.unreserve(states[1 - leaves], pods[1 - leaves], "a")
+
+    assert len(scheduler.feasible(third)[1]) == len(taken) + 1
+
+
 def test_unreserve_without_a_reservation_does_nothing() -> None:
     scheduler = Scheduler(*with_local_volumes("a"))
     scheduler.reserve(pod("first", "c"), "a")
@@ -165,7 +188,7 @@ def test_an_assumption_lasts_until_the_api_server_has_a_newer_version() -> None:
     cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
     table = {"v": volume("5")}
     assumed = volume("5", assumed="yes")
-    cache.assume("v", assumed, table)
+    cache.assume("v", assumed, table, "p")
 
     assert cache.get("v", table) is assumed
     assert cache.get("v", {"v": volume("5")}) is assumed
@@ -176,8 +199,8 @@ def test_an_assumption_lasts_until_the_api_server_has_a_newer_version() -> None:
 def test_an_assumption_can_be_made_on_top_of_another() -> None:
     cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
     table = {"v": volume("5")}
-    cache.assume("v", volume("5", first="yes"), table)
-    cache.assume("v", second := volume("5", second="yes"), table)
+    cache.assume("v", volume("5", first="yes"), table, "p")
+    cache.assume("v", second := volume("5", second="yes"), table, "p")
 
     assert cache.get("v", table) is second
 
@@ -185,10 +208,10 @@ def test_an_assumption_can_be_made_on_top_of_another() -> None:
 def test_restoring_forgets_what_was_assumed() -> None:
     cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
     table = {"v": volume("5")}
-    cache.assume("v", volume("5", assumed="yes"), table)
+    cache.assume("v", volume("5", assumed="yes"), table, "p")
 
-    cache.restore("v")
-    cache.restore("v")
+    cache.restore("v", "p")
+    cache.restore("v", "p")
 
     assert cache.get("v", table) is table["v"]
 
@@ -201,7 +224,7 @@ def test_spent_assumptions_are_not_kept() -> None:
     for number in range(20 * FEW):
         name = f"v{number}"
         table[name] = volume("5")
-        cache.assume(name, volume("5"), table)
+        cache.assume(name, volume("5"), table, "p")
         table[name] = volume("6")
 
     assert len(cache) <= 2 * FEW
@@ -218,6 +241,6 @@ def test_objects_that_cannot_be_assumed(table: dict[str, PersistentVolume], mess
     cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
 
     with pytest.raises(AssumeError) as refused:
-        cache.assume("v", volume("5"), table)
+        cache.assume("v", volume("5"), table, "p")
 
     assert str(refused.value) == message
