@@ -1,6 +1,5 @@
 """What `from reprieve import Cluster` gives: clusters that are read once, and trials of them."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -22,7 +21,7 @@ from extender.values.reasons import in_one_line
 from reprieve.arguments import ReprieveError, gates_of, in_words, line, outcome_of, plain, several
 from reprieve.results import NodeArrays, Placement, objects_of
 from reprieve.sources.configurations import read_configuration, with_gates, with_plugins
-from reprieve.sources.dumps import about_dump, left_out_of
+from reprieve.sources.dumps import about_dump, left_out_of, once_each
 from reprieve.sources.manifest_files import state_of
 from reprieve.trials import Trial
 
@@ -67,10 +66,10 @@ class Cluster:
         if at is not None:
             raise ReprieveError("at: objects show one moment only; give a recording")
         with in_words():
-            objects, configuration = _objects_in(source), read_configuration(None)
+            (objects, copies), configuration = once_each(_objects_in(source)), read_configuration(None)
             admits = partial(rules.trial, templates_among(objects), features=configuration.feature_gates)
             questions = Questions.of(configuration, state_of(objects), admits)
-            return Cluster(questions, filter(None, [left_out_of(objects)]))
+            return Cluster(questions, filter(None, [copies, left_out_of(objects)]))
 
     @staticmethod
     def connect(kubeconfig: str | Path | None = None, *, context: str | None = None) -> "Cluster":
@@ -176,9 +175,6 @@ def _objects_in(source: object) -> list[dict[str, Any]]:
         if not isinstance(each, Mapping):
             raise ReprieveError(f"{each!r:.80} is no object: give a file, or objects as the API has them")
         objects += _items_of(each)
-    named = Counter(name for obj in objects if (name := _name_in_cluster(obj)))
-    if twice := [name for name, number in named.items() if number > 1]:
-        raise ReprieveError(f"{named[twice[0]]} objects are {twice[0]}: names are unique in a cluster")
     return objects
 
 
@@ -190,15 +186,6 @@ def _items_of(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not all(isinstance(item, Mapping) for item in items):
         raise ReprieveError(f"{kind}: an item is no object")
     return [each for item in items for each in _items_of({**within, **item})]
-
-
-def _name_in_cluster(obj: Mapping[str, Any]) -> str:
-    """Returns what nodes and pods are called; empty for other objects."""
-    kind, metadata = obj.get("kind"), obj.get("metadata")
-    if kind not in ("Node", "Pod") or not isinstance(metadata, Mapping):
-        return ""
-    namespace = f"{metadata.get('namespace') or 'default'}/" if kind == "Pod" else ""
-    return f"{kind} {namespace}{metadata.get('name')}"
 
 
 def _that_preempt(plugins: Mapping[str, type[Plugin]]) -> list[str]:

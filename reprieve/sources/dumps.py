@@ -1,9 +1,10 @@
 """Answers about the cluster in a file or a folder: what kubectl printed, or a recording."""
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,12 +15,15 @@ from extender.rules.claim_templates import templates_among
 from extender.rules.state_file import HOW_TO_DUMP, load_state, read_state
 from extender.values import limits
 from extender.values.objects.decoding import DecodeError, convert
+from extender.values.objects.kinds import KINDS
 from extender.values.objects.listed_events import ListedEvents, WrittenEvent, newest
+from extender.values.reasons import InputError
 from extender.values.workloads.custom_kinds import is_custom, left_out
 from reprieve.errors import StartUpError
 from reprieve.sources.configurations import read_configuration
 from reprieve.sources.manifest_files import state_of
 
+_IS_NAMESPACED: Final = {kind.name: kind.is_namespaced for kind in KINDS}
 STANDARD_INPUT: Final = Path("-")
 _ENDINGS: Final = (".json", ".yaml", ".yml")
 _GZIP: Final = b"\x1f\x8b"
@@ -50,14 +54,15 @@ async def about_dump(
         objects = _read(dump)
     source = "standard input" if dump == STANDARD_INPUT else dump
     try:
+        objects, copies = once_each(objects)
         state = state_of(objects)
-    except DecodeError as exc:
+    except InputError as exc:
         raise StartUpError(f"{source}: {exc}") from exc
     if recording is None and not state.nodes and not state.pods:
         kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects}))
         holds = f"it has {kinds:.80}, but neither nodes nor pods" if kinds else "it is empty"
         raise StartUpError(f"{source}: {holds}; {HOW_TO_DUMP}")
-    if note := left_out_of(objects):
+    for note in filter(None, (copies, left_out_of(objects))):
         tell(f"{source}: {note}")
     if not state.nodes:
         tell(f"{source} has no nodes; {HOW_TO_DUMP}")
@@ -67,6 +72,39 @@ async def about_dump(
         partial(rules.trial, templates_among(objects), features=configuration.feature_gates),
         events=partial(_events_about, [obj for obj in objects if obj.get("kind") == "Event"]),
     )
+
+
+def once_each(objects: Iterable[Object]) -> tuple[list[Object], str]:
+    """Returns the objects without further copies of equal ones, and a sentence about these; empty if there are none.
+
+    Raises StartUpError for objects that no API server has at once: two that differ and have one name, or one UID.
+    """
+    kept: list[Object] = []
+    named: dict[str, Object] = {}
+    copied: dict[str, None] = {}
+    for obj in objects:
+        metadata, name = obj.get("metadata"), _name_in_cluster(obj)
+        if name and isinstance(metadata, Mapping):
+            uid = f"{obj['kind']} of UID {metadata['uid']}" if metadata.get("uid") else name
+            for known in (name, uid):
+                first = named.setdefault(known, obj)
+                if first is not obj and first != obj:
+                    raise StartUpError(f"{known} is there twice, and the two differ: an API server has one")
+            if named[name] is not obj:
+                copied[name] = None
+                continue
+        kept.append(obj)
+    names = ", ".join(islice(copied, 3)) + (", ..." if len(copied) > 3 else "")
+    return kept, f"what is there more than once counts once: {names}" if copied else ""
+
+
+def _name_in_cluster(obj: Object) -> str:
+    """Returns what an object of a kind that a scheduler reads is called; empty for others."""
+    kind, metadata = str(obj.get("kind")), obj.get("metadata")
+    if kind not in _IS_NAMESPACED or not isinstance(metadata, Mapping) or not metadata.get("name"):
+        return ""
+    namespace = f"{metadata.get('namespace') or 'default'}/" if _IS_NAMESPACED[kind] else ""
+    return f"{kind} {namespace}{metadata['name']}"
 
 
 def left_out_of(objects: Iterable[Object]) -> str:

@@ -1,5 +1,6 @@
 """Whatever a caller gives that cannot be used is a ReprieveError in one line, and changes nothing."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,16 @@ from typing import Any
 import pytest
 
 from reprieve import Cluster, ReprieveError, Trial
-from tests.reprieve.test_library import node, pod, state_of
+from tests.kit.storage import make_class
+from tests.reprieve.test_library import as_mapping, node, pod, state_of
 
 
 def in_a_list(*objects: dict[str, Any], kind: str = "List") -> dict[str, Any]:
     return {"kind": kind, "apiVersion": "v1", "items": [*objects]}
+
+
+def renamed(obj: dict[str, Any], name: str) -> dict[str, Any]:
+    return {**obj, "metadata": {**obj["metadata"], "name": name}}
 
 
 NESTED: dict[str, Any] = pod("nested")
@@ -26,9 +32,14 @@ NESTED["metadata"]["labels"]["itself"] = NESTED
         (b"kind: Node", "b'kind: Node' is no object"),
         (node("a"), "one object is no cluster: give a List"),
         ([node("a"), "b"], "'b' is no object"),
-        ([node("a"), node("a")], "2 objects are Node a: names are unique in a cluster"),
-        ([pod("a"), pod("b"), pod("a")], "2 objects are Pod default/a"),
-        ([in_a_list(node("a")), node("a")], "2 objects are Node a"),
+        ([node("a"), node("a", "8")], "Node a is there twice, and the two differ: an API server has one"),
+        ([pod("a"), pod("b"), pod("a", "2")], "Pod default/a is there twice, and the two differ"),
+        ([in_a_list(node("a")), node("a", "8")], "Node a is there twice"),
+        ([pod("a"), renamed(pod("a"), "b")], "Pod of UID uid-a is there twice, and the two differ"),
+        (
+            [node("a"), *map(as_mapping, [make_class(), make_class(provisioner="other")])],
+            "StorageClass std is there twice",
+        ),
         (in_a_list(node("a"), None, kind="NodeList"), "NodeList: an item is no object"),  # type: ignore[arg-type]
         ("kind: Node\nmetadata: {name: a}\n", "a text of several lines"),
     ],
@@ -39,6 +50,25 @@ def test_cluster_of_something_else_is_refused(source: Any, says: str) -> None:
 
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_objects_of_one_name_count_once_or_are_refused_in_files_as_in_lists(tmp_path: Path) -> None:
+    file = tmp_path / "dump.json"
+    for equal in (
+        [node("a"), node("a"), pod("x", on="a"), pod("x", on="a")],
+        [node("a"), in_a_list(node("a"), pod("x", on="a")), pod("x", on="a")],
+    ):
+        file.write_text(json.dumps(in_a_list(*equal)))
+        for source in (equal, file):
+            cluster = Cluster.load(source)
+            (note,) = cluster.notes
+            with cluster.trial() as trial:
+                assert note.endswith("what is there more than once counts once: Node a, Pod default/x")
+                assert (trial.pods, list(trial.nodes().names)) == ({"default/x": "a"}, ["a"])
+    for differing in ([node("a"), node("a", "8")], [pod("x"), pod("x", on="a")], [pod("x"), renamed(pod("x"), "y")]):
+        file.write_text(json.dumps(in_a_list(node("n"), *differing)))
+        with pytest.raises(ReprieveError, match=r"dump.json: .* is there twice, and the two differ"):
+            Cluster.load(file)
 
 
 def test_lists_are_taken_apart() -> None:
