@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.answers.explain.preemption import what_comes_first, why_not
+from extender.answers.explain.preemption import what_comes_first, why_lost
 from extender.answers.overviews import AttemptsAlike, Count, OutcomeWanted, Past
 from extender.answers.parts import CandidateNode, Outcome, PodName, gpu_hours_of
 from extender.answers.records.record_store import (
@@ -89,7 +89,7 @@ def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[Candid
             num_pdb_violations=each.num_pdb_violations,
             why_not=""
             if won is None or each is won or not each.costs
-            else why_not(Costs(*each.costs), Costs(*won.costs), chosen, first),
+            else why_lost(Costs(*each.costs), each.own_scores, Costs(*won.costs), won.own_scores, chosen, first),
         )
         for each in records
     )

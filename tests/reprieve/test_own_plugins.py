@@ -6,9 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 
+from extender.answers import history
+from extender.answers.records.record_store import PreemptionRecord
+from extender.answers.records.records import Records
 from extender.engine.framework import Candidates
+from extender.engine.plugins import IN_TREE
 from extender.engine.preemption.costs import (
     fewest_victims,
     latest_start_time,
@@ -17,7 +23,13 @@ from extender.engine.preemption.costs import (
 )
 from extender.engine.preemption.evaluator import Evaluator
 from extender.engine.preemption.rules import V1_36
+from extender.engine.runtime.registry import Registry
+from extender.testing import make_pod
+from extender.values.config.configuration import Configuration
 from reprieve import Cluster, plugin as fwk
+from reprieve.sources.configurations import with_plugins
+from reprieve.sources.manifest_files import state_of
+from tests.kit.told_scheduler import NOON, ToldScheduler
 from tests.reprieve.test_library import NO_PREEMPTION, node, pod
 
 ROOT = Path(__file__).parents[2]
@@ -121,7 +133,12 @@ def highest_sum_of_priorities(candidates: Candidates) -> Any:
     return -lowest_sum_of_priorities(candidates)
 
 
-@pytest.mark.parametrize(
+def own_hours(candidates: Candidates) -> Any:
+    """A fraction for each candidate."""
+    return np.where(np.diff(candidates.first) == 1, 0.75, 0.25)
+
+
+BY_CRITERIA = pytest.mark.parametrize(
     ("criteria", "node", "why_not"),
     [
         (
@@ -132,12 +149,35 @@ def highest_sum_of_priorities(candidates: Candidates) -> Any:
         ([latest_start_time, lowest_first_priority], "n1", "its most important victim has priority 5, on n1 it is 0"),
         ([highest_sum_of_priorities], "n1", "highest_sum_of_priorities prefers n1"),
         ([latest_start_time], "n1", "ties with n1 on every criterion"),
+        ([own_hours], "n2", "own_hours prefers n2"),
         ([], "n1", "ties with n1 on every criterion"),
     ],
 )
+
+
+@BY_CRITERIA
 def test_loser_is_told_by_the_criteria_of_an_own_preemption(criteria: list[Any], node: str, why_not: str) -> None:
     rules = {"preemption_rules": replace(KeepsCaches.preemption_rules, criteria=criteria)}
     with with_caches().trial(plugins=[type("ByCriteria", (KeepsCaches,), rules)]) as trial:
         found = trial.preempt(pod("w", "4", priority=10))
 
     assert (found.node, [each.why_not for each in found.candidates]) == (node, ["", why_not])
+
+
+@BY_CRITERIA
+async def test_loser_of_an_own_preemption_is_told_alike_from_the_records(
+    criteria: list[Any], node: str, why_not: str
+) -> None:
+    rules = {"preemption_rules": replace(KeepsCaches.preemption_rules, criteria=criteria)}
+    plugins: dict[str, Any] = {"ByCriteria": type("ByCriteria", (KeepsCaches,), rules)}
+    records = Records(now=NOON.timestamp)
+    configuration = with_plugins(Configuration(), plugins, plugins)
+    scheduling = ToldScheduler(records, configuration, plugins=Registry(IN_TREE, (), also=plugins))
+    with with_caches().trial() as trial:
+        scheduling.comes(*state_of(trial.objects()).items(), make_pod("w").uid("w").req(cpu=4).priority(10))
+    await scheduling.decides()
+
+    (made,) = records.preemptions()
+    read_again = msgspec.json.decode(msgspec.json.encode(made), type=PreemptionRecord)
+    for told in map(history.preemption, (made, read_again)):
+        assert (told.node, [each.why_not for each in told.candidates]) == (node, ["", why_not])

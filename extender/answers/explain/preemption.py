@@ -22,6 +22,7 @@ from extender.values.objects.grouping import NOT_HELPFUL
 from extender.values.objects.pod import STARTED_NOW, Pod
 from extender.values.objects.resource_amounts import assigned_requests
 
+TIES: Final = "ties with {} on every criterion"
 _LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())
 
 
@@ -127,29 +128,47 @@ def what_comes_first(priorities_of_each: Iterable[Sequence[int]]) -> str:
     return "most important" if all(priorities[0] == max(priorities) for priorities in priorities_of_each) else "first"
 
 
+OwnScores = tuple[tuple[str, int | float], ...]
+"""What each criterion of a plugin's own rules gives to a candidate, by its name: of upstream's, that of the cost."""
+
+
+def own_scores(candidates: Candidates) -> Sequence[OwnScores | None]:
+    """Returns the scores of each candidate by the criteria of its rules; None by upstream's: costs say as much."""
+    criteria = candidates.rules.criteria
+    if tuple(criteria) in (ORDERED_SCORE_FUNCTIONS, ORDERED_SCORE_FUNCTIONS[:-1]):
+        return [None] * len(candidates)
+    scores = [score_function(candidates).tolist() for score_function in criteria]
+    return [
+        tuple((_name(each), its[at]) for each, its in zip(criteria, scores, strict=True))
+        for at in range(len(candidates))
+    ]
+
+
+def _name(criterion: ScoreFunction) -> str:
+    if criterion in ORDERED_SCORE_FUNCTIONS:
+        return Costs._fields[ORDERED_SCORE_FUNCTIONS.index(criterion)]
+    return getattr(criterion, "__name__", type(criterion).__name__)
+
+
 def _why_lost(shown: Candidates, listed: Sequence[Candidate], node: str) -> list[str]:
     """Returns for each candidate why it lost against the first one, on `node`, by the criteria of its rules."""
     first = what_comes_first([gone.priority for gone in one.victims] for one in listed)
-    costs, criteria = costs_of(shown), shown.rules.criteria
-    if tuple(criteria) in (ORDERED_SCORE_FUNCTIONS, ORDERED_SCORE_FUNCTIONS[:-1]):
-        return ["" if one.node == node else why_not(costs[at], costs[0], node, first) for at, one in enumerate(listed)]
-    scores = [score_function(shown).tolist() for score_function in criteria]
-
-    def why_by_own(at: int) -> str:
-        for criterion, of_each in zip(criteria, scores, strict=True):
-            if of_each[at] != of_each[0]:
-                return _by_criterion(criterion, costs[at], costs[0], node, first)
-        return f"ties with {node} on every criterion"
-
-    return ["" if one.node == node else why_by_own(at) for at, one in enumerate(listed)]
+    (chosen, by_own), *others = zip(costs_of(shown), own_scores(shown), strict=True)
+    return ["", *(why_lost(costs, its, chosen, by_own, node, first) for costs, its in others)]
 
 
-def _by_criterion(criterion: ScoreFunction, lost: Costs, chosen: Costs, node: str, first: str) -> str:
-    """Returns in words that a candidate lost by a criterion: upstream's as `why_not` has it, another by its name."""
-    if criterion not in ORDERED_SCORE_FUNCTIONS:
-        return f"{getattr(criterion, '__name__', type(criterion).__name__)} prefers {node}"
-    cost = Costs._fields[ORDERED_SCORE_FUNCTIONS.index(criterion)]
-    differs = {cost} | ({"num_victims"} if cost == "sum_of_priorities" else set())  # the sum is told with the number
+def why_lost(lost: Costs, its: OwnScores | None, chosen: Costs, by_own: OwnScores | None, node: str, first: str) -> str:
+    """Returns in words by which criterion a candidate lost against the chosen one on `node`: upstream's as `why_not`
+    has it, another by its name.
+    """
+    if its is None or by_own is None:
+        return why_not(lost, chosen, node, first)
+    criterion = next((name for (name, one), (_, other) in zip(its, by_own, strict=True) if one != other), "")
+    if not criterion:
+        return TIES.format(node)
+    if criterion not in Costs._fields:
+        return f"{criterion} prefers {node}"
+    differs = {criterion} | ({"num_victims"} if criterion == "sum_of_priorities" else set())  # told with the number
     return why_not(chosen._replace(**{name: getattr(lost, name) for name in differs}), chosen, node, first)
 
 
@@ -170,7 +189,7 @@ def why_not(lost: Costs, chosen: Costs, node: str, first: str = "most important"
         return f"{its} would have to go, on {node} {chosen.num_victims}"
     if lost.start_time != chosen.start_time:
         return f"its most important victims {_since(lost)}, those on {node} {_since(chosen)}"
-    return f"ties with {node} on every criterion"
+    return TIES.format(node)
 
 
 def _since(costs: Costs) -> str:

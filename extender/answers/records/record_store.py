@@ -13,7 +13,7 @@ from typing import Final, final
 import msgspec
 import numpy as np
 
-from extender.answers.explain.preemption import best_first, victim
+from extender.answers.explain.preemption import OwnScores, best_first, own_scores, victim
 from extender.answers.explain.verdict_tables import OTHER_REASONS, node_score, step
 from extender.answers.parts import CandidateNode, Outcome, PodName, PreemptionState, Value, Verdict, Victim
 from extender.answers.types import NodePicture, NodeScore, PluginVerdict, ReasonCount, WaterfallStep
@@ -37,6 +37,8 @@ class CandidateRecord(CandidateNode, frozen=True, gc=False, omit_defaults=True):
 
     costs: tuple[int, ...] = ()
     """A `preemption.costs.Costs`; empty if it is not known."""
+    own_scores: OwnScores | None = None
+    """By the criteria of a plugin's own rules, where they choose."""
 
 
 @final
@@ -379,8 +381,8 @@ def keep_candidates(
     violates = broken_budgets(kept.snapshot, kept.node, preemptor, kept.rules)
     most = limits.VICTIMS_KEPT if chosen is None else limits.OTHER_VICTIMS_KEPT
     return tuple(
-        keep_candidate(each, now, violates, limits.VICTIMS_KEPT if not place else most, costs)
-        for place, (each, costs) in enumerate(zip(kept.listed(), costs_of(kept), strict=True))
+        keep_candidate(each, now, violates, limits.VICTIMS_KEPT if not place else most, costs, its)
+        for place, (each, costs, its) in enumerate(zip(kept.listed(), costs_of(kept), own_scores(kept), strict=True))
     )
 
 
@@ -390,7 +392,8 @@ def keep_candidate(
     violates: Mapping[str, tuple[str, ...]] = {},
     most: int = limits.VICTIMS_KEPT,
     costs: tuple[int, ...] = (),
+    its: OwnScores | None = None,
 ) -> CandidateRecord:
     """Returns one candidate; `violates` has the names of the budgets that the eviction of a UID violates."""
     victims = tuple(victim(pod, now, violates.get(pod.uid, ())) for pod in candidate.victims[:most])
-    return CandidateRecord(candidate.node, victims, candidate.num_pdb_violations, costs=costs)
+    return CandidateRecord(candidate.node, victims, candidate.num_pdb_violations, costs=costs, own_scores=its)
