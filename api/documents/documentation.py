@@ -1,6 +1,7 @@
 """The OpenAPI document. It describes the bodies here, since routes take and return bytes."""
 
 import json
+import re
 from collections.abc import Mapping
 from importlib import resources
 from inspect import cleandoc
@@ -271,7 +272,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
     for schema in complete["components"]["schemas"].values():
         schema.pop("title", None)
         if "description" in schema:  # a docstring, whose indentation is in it before Python 3.13 only
-            schema["description"] = cleandoc(schema["description"])
+            schema["description"], _, attributes = cleandoc(schema["description"]).partition("\n\nAttributes:\n")
+            for name, words in re.findall(r"^    (\w+): (.*(?:\n     .*)*)", attributes, re.MULTILINE):
+                in_camel_case = re.sub("_(.)", lambda found: found[1].upper(), name)
+                schema["properties"][in_camel_case]["description"] = " ".join(words.split())
     return complete
 
 

@@ -30,14 +30,15 @@ class Value(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 @final
 class PodName(Value, frozen=True, gc=False):
-    """A pod. Callers who may not see its namespace are shown its priority alone."""
+    """A pod, with the value of its `priority`. Callers who may not list pods in its namespace are shown the priority
+    alone: it is `hidden`, and `namespace`, `name` and `uid` are empty.
+    """
 
     namespace: str
     name: str
     uid: str = ""
     priority: int = 0
     hidden: bool = False
-    """The caller may not list pods in its namespace; the names are empty then."""
 
     @staticmethod
     def of(pod: Pod) -> "PodName":
@@ -52,23 +53,26 @@ class PodName(Value, frozen=True, gc=False):
 
 @final
 class Victim(Value, frozen=True, gc=False):
-    """A pod that is evicted for another one."""
+    """A pod that is evicted for another one.
+
+    Attributes:
+        pod: which one; `pod.key` is namespace/name.
+        started: status.startTime, as it was written.
+        owner: Kind/name of its controller.
+        violates: names of the PodDisruptionBudgets that its eviction violates; of many, those that allow the fewest.
+        cpu: millicores that it holds, or held.
+        memory: bytes that it holds, or held.
+        gpu_hours: the GPU time that its eviction loses: its GPUs times the hours since its last checkpoint, or else
+            since its start.
+    """
 
     pod: PodName
     started: str | None = None
-    """status.startTime, as it was written."""
     owner: str = ""
-    """Kind/name of its controller."""
     violates: tuple[str, ...] = ()
-    """Names of the PodDisruptionBudgets that its eviction violates; of many, those that allow the fewest evictions."""
     cpu: int = 0
-    """Millicores that it holds, or held."""
     memory: int = 0
-    """Bytes that it holds, or held."""
     gpu_hours: float = 0.0
-    """The GPU time that its eviction loses: its GPUs times the hours since its last checkpoint, or else since its
-    start.
-    """
 
 
 def gpu_hours_of(victims: Iterable[Victim]) -> float:
@@ -77,14 +81,14 @@ def gpu_hours_of(victims: Iterable[Victim]) -> float:
 
 
 class CandidateNode(Value, frozen=True, gc=False):
-    """A node on which the preemptor would fit once the victims have gone."""
+    """A `node` on which the preemptor would fit once the `victims` have gone; evictions of `num_pdb_violations` of them
+    violate a PodDisruptionBudget. `why_not` says why it lost against the chosen one; it is empty for that.
+    """
 
     node: str
     victims: tuple[Victim, ...]
     num_pdb_violations: int
-    """The number of victims whose eviction violates a PodDisruptionBudget."""
     why_not: str = ""
-    """Why it lost against the chosen one; empty for the chosen one."""
 
 
 def requested(pod: Pod) -> dict[str, str]:

@@ -23,7 +23,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 @final
 class ReasonCount(Answer, frozen=True, kw_only=True):
-    """A reason, in kube-scheduler's words, and the number of nodes on which it holds."""
+    """A `reason`, in kube-scheduler's words, and the number of `nodes` on which it holds."""
 
     reason: str
     nodes: int
@@ -143,25 +143,33 @@ class NodePicture(Answer, frozen=True, kw_only=True):
 
 @final
 class PreemptionAnswer(Answer, frozen=True, kw_only=True):
-    """What preemption would do, or has done."""
+    """What preemption would do, or has done.
+
+    Attributes:
+        eligible: whether the pod may preempt.
+        message: why it may not, or why no node helps; empty when one does.
+        node: where the pod would run; empty if there is none.
+        victims: the pods that would be evicted there for it.
+        num_pdb_violations: the number of victims whose eviction violates a PodDisruptionBudget.
+        candidates: the chosen one first, then its runners-up, best first; not all of a large cluster.
+        num_candidates: the number of all candidates.
+        gpu_hours: the GPU time that the victims lose together.
+        without_policies: what kube-scheduler alone would choose, if the profile has victim policies.
+        gpu_hours_without_policies: the GPU time that would be lost then; `gpu_hours` where there are no policies.
+        not_helpful: why evictions of pods of lower priority do not help on other nodes.
+    """
 
     eligible: bool
     message: str = ""
-    """Why the pod may not preempt, or why no node helps; empty when one does."""
     node: str = ""
     victims: tuple[Victim, ...] = ()
     num_pdb_violations: int = 0
     candidates: tuple[CandidateNode, ...] = ()
-    """The chosen one first, then its runners-up, best first; not all of a large cluster."""
     num_candidates: int = 0
     gpu_hours: float = 0.0
-    """The GPU time that the victims lose together."""
     without_policies: CandidateNode | None = None
-    """What kube-scheduler alone would choose, if the profile has victim policies."""
     gpu_hours_without_policies: float = 0.0
-    """The GPU time that would be lost then; `gpu_hours` where there are no policies."""
     not_helpful: tuple[ReasonCount, ...] = ()
-    """Why evictions of pods of lower priority do not help on other nodes."""
 
 
 # The queue, and attempts.
@@ -398,7 +406,7 @@ class Queue(Answer, frozen=True, kw_only=True):
 
 @final
 class NodeRoom(Answer, frozen=True, kw_only=True):
-    """The number of the pods that fit on one node."""
+    """The number of the `pods` that fit on one `node`."""
 
     node: str
     pods: int
@@ -406,20 +414,25 @@ class NodeRoom(Answer, frozen=True, kw_only=True):
 
 @final
 class Capacity(Answer, frozen=True, kw_only=True):
-    """GET and POST /v1/capacity: how many of such pods fit, one after the other, without evictions."""
+    """How many of such pods fit, one after the other, without evictions: GET and POST /v1/capacity.
+
+    Attributes:
+        fits: the number of pods that fit on all nodes together.
+        by_node: how many of them fit on each node that takes some, the most first.
+        stopped_by: the message that kube-scheduler would write for the next one; empty where counting stopped earlier.
+        is_limit: whether counting stopped at the limit of the question, not of the cluster.
+        gangs: how many gangs of the pod's size that is, each within its topology domain; None for pods of no gang.
+        gang_size: the number of pods that such a gang needs.
+        notes: what was taken for granted, and what is not known: sentences for people.
+    """
 
     fits: int
     by_node: tuple[NodeRoom, ...]
     stopped_by: str
-    """The message that kube-scheduler would write for the next one."""
     is_limit: bool = False
-    """Whether counting stopped at the limit of the question, not of the cluster."""
     gangs: int | None = None
-    """How many gangs of the pod's size that is, each within its topology domain; None for pods of no gang."""
     gang_size: int = 0
-    """The number of pods that such a gang needs."""
     notes: tuple[str, ...] = ()
-    """What was taken for granted, and what is not known: sentences for people."""
 
 
 class NodesLike(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):

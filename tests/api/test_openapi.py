@@ -48,6 +48,25 @@ def test_no_description_keeps_the_indentation_of_a_docstring() -> None:
     assert [name for name, text in described.items() if "\n " in text] == []
 
 
+@pytest.mark.parametrize(
+    ("schema", "field", "words"),
+    [
+        ("Capacity", "isLimit", "whether counting stopped at the limit of the question, not of the cluster."),
+        ("PreemptionAnswer", "notHelpful", "why evictions of pods of lower priority do not help on other nodes."),
+        ("Victim", "gpuHours", "the GPU time that its eviction loses: its GPUs times the hours since its last checkpoint, "
+         "or else since its start."),
+    ],
+)  # fmt: skip
+def test_fields_have_the_words_of_their_attributes(schema: str, field: str, words: str) -> None:
+    assert DOCUMENT["components"]["schemas"][schema]["properties"][field]["description"] == words
+
+
+def test_attributes_are_told_of_fields_alone() -> None:
+    described = [schema.get("description", "") for schema in DOCUMENT["components"]["schemas"].values()]
+
+    assert [text for text in described if "Attributes:" in text] == []
+
+
 def test_every_reference_leads_somewhere() -> None:
     text = FILE.read_text()
     schemas = DOCUMENT["components"]["schemas"]
