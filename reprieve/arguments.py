@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from extender.values.config.configuration import ConfigErrors
 from extender.values.objects.node import Taint
-from extender.values.reasons import InputError
+from extender.values.reasons import InputError, ReprieveError
 from reprieve.sources.configurations import with_fix
 from reprieve.sources.manifest_files import read_manifests
 
@@ -28,13 +28,6 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PART: Final = r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"
 _SPEC: Final = re.compile(rf"(?P<key>{_PART})(=(?P<value>({_PART})?))?(:(?P<effect>\w+))?(?P<off>-)?")
-
-
-class ReprieveError(Exception):
-    """What was asked for cannot be done. The message says why, in one line; nothing has changed."""
-
-    def __init__(self, message: object) -> None:
-        super().__init__(" ".join(str(message).split()))
 
 
 @contextmanager

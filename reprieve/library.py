@@ -19,7 +19,7 @@ from extender.rules.state_file import save_state
 from extender.values.config.loading import load, load_file
 from extender.values.reasons import in_one_line
 from reprieve.arguments import ReprieveError, gates_of, in_words, line, outcome_of, plain, several
-from reprieve.results import NodeArrays, Placement, objects_of
+from reprieve.results import Counted, NodeArrays, Placement, objects_of
 from reprieve.sources.configurations import read_configuration, with_gates, with_plugins
 from reprieve.sources.dumps import about_dump, left_out_of, once_each
 from reprieve.sources.manifest_files import state_of
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 @final
-class Cluster:
+class Cluster(Counted):
     """A cluster as it was read. It never changes: trials are copies. Each thread needs a cluster of its own.
 
     Attributes:
@@ -44,6 +44,7 @@ class Cluster:
     def __init__(self, questions: Questions, notes: Iterable[str] = ()) -> None:
         """Use `Cluster.load` or `Cluster.connect`."""
         self._questions = questions
+        self._items = questions.items
         self.notes = tuple(notes)
 
     @staticmethod

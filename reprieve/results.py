@@ -1,6 +1,7 @@
 """What a trial answers beside the answers of the commands: placements, and nodes as arrays."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -8,15 +9,18 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from extender.answers.phrases import plural
+from extender.answers.shown import Columns, Shown
 from extender.values.objects.kinds import kind_of
 from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod
 
 __all__ = ["NodeArrays", "Placement"]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Placement:
+@dataclass(frozen=True, slots=True, repr=False)
+class Placement(Shown):
     """What became of a pod.
 
     Attributes:
@@ -30,12 +34,33 @@ class Placement:
     pod: str
     node: str = ""
     message: str = ""
-    scores: Mapping[str, int] = field(default_factory=dict)
+    scores: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+    def _words(self) -> str:
+        return f"{self.pod} on {self.node}" if self.node else f"{self.pod} is pending: {self.message}"
+
+    def _columns(self) -> Columns:
+        return Placements([self])._columns()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class NodeArrays:
+class Placements(Shown, list[Placement]):
+    """A list of placements."""
+
+    __repr__ = Shown._as_text
+
+    def _words(self) -> str:
+        return f"{sum(bool(each.node) for each in self):,} of {len(self):,} pods have a node"
+
+    def _columns(self) -> Columns:
+        plugins = dict.fromkeys(plugin for each in self for plugin in each.scores)
+        columns = {name: [getattr(each, name) for each in self] for name in ("pod", "node", "message")}
+        return columns | {f"score.{plugin}": [each.scores.get(plugin) for each in self] for plugin in plugins}
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class NodeArrays(Shown):
     """The N nodes with their K resources, and what they are to a pod. All arrays are copies.
 
     Attributes:
@@ -57,6 +82,40 @@ class NodeArrays:
     feasible: npt.NDArray[np.bool_]
     reasons: Sequence[str]
     scores: Mapping[str, npt.NDArray[np.int64]]
+
+    __repr__ = Shown._as_text
+
+    def __eq__(self, other: object) -> bool:
+        mine, its = self._columns(), other._columns() if isinstance(other, NodeArrays) else {}
+        return [*mine] == [*its] and all(map(np.array_equal, mine.values(), its.values()))
+
+    def __hash__(self) -> int:
+        return hash((*self.names, *self.resources))
+
+    def _words(self) -> str:
+        return f"{np.count_nonzero(self.feasible):,} of {len(self.names):,} nodes are feasible"
+
+    def _columns(self) -> Columns:
+        columns: dict[str, Any] = {"node": self.names, "pods": self.pods, "feasible": self.feasible}
+        columns |= {"reason": self.reasons} | {f"score.{plugin}": points for plugin, points in self.scores.items()}
+        for what, amounts in (("requested", self.requested), ("allocatable", self.allocatable)):
+            columns |= zip((f"{what}.{name}" for name in self.resources), amounts.T, strict=True)
+        return columns
+
+
+class Counted(Shown):
+    """The base of what has objects: it shows how many there are of each kind."""
+
+    _items: Callable[[], Iterable[HasMetadata]]
+
+    def _words(self) -> str:
+        kinds = Counter(kind_of(item).name for item in self._items())
+        pending = sum(isinstance(item, Pod) and not item.spec.node_name for item in self._items())
+        return f"{plural(kinds['Node'], 'node')}, {plural(kinds['Pod'], 'pod')}, {pending} of them pending"
+
+    def _columns(self) -> Columns:
+        kinds = Counter(kind_of(item).name for item in self._items())
+        return {"kind": [*kinds], "objects": [*kinds.values()]}
 
 
 def objects_of(items: Iterable[HasMetadata]) -> list[dict[str, Any]]:

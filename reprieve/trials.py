@@ -36,13 +36,13 @@ from reprieve.arguments import (
     whole,
 )
 from reprieve.equal_pods import without_copies
-from reprieve.results import NodeArrays, Placement, objects_of
+from reprieve.results import Counted, NodeArrays, Placement, Placements, objects_of
 
 __all__ = ["Trial"]
 
 
 @final
-class Trial:
+class Trial(Counted):
     """A copy of a cluster in which things are tried; nothing leaves it. Decisions are those of the scheduler.
 
     Each call under `Steps` is a step, and none if it raises: `schedule`, `place`, `add`, `remove`, `evict`, `drain`,
@@ -59,6 +59,7 @@ class Trial:
         """Use `Cluster.trial`."""
         self._steps = ExitStack()
         self._trial = self._steps.enter_context(opened)
+        self._items = self._trial.cluster.items
         # One that is left open, as in the cells of a notebook, ends before the interpreter does.
         weakref.finalize(self, self._steps.close)
         self._admits = admits
@@ -84,6 +85,9 @@ class Trial:
             other = Trial(self._trial.fork(), self._admits)
             other._turns, other._next_turn = self._turns.copy(), self._next_turn
             return other
+
+    def _words(self) -> str:
+        return "it is over" if self._done is None else f"{super()._words()}; steps: {len(self._done)}"
 
     # What is there.
 
@@ -181,7 +185,7 @@ class Trial:
         nodes: str | Iterable[str] | None = None,
         scores: bool = False,
         stop_on_failure: bool = False,
-    ) -> list[Placement]:
+    ) -> Placements:
         """Places pods where the scheduler would, in the order of its queue, each tried once and without evictions.
         Those that fit nowhere stay pending.
 
@@ -439,7 +443,7 @@ class Trial:
         scores: bool = False,
         is_restricted: bool = False,
         stop_on_failure: bool = False,
-    ) -> list[Placement]:
+    ) -> Placements:
         trial, found = self._trial, dict[str, Placement]()
         simulated_pods.drop_leftover_claims(trial, pods)
         for pod in pods:
@@ -463,7 +467,7 @@ class Trial:
                     found[member.uid] = self._settled(member, *said, {})
             if stop_on_failure and not all(found[each.uid].node for each in tried):
                 break
-        return [*found.values()]
+        return Placements(found.values())
 
     def _settled(self, pod: Pod, node: str, message: str, scores: Mapping[str, int]) -> Placement:
         if not node and pod.status.nominated_node_name:

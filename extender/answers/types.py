@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, final
 import msgspec
 
 from extender.answers.parts import CandidateNode, Outcome, PodName, Victim
+from extender.answers.shown import Columns, Shown
 from extender.answers.stories import Preemption, Story
 from extender.values.objects.listed_events import ListedEvents
 from extender.values.reasons import InputError
@@ -142,7 +143,7 @@ class NodePicture(Answer, frozen=True, kw_only=True):
 
 
 @final
-class PreemptionAnswer(Answer, frozen=True, kw_only=True):
+class PreemptionAnswer(Shown, Answer, frozen=True, kw_only=True):
     """What preemption would do, or has done.
 
     Attributes:
@@ -170,6 +171,15 @@ class PreemptionAnswer(Answer, frozen=True, kw_only=True):
     without_policies: CandidateNode | None = None
     gpu_hours_without_policies: float = 0.0
     not_helpful: tuple[ReasonCount, ...] = ()
+
+    def _words(self) -> str:
+        evicting = ", ".join(victim.pod.key for victim in self.victims) or "no pod"
+        return f"on {self.node}, evicting {evicting}" if self.node else self.message or "not eligible"
+
+    def _columns(self) -> Columns:
+        columns = {name: [getattr(victim, name) for victim in self.victims] for name in Victim.__struct_fields__}
+        pods = columns["pod"]
+        return columns | {"pod": [pod.key for pod in pods], "priority": [pod.priority for pod in pods]}
 
 
 # The queue, and attempts.
@@ -413,7 +423,7 @@ class NodeRoom(Answer, frozen=True, kw_only=True):
 
 
 @final
-class Capacity(Answer, frozen=True, kw_only=True):
+class Capacity(Shown, Answer, frozen=True, kw_only=True):
     """How many of such pods fit, one after the other, without evictions: GET and POST /v1/capacity.
 
     Attributes:
@@ -433,6 +443,12 @@ class Capacity(Answer, frozen=True, kw_only=True):
     gangs: int | None = None
     gang_size: int = 0
     notes: tuple[str, ...] = ()
+
+    def _words(self) -> str:
+        return "; ".join([f"{self.fits:,} fit", *filter(None, [self.stopped_by]), *self.notes])
+
+    def _columns(self) -> Columns:
+        return {"node": [room.node for room in self.by_node], "pods": [room.pods for room in self.by_node]}
 
 
 class NodesLike(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):

@@ -21,7 +21,6 @@ from extender.rules.api_resources import Object
 from extender.values import limits
 from extender.values.byte_order_marks import in_utf8
 from extender.values.concurrency.process import collector_paused
-from extender.values.concurrency.replaced_file import replaced_file
 from extender.values.golang.json import plain
 from extender.values.golang.json_bytes import check_number_of_values
 from extender.values.golang.yaml import read_yaml, split_documents
@@ -109,6 +108,8 @@ def save_state(path: Path, objects: Iterable[Object], version: int = 0) -> None:
 
     The file is replaced as a whole; only its owner may read it. Raises OSError, and ValueError as `state_form`.
     """
+    from extender.values.concurrency.replaced_file import replaced_file  # noqa: PLC0415 - who reads writes nothing
+
     kind, packed = state_form(path)
     with replaced_file(path) as file:
         if packed:

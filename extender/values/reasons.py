@@ -5,6 +5,15 @@ class InputError(Exception):
     """What somebody gave cannot be used: another try with the same would end the same. The message says why."""
 
 
+class ReprieveError(Exception):
+    """What was asked for cannot be done. The message says why, in one line; nothing has changed."""
+
+    __module__ = "reprieve"  # where callers of the library find it
+
+    def __init__(self, message: object) -> None:
+        super().__init__(" ".join(str(message).split()))
+
+
 def in_one_line(exc: BaseException) -> str:
     """Returns the message of an error in one line, without what only a developer of Python understands."""
     if isinstance(exc, UnicodeDecodeError):
