@@ -6,10 +6,10 @@ FROM base AS build
 WORKDIR /build
 ENV PIP_NO_CACHE_DIR=1 PIP_ONLY_BINARY=:all: PIP_REQUIRE_HASHES=1
 # What builds the wheel is pinned as what runs it, and is left behind.
-COPY requirements.lock requirements-build.lock ./
-RUN pip install -r requirements-build.lock \
+COPY requirements.txt requirements-build.txt ./
+RUN pip install -r requirements-build.txt \
     && python -m venv --without-pip /opt/reprieve \
-    && pip --python /opt/reprieve install -r requirements.lock
+    && pip --python /opt/reprieve install -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY extender extender
 COPY api api

@@ -41,14 +41,14 @@ endef
 packages_in = $$(cat $(1) | grep -c '^[a-z].*==')
 
 # What running needs, and what builds the package: nothing of what tests and checks need.
-$(VENV)/.runs: pyproject.toml requirements.lock requirements-build.lock
-	@echo "Setting up $(VENV), once: $(call packages_in,requirements.lock requirements-build.lock) packages that running Reprieve needs, in a minute or two (log: $(VENV)/install.log)"
-	$(call install,-r requirements.lock -r requirements-build.lock)
+$(VENV)/.runs: pyproject.toml requirements.txt requirements-build.txt
+	@echo "Setting up $(VENV), once: $(call packages_in,requirements.txt requirements-build.txt) packages that running Reprieve needs, in a minute or two (log: $(VENV)/install.log)"
+	$(call install,-r requirements.txt -r requirements-build.txt)
 	@touch $@
 
-$(VENV)/.ready: pyproject.toml requirements.lock requirements-dev.lock
-	@echo "Setting up $(VENV), once: $(call packages_in,requirements-dev.lock) packages that developing Reprieve needs, in two or three minutes (log: $(VENV)/install.log)"
-	$(call install,-r requirements-dev.lock)
+$(VENV)/.ready: pyproject.toml requirements.txt requirements-dev.txt
+	@echo "Setting up $(VENV), once: $(call packages_in,requirements-dev.txt) packages that developing Reprieve needs, in two or three minutes (log: $(VENV)/install.log)"
+	$(call install,-r requirements-dev.txt)
 	@touch $(VENV)/.runs $@
 
 .PHONY: run
@@ -199,18 +199,22 @@ schema: $(VENV)/.ready ## Write the table of API types (TYPES= a file of the pub
 
 .PHONY: lock
 lock: ## Pin the dependencies again (needs uv).
-	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml -o requirements.lock
-	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
-	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group build -c requirements-dev.lock -o requirements-build.lock
-	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group archive -c requirements-dev.lock -o requirements-archive.lock
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml -o requirements.txt
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --group dev -c requirements.txt -o requirements-dev.txt
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group build -c requirements-dev.txt -o requirements-build.txt
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group archive -c requirements-dev.txt -o requirements-archive.txt
 
 .PHONY: sbom
-sbom: $(VENV)/.ready ## Write build/sbom.cdx.json, a CycloneDX bill of what requirements.lock pins.
+sbom: $(VENV)/.ready ## Write build/sbom.cdx.json, a CycloneDX bill of what requirements.txt pins.
 	@mkdir -p build
-	$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o build/sbom.cdx.json
+	$(BIN)/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --output-reproducible -o build/sbom.cdx.json
+
+.PHONY: audit
+audit: $(VENV)/.ready ## Ask for known vulnerabilities of what the locks pin, as every night.
+	for lock in requirements*.txt; do $(BIN)/pip-audit --strict --require-hashes --disable-pip -r $$lock || exit; done
 
 .PHONY: licences
-licences: $(VENV)/.ready ## Write docs/licences.md, the licences of what requirements.lock pins.
+licences: $(VENV)/.ready ## Write docs/licences.md, the licences of what requirements.txt pins.
 	$(BIN)/python -m tools.generate_licences
 
 .PHONY: packages

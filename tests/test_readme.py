@@ -20,7 +20,7 @@ def commands() -> list[str]:
     return re.findall(r"`(make .*?)`", (ROOT / "README.md").read_text())
 
 
-@pytest.mark.parametrize(("target", "needs"), [("run", "requirements.lock"), ("test", "requirements-dev.lock")])
+@pytest.mark.parametrize(("target", "needs"), [("run", "requirements.txt"), ("test", "requirements-dev.txt")])
 def test_make_says_first_what_it_installs_and_installs_no_more(target: str, needs: str, tmp_path: Path) -> None:
     command = ["make", "--dry-run", target, f"VENV={tmp_path / 'venv'}"]
     # The tests themselves may be run by make, which would say that it enters a folder.

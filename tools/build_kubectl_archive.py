@@ -36,7 +36,7 @@ else:
     from api.cli import main
     main()
 """
-_LOCKS: Final = ("requirements.lock", "requirements-archive.lock")
+_LOCKS: Final = ("requirements.txt", "requirements-archive.txt")
 """What is in the environment of the archive: what runs, and what packs it."""
 _LEFT_OUT: Final = ("PyInstaller", "_pyinstaller_hooks_contrib", "altgraph", "setuptools", "pip")
 """What the environment has besides, and a command does not need."""

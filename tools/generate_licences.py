@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-LOCK: Final = ROOT / "requirements.lock"
+LOCK: Final = ROOT / "requirements.txt"
 PAGE: Final = ROOT / "docs" / "licences.md"
 
 SWAGGER_UI: Final = "5.35.0"
@@ -90,7 +90,7 @@ def page() -> str:
     return f"""\
 # Licences
 
-Reprieve is licensed under Apache-2.0. These packages are installed with it, at the versions of `requirements.lock`:
+Reprieve is licensed under Apache-2.0. These packages are installed with it, at the versions of `requirements.txt`:
 {total:.0f} MB on Linux (x86-64, Python 3.11), without compiled modules. `make licences` writes this page from what they
 declare.
 
@@ -107,7 +107,7 @@ def main() -> None:
     try:
         PAGE.write_text(page(), encoding="utf-8")
     except PackageNotFoundError as exc:
-        sys.exit(f"{exc.name} is not installed: `make` installs what requirements-dev.lock pins")
+        sys.exit(f"{exc.name} is not installed: `make` installs what requirements-dev.txt pins")
 
 
 if __name__ == "__main__":

@@ -132,8 +132,8 @@ def main() -> None:
         print(_row(room, figures))
     print(_row("extender and api", product))
     print(_row("everything", everything))
-    locked = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    print(f"\npackages in requirements.lock: {sum('==' in line and line[0].isalpha() for line in locked if line)}")
+    locked = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    print(f"\npackages in requirements.txt: {sum('==' in line and line[0].isalpha() for line in locked if line)}")
     for name, statement in DOORS.items():
         print(f"modules of {name}: {modules_of(statement)}")
 

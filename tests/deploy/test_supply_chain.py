@@ -14,7 +14,7 @@ import yaml
 from tools.generate_licences import NEEDED_FOR, PAGE, ROOT, needed_by, packages
 
 DOCKERFILE: Final = (ROOT / "Dockerfile").read_text()
-LOCKS: Final = ("requirements.lock", "requirements-archive.lock", "requirements-build.lock", "requirements-dev.lock")
+LOCKS: Final = ("requirements.txt", "requirements-archive.txt", "requirements-build.txt", "requirements-dev.txt")
 
 PERMISSIVE: Final = {
     "0BSD", "Apache Software License", "Apache-2.0", "BSD License", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0",
@@ -49,7 +49,7 @@ def test_the_image_installs_what_is_locked_and_nothing_else() -> None:
     installs = re.findall(r"pip (?:--python \S+ )?install (.+?)(?: \\)?$", DOCKERFILE, re.MULTILINE)
 
     assert "PIP_REQUIRE_HASHES=1" in DOCKERFILE
-    assert installs == ["-r requirements-build.lock", "-r requirements.lock", "--no-deps --no-index dist/*.whl"]
+    assert installs == ["-r requirements-build.txt", "-r requirements.txt", "--no-deps --no-index dist/*.whl"]
 
 
 def test_files_that_the_image_copies_are_sent_to_its_build() -> None:
@@ -95,7 +95,7 @@ def test_the_bill_of_materials_has_every_locked_package_with_its_hashes(tmp_path
         "-m",
         "cyclonedx_py",
         "requirements",
-        "requirements.lock",
+        "requirements.txt",
         "--pyproject",
         "pyproject.toml",
         "--output-reproducible",
@@ -112,4 +112,4 @@ def test_the_bill_of_materials_has_every_locked_package_with_its_hashes(tmp_path
 def test_updates_are_proposed_for_python_packages_actions_and_images() -> None:
     updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text())["updates"]
 
-    assert {each["package-ecosystem"] for each in updates} == {"pip", "github-actions", "docker"}
+    assert {each["package-ecosystem"] for each in updates} == {"uv", "github-actions", "docker"}

@@ -87,10 +87,10 @@ def installed_into(root: Path) -> Environment:
 def _make(environment: Environment, wheel: Path) -> None:
     environment.elsewhere.mkdir()
     venv.create(environment.root, with_pip=True)
-    # What a registry would send, without one: exactly the packages that requirements.lock pins, as they are installed
+    # What a registry would send, without one: exactly the packages that requirements.txt pins, as they are installed
     # here.
     for name in sorted(
-        set(re.findall(r"^([a-z0-9][a-z0-9._-]*)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
+        set(re.findall(r"^([a-z0-9][a-z0-9._-]*)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
     ):
         link_distribution(name, environment.libraries)
     for arguments in (["install", "--quiet", "--no-index", "--no-deps", str(wheel)], ["check"]):
