@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.drain import spread
-from tests.kit.certificates import can_make_certificates
 from tests.kit.service import ROOT
 from tests.kit.stand_ins import stand_ins
 
@@ -23,7 +22,6 @@ def drain(*arguments: str, assets: Path | None) -> "subprocess.CompletedProcess[
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
 def test_schedulers_drain_the_same_backlog_in_turn(tmp_path: Path) -> None:
     sizes = ["--shapes", "mixed", "--nodes", "20", "--pods", "60", "--rounds", "2"]
 

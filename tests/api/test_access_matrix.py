@@ -18,7 +18,7 @@ from api.documents.documentation import BY_NAME
 from api.settings.settings import Settings
 from api.ui.frame import assets
 from tests.api.test_reviewed_cluster import Reviews
-from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
+from tests.kit.certificates import Authority, CertificateFiles
 from tests.kit.service import Service, kubeconfig_for, serving, serving_app
 from tests.kit.waiting import until
 from tools.generate_access_page import MODES, CallerKind, Endpoint, Mode, cell, endpoints, page
@@ -56,8 +56,6 @@ class Certificates:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    if not can_make_certificates():
-        pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("certificates")
     authority, another = Authority(folder, "authority"), Authority(folder, "another")
     return Certificates(

@@ -29,15 +29,13 @@ from extender.testing import make_node, make_pod
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from reprieve.errors import StartUpError
 from tests.api.in_process import reprieve
-from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
+from tests.kit.certificates import Authority, CertificateFiles
 from tests.kit.ports import free_port
 from tests.kit.service import Service, process, serving, serving_app
 from tests.kit.waiting import DEADLINE, until
 
 SCHEDULER = "system:kube-scheduler"
 NAME = "reprieve.kube-system.svc"
-
-pytestmark = pytest.mark.skipif(not can_make_certificates(), reason="openssl is not installed")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from reprieve.errors import StartUpError
 from tests.api.in_process import ROOT, reprieve
-from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.certificates import Authority
 from tests.kit.ports import free_port
 from tests.kit.service import process, serving
 from tests.kit.waiting import DEADLINE, until
@@ -343,8 +343,6 @@ def test_a_manifest_of_kube_scheduler_starts_it_and_sigusr2_has_it_write_down_wh
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
-    if not can_make_certificates():
-        pytest.skip("openssl is not installed")
     return Authority(tmp_path, "authority")
 
 

@@ -19,7 +19,7 @@ from extender.testing import make_node, make_pod
 from extender.values.config.configuration import Extender
 from tests.extender.client.http_extender.serving import says_json, serving
 from tests.extender.client.http_extender.test_calling import server_side
-from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.certificates import Authority
 from tests.kit.faults.resets import ResettingProxy
 
 AT_ONCE = 40
@@ -37,7 +37,6 @@ def stage() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-@pytest.mark.skipif(not can_make_certificates(), reason="no openssl command")
 @pytest.mark.parametrize("num_calls", [8, pytest.param(80, marks=pytest.mark.slow)])
 async def test_reset_call_is_an_extender_error_and_nothing_more(num_calls: int, tmp_path: Path) -> None:
     seen: Counter[str] = Counter()

@@ -13,10 +13,8 @@ from api.serving.certificate import Certificate
 from api.serving.server import Server, make_server
 from api.settings.settings import Settings
 from reprieve.errors import StartUpError
-from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates, encrypted
+from tests.kit.certificates import Authority, CertificateFiles, encrypted
 from tests.kit.service import serving
-
-pytestmark = pytest.mark.skipif(not can_make_certificates(), reason="openssl is not installed")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from api.cli import app
 from reprieve.errors import SourceAwayError
 from reprieve.sources import live_clusters, reaching, service_answers
 from tests.api.test_questions import pod
-from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.certificates import Authority
 from tests.kit.ports import free_port
 from tests.kit.service import kubeconfig_for
 
@@ -197,7 +197,6 @@ def test_a_cluster_at_a_closed_port(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.skipif(not can_make_certificates(), reason="no openssl")
 @pytest.mark.parametrize("source", ["--server", "--kubeconfig"])
 def test_a_certificate_that_is_not_trusted(source: str, tmp_path: Path) -> None:
     files = Authority(tmp_path, "nobody").sign("elsewhere")
@@ -235,7 +234,6 @@ def test_an_extender_at_a_closed_port(command: str) -> None:
     assert "is it running, and is the port right?" in examined(command, f"http://127.0.0.1:{free_port()}")
 
 
-@pytest.mark.skipif(not can_make_certificates(), reason="no openssl")
 @pytest.mark.parametrize("command", ["doctor", "print-scheduler-config"])
 def test_an_extender_whose_certificate_is_not_trusted(command: str, tmp_path: Path) -> None:
     ours, theirs = Authority(tmp_path, "us"), Authority(tmp_path, "nobody")
@@ -248,7 +246,6 @@ def test_an_extender_whose_certificate_is_not_trusted(command: str, tmp_path: Pa
     assert "give the CA that signed its certificate" in result
 
 
-@pytest.mark.skipif(not can_make_certificates(), reason="no openssl")
 def test_an_extender_that_never_finishes_the_handshake(tmp_path: Path) -> None:
     with answering(silent) as port:
         result = examined(

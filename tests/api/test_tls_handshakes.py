@@ -10,10 +10,8 @@ import httpx
 import pytest
 
 from extender.values import limits
-from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.certificates import Authority
 from tests.kit.service import Service, serving
-
-pytestmark = pytest.mark.skipif(not can_make_certificates(), reason="openssl is not installed")
 
 MOST, SECONDS = 8, 0.5
 BEGINNING = bytes.fromhex("160301020001")

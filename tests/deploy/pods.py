@@ -119,7 +119,7 @@ def _volume(volume: Object, objects: Iterable[Object], folder: Path, authority: 
     place.mkdir()
     if "secret" in volume:
         assert authority is not None
-        certificate = authority.sign("reprieve", f"DNS:localhost,DNS:{HOST}")
+        certificate = authority.sign("reprieve", "DNS:localhost", f"DNS:{HOST}")
         shutil.copy(certificate.certificate, place / "tls.crt")
         shutil.copy(certificate.key, place / "tls.key")
         shutil.copy(authority.certificate, place / "ca.crt")

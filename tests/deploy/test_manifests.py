@@ -12,13 +12,12 @@ import yaml
 from tests.api.in_process import ROOT
 from tests.deploy.manifests import container, one, pod_spec, shipped
 from tests.deploy.pods import client, running
-from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.certificates import Authority
 from tests.kit.service import serving
 from tests.kit.waiting import until
 from tools.render_manifests import IMAGE, NAMESPACE, VARIANTS
 
 each_variant: Final = pytest.mark.parametrize("variant", VARIANTS)
-needs_certificates: Final = pytest.mark.skipif(not can_make_certificates(), reason="openssl makes the certificates")
 SELECTOR: Final = {"app.kubernetes.io/name": "reprieve", "app.kubernetes.io/instance": "reprieve"}
 
 
@@ -138,7 +137,6 @@ def test_on_loopback_the_service_is_for_its_pod_alone(variant: str, tmp_path: Pa
 
 
 @pytest.mark.slow
-@needs_certificates
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name.startswith("service")])
 def test_the_service_answers_over_tls_only_and_knows_its_callers(variant: str, tmp_path: Path) -> None:
     objects = shipped(variant)

@@ -18,7 +18,7 @@ from tests.api.test_recorded_calls import as_go_writes, recorded_calls
 from tests.deploy.manifests import Object, container, objects_of, one, shipped
 from tests.deploy.pods import RunningPod, client, running
 from tests.kit import objects
-from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.certificates import Authority
 from tests.kit.service import JSON, TWELVE_NODES, kubeconfig_for, process, serving
 from tests.kit.waiting import until
 from tools.render_manifests import rendered
@@ -64,7 +64,6 @@ def over_http(pod: RunningPod, authority: Authority | None) -> Iterator[httpx.Cl
         pytest.param(
             (SECURED,),
             id="with a certificate",
-            marks=pytest.mark.skipif(not can_make_certificates(), reason="openssl makes it"),
         ),
     ],
 )

@@ -21,7 +21,7 @@ from tests.deploy.manifests import container, objects_of
 from tests.deploy.pods import running
 from tests.installed.environment import Environment, installed_into, link_distribution
 from tests.installed.journey import Journey, Running
-from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.certificates import Authority
 from tests.kit.ports import free_port
 from tests.kit.service import TWELVE_NODES, kubeconfig_for, serving
 from tests.kit.waiting import DEADLINE, until
@@ -248,7 +248,6 @@ def resource_versions(port: int) -> dict[str, str]:
     return found
 
 
-@pytest.mark.skipif(not can_make_certificates(), reason="openssl is not installed")
 def test_the_stanza_has_the_authority_and_is_checked_over_tls(environment: Environment, tmp_path: Path) -> None:
     """
     kube-scheduler is given what `doctor` has just used: the address, the name in the certificate, and who signed it.

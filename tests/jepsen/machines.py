@@ -19,7 +19,7 @@ from extender.rules.state_file import load_state
 from tests.jepsen.history import Began, Happened, Record, Seen
 from tests.jepsen.network import Address, Network, a_network
 from tests.jepsen.schedule import Fault, Kind
-from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.certificates import Authority
 from tests.kit.faults.resets import ResettingProxy
 from tests.kit.forked import ForkServer, a_fork_server
 from tests.kit.service import kubeconfig_for
@@ -251,16 +251,14 @@ class Replica:
         """Runs until `stop`."""
         folder = self.machine.folder / self.machine.name
         folder.mkdir()
-        tls = None
-        if can_make_certificates():
-            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            tls.load_cert_chain(*Authority(folder, "ca").sign("apiserver", "IP:127.0.0.1"))
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(*Authority(folder, "ca").sign("apiserver", "IP:127.0.0.1"))
         while not self._is_over:
             by = f"{self.machine.name}{self.machine.num_started + 1}"
             async with a_network(by, self._server, self._record, clock, self._rng, tls) as self.network:
                 self.resets = ResettingProxy(self.network.port, random.Random(f"{by} resets"))
                 with self.resets.running():
-                    kubeconfig = kubeconfig_for(self.resets.port, folder, secure=tls is not None)
+                    kubeconfig = kubeconfig_for(self.resets.port, folder, secure=True)
                     command = ["serve", "--schedule", *self._flags, "--port", "0", "--config", str(self._configuration)]
                     self.machine.start(*command, "--kubeconfig", kubeconfig, "--records", folder / "records.jsonl")
                     await self.machine.ends()

@@ -11,7 +11,6 @@ from tests.jepsen.history import Request
 from tests.jepsen.machines import the_command
 from tests.jepsen.run import run
 from tests.jepsen.schedule import schedule
-from tests.kit.certificates import can_make_certificates
 from tests.kit.forked import ForkServer
 from tests.kit.stand_ins import stand_ins
 
@@ -41,7 +40,6 @@ def test_replicas_that_ask_for_no_lease_are_found_out(command: ForkServer, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
 def test_short_run_against_a_kube_apiserver_has_no_violations(command: ForkServer, tmp_path: Path) -> None:
     """Where KUBEBUILDER_ASSETS is set it is one; elsewhere a stand-in takes the same flags and serves an embedded
     cluster over TLS.

@@ -1,12 +1,18 @@
-"""Certificates that are valid for a day, made by the openssl command because Python can only read certificates."""
+"""Certificates that are valid for a day."""
 
-import shutil
-import subprocess
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-_NEW_KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_DAY: Final = timedelta(days=1)
+_MINUTE: Final = timedelta(minutes=1)
 
 
 class CertificateFiles(NamedTuple):
@@ -16,27 +22,27 @@ class CertificateFiles(NamedTuple):
     key: Path
 
 
-def can_make_certificates() -> bool:
-    """Returns whether the openssl command exists."""
-    return shutil.which("openssl") is not None
-
-
 @final
 class Authority:
     """A certificate authority and the certificates that it signs, as files in one folder."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        """Makes the authority's own certificate.
-
-        Raises:
-            subprocess.CalledProcessError: openssl failed.
-        """
+        """Makes the authority's own certificate."""
         self._folder = folder
         self._name = name
-        self._own = CertificateFiles(folder / f"{name}.crt", folder / f"{name}.key")
-        extensions = ("-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
-        files = ("-keyout", self._own.key, "-out", self._own.certificate)
-        _openssl("req", "-x509", *_NEW_KEY, "-days", "1", "-subj", f"/CN={name}", *extensions, *files)
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        usage = x509.KeyUsage(
+            digital_signature=False, content_commitment=False, key_encipherment=False, data_encipherment=False,
+            key_agreement=False, key_cert_sign=True, crl_sign=False, encipher_only=False, decipher_only=False,
+        )  # fmt: skip
+        builder = (
+            self._builder(self._subject, self._key.public_key())
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(usage, critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
+        )
+        self._own = self._written(name, builder, self._key)
 
     @property
     def certificate(self) -> Path:
@@ -50,27 +56,53 @@ class Authority:
             alternative_names: such as `IP:127.0.0.1` and `DNS:kubernetes.default`, for a server; none for a client.
             organizations: the groups of a client.
         """
-        stem = self._folder / f"{self._name}-{name}"
-        made = CertificateFiles(stem.with_suffix(".crt"), stem.with_suffix(".key"))
-        request, extensions = stem.with_suffix(".csr"), stem.with_suffix(".ext")
-        extensions.write_text(
-            f"subjectAltName={','.join(alternative_names)}\n" if alternative_names else "extendedKeyUsage=clientAuth\n"
+        key = ec.generate_private_key(ec.SECP256R1())
+        attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in organizations]
+        subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        builder = self._builder(subject, key.public_key())
+        if alternative_names:
+            names = x509.SubjectAlternativeName([_alternative(text) for text in alternative_names])
+            builder = builder.add_extension(names, critical=False)
+        else:
+            builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        return self._written(f"{self._name}-{name}", builder, key)
+
+    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+        now = datetime.now(UTC)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._subject)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - _MINUTE)
+            .not_valid_after(now + _DAY)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
-        subject = "".join(f"/O={each}" for each in organizations) + f"/CN={name}"
-        _openssl("req", *_NEW_KEY, "-subj", subject, "-keyout", made.key, "-out", request)
-        signer = ("-CA", self._own.certificate, "-CAkey", self._own.key, "-CAcreateserial")
-        _openssl(
-            "x509", "-req", "-in", request, *signer, "-days", "1", "-extfile", extensions, "-out", made.certificate
-        )
-        return made
+
+    def _written(
+        self, stem: str, builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey
+    ) -> CertificateFiles:
+        files = CertificateFiles(self._folder / f"{stem}.crt", self._folder / f"{stem}.key")
+        files.key.write_bytes(_pem(key, serialization.NoEncryption()))
+        signed = builder.sign(self._key, hashes.SHA256())
+        files.certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+        return files
 
 
 def encrypted(key: Path, password: str) -> Path:
     """Returns the same key, encrypted with a password."""
     locked = key.with_suffix(".locked")
-    _openssl("pkcs8", "-topk8", "-in", key, "-out", locked, "-passout", f"pass:{password}")
+    loaded = serialization.load_pem_private_key(key.read_bytes(), None)
+    assert isinstance(loaded, ec.EllipticCurvePrivateKey)
+    locked.write_bytes(_pem(loaded, serialization.BestAvailableEncryption(password.encode())))
     return locked
 
 
-def _openssl(*arguments: str | Path) -> None:
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)
+def _alternative(text: str) -> x509.GeneralName:
+    kind, _, value = text.partition(":")
+    return x509.IPAddress(ip_address(value)) if kind == "IP" else x509.DNSName(value)
+
+
+def _pem(key: ec.EllipticCurvePrivateKey, encryption: serialization.KeySerializationEncryption) -> bytes:
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)

@@ -10,11 +10,8 @@ import pytest
 from extender.client import errors
 from extender.client.client import Client
 from extender.values.targets.target import Target
-from tests.kit.certificates import can_make_certificates
 from tests.kit.control_plane import ControlPlane
 from tests.kit.processes import Process, ProcessError
-
-pytestmark = pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
 
 FAKE = Path(__file__).with_name("fake_program.py")
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from extender.rules.api_resources import PODS, Object, Resource
-from tests.kit.certificates import can_make_certificates
 from tests.kit.control_plane import ControlPlane
 from tests.stories.passing_time import kubelets_act
 from tests.stories.remote import NotFoundError, RemoteApi
@@ -14,7 +13,6 @@ from tests.stories.remote import NotFoundError, RemoteApi
 FAKE = Path(__file__).parents[1] / "kit" / "fake_program.py"
 
 
-@pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
 def test_a_kube_apiserver_is_asked_by_its_certificate_and_with_a_token(tmp_path: Path) -> None:
     assets, work = tmp_path / "assets", tmp_path / "work"
     for folder in (assets, work):

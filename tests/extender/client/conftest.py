@@ -1,9 +1,7 @@
-from pathlib import Path
-
 import pytest
 
 from tests.extender.client.sockets import STAGES, Stage
-from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
+from tests.kit.certificates import Authority, CertificateFiles
 
 
 @pytest.fixture(params=STAGES)
@@ -15,22 +13,16 @@ def stage(request: pytest.FixtureRequest) -> Stage:
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """The authority that a cluster trusts."""
-    return _authority(tmp_path_factory.mktemp("pki"), "kubernetes")
+    return Authority(tmp_path_factory.mktemp("pki"), "kubernetes")
 
 
 @pytest.fixture(scope="session")
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """An authority that nobody trusts."""
-    return _authority(tmp_path_factory.mktemp("pki"), "stranger")
+    return Authority(tmp_path_factory.mktemp("pki"), "stranger")
 
 
 @pytest.fixture(scope="session")
 def server_files(authority: Authority) -> CertificateFiles:
     """Certificate and key of an API server at 127.0.0.1, also known as kubernetes.default."""
     return authority.sign("apiserver", "IP:127.0.0.1", "DNS:kubernetes.default")
-
-
-def _authority(folder: Path, name: str) -> Authority:
-    if not can_make_certificates():
-        pytest.skip("needs the openssl command")
-    return Authority(folder, name)

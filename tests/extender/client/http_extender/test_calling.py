@@ -35,7 +35,7 @@ from tests.extender.client.http_extender.serving import (
     says_json,
     serving,
 )
-from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.certificates import Authority
 
 
 @pytest.fixture(autouse=True)
@@ -55,8 +55,6 @@ POD, NODES = make_pod("p").obj(), [make_node("a").obj(), make_node("b").obj()]
 AWAITING_HEADERS = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 NO_IPV6 = "cannot assign requested address"
 READING_BODY = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
-
-needs_openssl = pytest.mark.skipif(not can_make_certificates(), reason="no openssl command")
 
 
 def ssl_failure(reason: str, verify_code: int | None = None) -> ssl.SSLError:
@@ -446,7 +444,6 @@ async def asked_over_tls(
             return str(exc).replace(served.address, "URL")
 
 
-@needs_openssl
 @pytest.mark.parametrize("host", ["gpu.example", "gpu.example."])
 async def test_dot_that_ends_a_name_is_no_part_of_it_in_a_certificate(
     authority: Authority, monkeypatch: pytest.MonkeyPatch, host: str
@@ -463,7 +460,6 @@ async def test_dot_that_ends_a_name_is_no_part_of_it_in_a_certificate(
 Trusting = Callable[[Authority], ExtenderTLSConfig | None]
 
 
-@needs_openssl
 @pytest.mark.parametrize(
     ("names", "trusting"),
     [
@@ -492,7 +488,6 @@ NOT_TRUSTED = 'Post "URL/filter": tls: failed to verify certificate: x509: '
 STRANGER = NOT_TRUSTED + "certificate signed by unknown authority"
 
 
-@needs_openssl
 async def test_without_enable_https_an_https_address_is_verified(authority: Authority) -> None:
     """Against the authority that is named, or else those of the system."""
     server = server_side(authority, "IP:127.0.0.1")
@@ -503,7 +498,6 @@ async def test_without_enable_https_an_https_address_is_verified(authority: Auth
     assert await asked_over_tls(server, None, enable_https=False) == STRANGER
 
 
-@needs_openssl
 @pytest.mark.parametrize(
     ("names", "server_name", "words"),
     [
@@ -521,7 +515,6 @@ async def test_a_server_with_another_name_is_not_trusted(
     assert await asked_over_tls(server_side(authority, *names), trusting) == NOT_TRUSTED + words
 
 
-@needs_openssl
 async def test_a_server_of_another_authority_is_not_trusted(authority: Authority, tmp_path: Path) -> None:
     trusting = ExtenderTLSConfig(ca_file=str(authority.certificate))
     stranger = Authority(tmp_path, "stranger")
@@ -546,7 +539,6 @@ async def test_a_port_without_tls_is_called_so(write: Writes) -> None:
     assert str(caught.value) == f'Post "{address}/filter": http: server gave HTTP response to HTTPS client'
 
 
-@needs_openssl
 @pytest.mark.parametrize(
     ("newest", "shown_by", "alert"),
     [
@@ -606,7 +598,6 @@ def test_other_failures_have_gos_words_too(failure: Exception, said: str) -> Non
     assert words(around, "::1", 80) == words(failure, "::1", 80) == said
 
 
-@needs_openssl
 @pytest.mark.parametrize("inline", [True, False], ids=["data", "files"])
 async def test_client_certificate_is_presented(authority: Authority, inline: bool) -> None:
     files, server = authority.sign("client"), server_side(authority, "IP:127.0.0.1", client_ca=authority.certificate)
