@@ -1,10 +1,13 @@
-"""What a run says in the end, a plugin of pytest: where its processor time went, and how many recorded cases agree.
+"""What a run says in the end, a plugin of pytest: where its processor time went, how many recorded cases agree, and how
+many tests were not run and why. With `REQUIRE=browser,kubectl,apiserver` a test that one of these lacks for fails.
 
 The time of a test includes that of the fixtures that were set up or taken down for it, and of processes that ended in
 it. Processor time says more than time does: it is about the same on a busy machine.
 """
 
 import os
+import re
+from collections import Counter
 from collections.abc import Generator
 from typing import Any, Final
 
@@ -23,7 +26,11 @@ DEAREST: Final = 10
 NAMED: Final = 20
 """Names of cases that do not agree that are said in the end. All are above, with what differs."""
 
+REQUIRED: Final = {"browser": "Chromium", "kubectl": "kubectl", "apiserver": "KUBEBUILDER_ASSETS"}
+"""What the variable REQUIRE may name -> what the reasons of tests have that are skipped without it."""
+
 _BEGAN = pytest.StashKey[tuple[float, float]]()
+_REQUIRED = pytest.StashKey[list[str]]()
 
 
 def _spent() -> tuple[float, float]:
@@ -44,7 +51,17 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.when == "teardown":
         (own, children), (own_before, children_before) = _spent(), item.stash[_BEGAN]
         report.user_properties.append((SPENT, [own - own_before, children - children_before]))
+    reason = _reason_of_skip(report)
+    if missing := [name for name in item.config.stash[_REQUIRED] if REQUIRED[name] in reason]:
+        report.outcome, report.longrepr = "failed", f"{reason}, and REQUIRE asks for {missing[0]}"
     return report
+
+
+def _reason_of_skip(report: pytest.TestReport) -> str:
+    """Returns why a test was skipped, or nothing if it was not."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2]).removeprefix("Skipped: ")
+    return ""
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -53,20 +70,28 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_REQUIRED] = required = list(filter(None, os.environ.get("REQUIRE", "").split(",")))
+    if unknown := set(required) - REQUIRED.keys():
+        raise pytest.UsageError(f"REQUIRE may name {', '.join(REQUIRED)}, not {', '.join(sorted(unknown))}")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Summary())
 
 
 class _Summary:
-    """Gathers reports where they are printed. State: the seconds of each test, those of workers, and recorded cases."""
+    """Gathers reports where they are printed. State: the seconds of each test, those of workers, recorded cases, and
+    reasons of skips with their numbers.
+    """
 
     def __init__(self) -> None:
         self._tests: dict[str, tuple[float, float]] = {}
         self._unmarked: list[str] = []
         self._of_workers = 0.0
         self._cases: dict[str, tuple[int, list[str]]] = {}
+        self._skips = Counter[str]()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if reason := _reason_of_skip(report):
+            self._skips[re.split("[:;,(]", reason)[0]] += 1
         for name, value in report.user_properties:
             if name == SPENT and isinstance(value, list):
                 self._tests[report.nodeid] = value[0], value[1]
@@ -96,6 +121,8 @@ class _Summary:
             f"{total - own - children:.0f} to begin and to collect"
         )
         self._write_cases(write)
+        by_reason = ", ".join(f"{reason} {number}" for reason, number in self._skips.most_common())
+        write(f"not run: {self._skips.total()}" + (f" ({by_reason})" if by_reason else ""))
 
     def _write_cases(self, write: Any) -> None:
         for test, (number, names) in sorted(self._cases.items()):
