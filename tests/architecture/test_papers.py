@@ -9,6 +9,7 @@ from tests.architecture.sources import ROOT, parsed, sources
 from tools import draw_rooms
 
 PAPER = (ROOT / "ARCHITECTURE.md").read_text()
+_MOVES = "0029-rules-sources-and-what-is-built-on-the-scheduler.md"
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 
 
@@ -99,6 +100,33 @@ def test_every_change_of_the_guide_names_its_files_and_tests() -> None:
             files = re.findall(r"`((?:api|extender|reprieve|tests|deploy|tools)/[^`]*)`", cell)
             assert files, change
             assert [name for name in files if not (ROOT / name).exists()] == [], change
+
+
+def test_every_path_in_back_ticks_exists() -> None:
+    """In each paper, from the root or below a package. The record of a move names the old places, too."""
+    papers = sorted(
+        path for path in ROOT.rglob("*.md") if not any(part[0] in "._" for part in path.relative_to(ROOT).parts)
+    )
+    tree = [
+        "/" + str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if "/." not in str(path.relative_to(ROOT.parent))
+    ]
+    ours = re.compile(
+        r"`((?:api|deploy|docs|examples|extender|reprieve|tests|tools)/[\w./-]+|[a-z_]+(?:/[a-z_0-9]+)*/[a-z_0-9]+\.py)`"
+    )
+    named = {
+        (str(paper.relative_to(ROOT)), path)
+        for paper in papers
+        if paper.name != _MOVES
+        for path in ours.findall(paper.read_text())
+    }
+
+    assert len(named) > 200
+    assert (
+        sorted(
+            (paper, path) for paper, path in named if not any(file.endswith("/" + path.rstrip("/")) for file in tree)
+        )
+        == []
+    )
 
 
 def test_every_known_difference_names_a_test_that_exists() -> None:
