@@ -1,12 +1,14 @@
 """Compares what users hold on to with another commit: python -m tools.compare_surface [COMMIT]
 
 Commands, options, requests, pages, settings, metrics, reasons of events, values of the chart, targets of make, fields
-of answers, names for plugin authors, files below deploy and addresses of the documentation. It prints what went and
-what came since the commit (by default the last one of the layout before the rooms), and fails if something went that
-`GONE` gives no reason for.
+of answers, names for plugin authors, the library with the parameters of its calls, files below deploy and addresses of
+the documentation. It prints what went and what came since the commit (by default that of the last release, or before
+the first one a commit of today's layout), and fails if something went that `GONE` gives no reason for. The other
+tree is imported with the packages that are installed here.
 """
 
 import ast
+import inspect
 import json
 import os
 import re
@@ -30,49 +32,9 @@ from api.settings.settings import DECLARATIONS, Settings
 from tools.generate_openapi import document_text
 
 ROOT: Final = Path(__file__).parents[1]
-SINCE: Final = "54ba3d6"
+BEFORE_THE_FIRST_RELEASE: Final = "37cd44c6"
 
-GONE: Final = {
-    "answers: Details.*": "what a record keeps in memory; no answer and no file has it",
-    "answers: HistoryFilter.*": "the page's filter is the question itself, HistoryQuestion, with the same fields",
-    "answers: KeptAttempt.*": "what a record keeps in memory; no answer and no file has it",
-    "answers: KeptScores.*": "what a record keeps in memory; no answer and no file has it",
-    "framework: extender.testing.random_cluster_with_volumes": "no page and no template named it; the tests have it",
-    "framework: extender.framework.LabelScores": "with `score_by_label`: docs/decisions/0022-a-lean-plugin-contract.md",
-    "framework: extender.framework.LongWork": "only the search for devices is put off",
-    "framework: extender.objects.decoding.replaced": "`reprieve.plugin` has it",
-    "framework: extender.simulation.environment": "`reprieve.gym` has it",
-    "make: conformance": "`make figures` writes how many recorded cases agree, with all other figures",
-    "pages: conformance": "its address leads to the page of figures, which has its table",
-    "pages: performance": "its address leads to the page of figures, which has its tables",
-    "pages: explanation/decisions": "its address leads to the first page; decisions are for maintainers",
-    "pages: releasing": "for maintainers: docs/maintain/releasing.md",
-    "pages: reference/rest": "openapi.json and /docs have every request; its address leads to the questions",
-    **dict.fromkeys(
-        (
-            "answers: Explanation.preempted_by",
-            "answers: Explanation.took_room_of",
-            "schemas: Explanation.preemptedBy",
-            "schemas: Explanation.tookRoomOf",
-        ),
-        "the steps of `story` have these preemptions, and all others that concern the pod",
-    ),
-    **dict.fromkeys(
-        (
-            "framework: extender.framework.CLAIM_FINALIZER",
-            "framework: extender.framework.CreateResourceClaim",
-            "framework: extender.framework.DeallocateResourceClaim",
-            "framework: extender.framework.DeleteResourceClaim",
-            "framework: extender.framework.PatchPersistentVolume*",
-            "framework: extender.framework.ProtectResourceClaim",
-            "framework: extender.framework.ReadResourceClaim",
-            "framework: extender.framework.ReserveResourceClaim",
-            "framework: extender.framework.UnprotectResourceClaim",
-            "framework: extender.framework.UnreserveResourceClaim",
-        ),
-        "writes of VolumeBinding and DynamicResources: extender.engine.framework.storage_calls",
-    ),
-}
+GONE: Final[dict[str, str]] = {}
 """`kind: name` of what went on purpose -> why. A name may end with `*`."""
 
 Tree = Path
@@ -216,6 +178,20 @@ def _exported_by(name: str) -> Iterable[str]:
     return getattr(package, "__all__", public)
 
 
+def library(tree: Tree) -> Iterator[str]:
+    """Names of `reprieve`, with the public attributes of its classes and the parameters of their methods."""
+    with suppress(ModuleNotFoundError):  # older trees have no library
+        for exported in _exported_by("reprieve"):
+            of_class = getattr(import_module("reprieve"), exported)
+            yield exported
+            for name in dir(of_class):
+                if name[0] != "_":
+                    yield f"{exported}.{name}"
+                    method = inspect.getattr_static(of_class, name)
+                    parameters = inspect.signature(method).parameters if inspect.isfunction(method) else {}
+                    yield from (f"{exported}.{name}({parameter})" for parameter in parameters if parameter != "self")
+
+
 def deployed_files(tree: Tree) -> Iterator[str]:
     """Files below deploy."""
     yield from (str(file.relative_to(tree)) for file in (tree / "deploy").rglob("*") if file.is_file())
@@ -240,6 +216,7 @@ KINDS: Final[tuple[Callable[[Tree], Iterator[str]], ...]] = (
     make,
     answers,
     framework,
+    library,
     deployed_files,
     pages,
 )
@@ -290,12 +267,24 @@ def compare(before: dict[str, list[str]], now: dict[str, list[str]]) -> int:
     return unexplained
 
 
+def _last_release() -> str:
+    """Returns the newest tag of a release that this tree descends from."""
+    described = subprocess.run(
+        ["git", "describe", "--tags", "--abbrev=0", "--match", "v*"],  # noqa: S607
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return described.stdout.strip() or BEFORE_THE_FIRST_RELEASE
+
+
 def main() -> None:
     """Compares this tree with a commit."""
     if sys.argv[1:2] == ["--snapshot"]:
         print(json.dumps(snapshot(Path(sys.argv[2]))))
         return
-    commit = sys.argv[1] if len(sys.argv) > 1 else SINCE
+    commit = sys.argv[1] if len(sys.argv) > 1 else _last_release()
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), commit], cwd=ROOT, check=True)  # noqa: S603, S607
