@@ -155,20 +155,22 @@ class Source:
     ) -> S:
         """Prints the answer of the source that `opens` opens, and returns it; with `watch` at each change."""
 
-        async def answered() -> S:
+        answers: list[S] = []
+
+        async def answered() -> None:
             async with (opens or self.open)(keeps_asking=watch) as asked:
                 if watch:
                     await show_until_interrupted(partial(ask, asked), output, words)
-                return await ask(asked)
+                answers.append(await ask(asked))  # asyncio.run would format what is returned, twice
 
         try:
-            answer = asyncio.run(answered())
+            asyncio.run(answered())
         except KeyboardInterrupt:
             if not watch:
                 raise
             raise typer.Exit from None
-        show(answer, output, words)
-        return answer
+        show(answers[0], output, words)
+        return answers[0]
 
     @asynccontextmanager
     async def open(self, *, keeps_asking: bool = False) -> AsyncIterator[Answers]:

@@ -22,8 +22,7 @@ class Shown:
 
     __slots__ = ()
 
-    _words: Callable[[], str]
-    """Returns what matters, in half a sentence."""
+    _words: Callable[[], str]  # what matters, in half a sentence
     _columns: Callable[[], Columns]
 
     def __repr__(self) -> str:

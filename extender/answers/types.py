@@ -178,8 +178,7 @@ class PreemptionAnswer(Shown, Answer, frozen=True, kw_only=True):
 
     def _columns(self) -> Columns:
         columns = {name: [getattr(victim, name) for victim in self.victims] for name in Victim.__struct_fields__}
-        pods = columns["pod"]
-        return columns | {"pod": [pod.key for pod in pods], "priority": [pod.priority for pod in pods]}
+        return columns | {"pod": [pod.key for pod in columns["pod"]], "priority": [p.priority for p in columns["pod"]]}
 
 
 # The queue, and attempts.

@@ -3,12 +3,15 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
+import msgspec
 import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
 from api.cli import app
+from api.cli.sources import Source
 from tests.api.test_questions import get, pod
 from tests.kit.objects import priority_class
 from tests.kit.service import Service, kubeconfig_for, serving
@@ -249,3 +252,26 @@ def test_failing_command_explains_itself_in_one_line(
     assert result.exit_code == 1
     assert words in str(result.exception)
     assert len(str(result.exception).splitlines()) == 1
+
+
+class Heavy(msgspec.Struct):
+    """An answer that takes long to format for developers."""
+
+    text: str
+    formatted: ClassVar[list[str]] = []
+
+    def __repr__(self) -> str:
+        self.formatted.append(self.text)
+        return self.text
+
+
+def test_an_answer_is_formatted_for_people_alone(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the main thread, where asyncio.run looks at a signal handler that holds a task, which holds what it returned."""
+
+    async def ask(_: object) -> Heavy:
+        return Heavy("fine")
+
+    Source(dump=dump).show(ask, "", lambda _, answer, __: print(answer.text))
+
+    assert capsys.readouterr().out == "fine\n"
+    assert Heavy.formatted == []
