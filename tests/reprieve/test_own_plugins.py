@@ -26,7 +26,7 @@ from extender.engine.preemption.rules import V1_36
 from extender.engine.runtime.registry import Registry
 from extender.testing import make_pod
 from extender.values.config.configuration import Configuration
-from reprieve import Cluster, plugin as fwk
+from reprieve import Cluster, Placement, plugin as fwk
 from reprieve.sources.configurations import with_plugins
 from reprieve.sources.manifest_files import state_of
 from tests.kit.told_scheduler import NOON, ToldScheduler
@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 def test_plugin_that_raises_is_told_in_the_answer_alone() -> None:
     """Not on stderr, where a script or a notebook prints."""
     code = """
-from reprieve import Cluster, plugin as fwk
+from reprieve import Cluster, Placement, plugin as fwk
 from tests.reprieve.test_library import node, pod
 
 
@@ -69,7 +69,7 @@ with Cluster.load([node("n")]).trial(plugins=[Raises]) as trial:
 def test_trial_that_is_left_open_ends_in_silence() -> None:
     """Also where something was reserved, and the interpreter ends first."""
     code = """
-from reprieve import Cluster, plugin as fwk
+from reprieve import Cluster, Placement, plugin as fwk
 from tests.reprieve.test_library import node, pod
 
 
@@ -92,6 +92,47 @@ holder.itself = holder
     done = subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, text=True)
 
     assert done.stderr == ""
+
+
+class FailsOnB(fwk.FilterPlugin):
+    looks_only_at_node = True
+    looks_at_pods = False
+
+    def filter(self, state: Any, pod: Any, rows: Any) -> Any:
+        if "b" in rows.names:
+            raise ValueError("no answer for b")
+        return fwk.reject(np.zeros(len(rows), np.bool_), "")
+
+
+@pytest.mark.parametrize(
+    ("b", "pods", "more", "nodes"),
+    [
+        pytest.param(node("b", "1"), [], {}, None, id="too small a node"),
+        pytest.param(node("b"), [pod("full", "4", on="b")], {}, None, id="a node that is full"),
+        pytest.param(
+            node("b"),
+            [pod("first", "4", priority=9) | {"status": {"nominatedNodeName": "b"}}],
+            {},
+            None,
+            id="a node that is kept for another pod",
+        ),
+        pytest.param(
+            node("b", **{"kubernetes.io/hostname": "b"}), [], {"nodeSelector": {"zone": "x"}}, None, id="others"
+        ),
+        pytest.param(node("b"), [], {}, ["a"], id="a node that is not asked about"),
+    ],
+)
+def test_filter_that_fails_on_a_node_that_is_out_of_the_question_fails_no_pod(
+    b: dict[str, Any], pods: list[dict[str, Any]], more: dict[str, Any], nodes: list[str] | None
+) -> None:
+    with Cluster.load([node("a", zone="x"), b, *pods]).trial(plugins=[FailsOnB]) as trial:
+        for name in ("one", "two"):
+            assert trial.schedule(pod(name, "2", **more), nodes=nodes)[0] == Placement(f"default/{name}", "a")
+
+
+def test_filter_that_fails_on_a_node_in_question_fails_the_pod() -> None:
+    with Cluster.load([node("a"), node("b")]).trial(plugins=[FailsOnB]) as trial:
+        assert trial.schedule(pod("one"))[0].message.startswith('running "FailsOnB" filter plugin: no answer for b')
 
 
 class KeepsCaches(fwk.PostFilterPlugin):

@@ -318,6 +318,15 @@ class Cycle(fwk.CycleState):
 
         Why others do not pass is for `run_filters_with_nominated_pods`. Raises PluginError.
         """
+        try:
+            return self._shared_feasible_rows()
+        except PluginError:
+            # What equal pods share is of all nodes, and a Filter is asked there about some that one before it, or a
+            # nominated pod, keeps from it.
+            rows = Rows.of(self._snapshot, self.within)
+            return rows.take(self.run_filters_with_nominated_pods(rows).ok)
+
+    def _shared_feasible_rows(self) -> Rows:
         framework, snapshot, within = self.framework, self._snapshot, self.within
         known = None if self.depends_on_devices else self._remembered
         if known is None:
