@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from extender.testing import random_cluster
-from reprieve import Cluster, ReprieveError, plugin as fwk
+from reprieve import Cluster, ReprieveError, Trial, plugin as fwk
 from tests.extender.answers.test_trial import NO_SHRINKING, objects_of
 from tests.kit.examples import examples
-from tests.kit.objects import ONLY_GANGS, pod_group
+from tests.kit.objects import ONLY_GANGS, pod_group, workload
 from tests.kit.storage import make_claim, make_class, make_volume
 from tests.reprieve.test_library import as_mapping, node, nodes_of, pod, state_of
 
@@ -32,6 +32,29 @@ def test_cluster_of_the_objects_of_a_trial_decides_alike(seed: int) -> None:
             assert again.pods == trial.pods
             assert len(placed) >= len(again.schedule())
             assert sorted(again.nodes().names) == sorted(trial.nodes().names)
+
+
+DEPLOYMENT = workload("Deployment", "web", {"spec": {"containers": [{"name": "c", "image": "i"}]}}, replicas=2)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(lambda trial: trial.schedule(DEPLOYMENT), id="placed"),
+        pytest.param(lambda trial: trial.add(DEPLOYMENT), id="pending"),
+        pytest.param(lambda trial: (trial.add(pod("x")), trial.schedule(DEPLOYMENT)), id="in a later step"),
+        pytest.param(lambda trial: (trial.schedule(DEPLOYMENT), trial.remove("web-1")), id="one of them gone again"),
+    ],
+)  # fmt: skip
+def test_pods_of_a_trial_stay_beside_those_of_a_later_one(first: Callable[[Trial], object]) -> None:
+    """All have UIDs of their own."""
+    with Cluster.load([node("a"), node("b")]).trial() as trial:
+        first(trial)
+        with Cluster.load(trial.objects()).trial() as later:
+            before = later.pods
+            placed = later.schedule(DEPLOYMENT | {"metadata": {"name": "more"}})
+
+            assert later.pods == {**before, **nodes_of(placed)}
 
 
 # Place.

@@ -11,6 +11,7 @@ Upstream: pkg/scheduler/eventhandlers.go.
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, final
+from zlib import crc32
 
 from extender.engine.cache import Cache, CacheError
 from extender.engine.cache.nodes import NodeTree
@@ -58,10 +59,14 @@ class Cluster:
         cluster = Cluster()
         for item in state.items():
             cluster.changed(None, item)
+        # UIDs of what is tried in it are drawn by this number: not those that were drawn for pods which it has from an
+        # earlier trial.
+        cluster.changes = crc32("".join(pod.uid for pod in (*cluster.pending.values(), *cluster.cache.pods)).encode())
         return cluster
 
     def fork(self) -> "Cluster":
         other = Cluster(self.cache.fork())
+        other.changes = self.changes
         other.nodes, other.pending, other.unreadable = self.nodes.copy(), self.pending.copy(), self.unreadable.copy()
         other._nominated, other.narrow = self._nominated.copy(), self.narrow
         other._uids = None if self._uids is None else self._uids.copy()
