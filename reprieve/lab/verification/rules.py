@@ -70,7 +70,10 @@ class Spread(_Part, frozen=True, kw_only=True):
 
     by: str
     """The label; `zone`, `region` and `hostname` stand for the well-known ones."""
-    max_skew: int = 1
+    max_skew: int | None = 1
+    """The most pods by which one value may exceed another; null for any number."""
+    min_domains: int = 0
+    """The least number of values that have pods."""
 
 
 @final

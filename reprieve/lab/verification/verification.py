@@ -150,9 +150,9 @@ def _failures(expected: Expectation, end: _End) -> Iterator[UnmetExpectation]:
     if expected.pending is not None and len(pending) != expected.pending:
         yield UnmetExpectation(f"{who}: {expected.pending} pending", f"{len(pending)} pending{_and_pending(pending)}")
     if expected.evicted is not None:
-        gone = [(pod, eviction) for pod, eviction in end.evictions if is_meant(pod)]
+        gone = [eviction for pod, eviction in end.evictions if is_meant(pod)]
         if len(gone) != expected.evicted:
-            yield UnmetExpectation(f"{who}: {expected.evicted} evicted", _evictions(gone))
+            yield UnmetExpectation(f"{who}: {expected.evicted} evicted", evicted_in_words(gone))
     if expected.nodes is not None and len(used := {pod.spec.node_name for pod in placed}) != expected.nodes:
         yield UnmetExpectation(f"{who}: on {expected.nodes} nodes", f"on {len(used)}{_and_pending(pending)}")
     if expected.message is not None:
@@ -162,7 +162,7 @@ def _failures(expected: Expectation, end: _End) -> Iterator[UnmetExpectation]:
             yield UnmetExpectation(f"{who}: pending with {expected.message!r}", found)
     yield from _wrong_nodes(who, expected, placed, end.nodes)
     if expected.spread is not None:
-        yield from _uneven(who, expected.spread, placed, end.nodes)
+        yield from uneven(who, expected.spread, placed, end.nodes)
     yield from _wrong_evictions(expected, end)
 
 
@@ -181,18 +181,25 @@ def _wrong_nodes(
             yield UnmetExpectation(f"{who}: on nodes {text}", "none is placed")
 
 
-def _uneven(who: str, spread: Spread, placed: Sequence[Pod], nodes: Mapping[str, Node]) -> Iterator[UnmetExpectation]:
+def uneven(who: str, spread: Spread, placed: Sequence[Pod], nodes: Mapping[str, Node]) -> Iterator[UnmetExpectation]:
+    """Yields what the spread of some pods lacks."""
     label = _WELL_KNOWN.get(spread.by, spread.by)
     domains = {node.labels[label] for node in nodes.values() if label in node.labels}
     counts = Counter(dict.fromkeys(domains, 0))
     counts.update(value for pod in placed if (value := nodes[pod.spec.node_name].labels.get(label)) is not None)
     skew = max(counts.values(), default=0) - min(counts.values(), default=0)
-    if not domains or not placed or skew > spread.max_skew:
+    lacks = len(+counts) < spread.min_domains
+    if not domains or not placed or lacks or (spread.max_skew is not None and skew > spread.max_skew):
         found = ", ".join(f"{count} in {domain}" for domain, count in sorted(counts.items()))
-        happened = f"a skew of {skew}: {found}" if placed else "none is placed"
+        asked = (each for pod in placed for each in pod.spec.topology_spread_constraints if each.topology_key == label)
+        is_asked = any(each.when_unsatisfiable == "DoNotSchedule" for each in asked)
+        why = "" if is_asked else f" (they have no constraint over {label} with DoNotSchedule)"
+        happened = f"a skew of {skew}: {found}{why}" if placed else "none is placed"
         if not domains:
             happened = f"no node has the label {label}"
-        yield UnmetExpectation(f"{who}: spread by {spread.by} with a skew of at most {spread.max_skew}", happened)
+        over = f" over at least {spread.min_domains}" if spread.min_domains else ""
+        within = "" if spread.max_skew is None else f" with a skew of at most {spread.max_skew}"
+        yield UnmetExpectation(f"{who}: spread by {spread.by}{over}{within}", happened)
 
 
 def _wrong_evictions(expected: Expectation, end: _End) -> Iterator[UnmetExpectation]:
@@ -205,9 +212,9 @@ def _wrong_evictions(expected: Expectation, end: _End) -> Iterator[UnmetExpectat
         if text is None:
             continue
         selection = PodSelection.of(text)
-        gone = [(pod, eviction) for pod, eviction in end.evictions if selection.selects(pod) and counts(eviction)]
+        gone = [eviction for pod, eviction in end.evictions if selection.selects(pod) and counts(eviction)]
         if bool(gone) is not is_wanted:
-            yield UnmetExpectation(f"{words} pods {text}", _evictions(gone))
+            yield UnmetExpectation(f"{words} pods {text}", evicted_in_words(gone))
 
 
 # In words.
@@ -218,14 +225,15 @@ def _and_pending(pending: Sequence[_PendingPod]) -> str:
     return f"; {shown}{_more(pending)}" if shown else ""
 
 
-def _evictions(gone: Sequence[tuple[Pod, Eviction]]) -> str:
+def evicted_in_words(gone: Sequence[Eviction]) -> str:
+    """Returns how many pods are evicted, and the first ones: from where, why, and by whom."""
     if not gone:
         return "none is evicted"
     shown = ", ".join(
-        f"{pod.key} from {each.node} "
+        f"{each.victim.pod.key} from {each.node} "
         f"({each.why}{f' by {each.by.namespace}/{each.by.name}' if each.by is not None else ''}"
         f"{f', once {each.waits_for[0]} allows it' if each.waits_for else ''})"
-        for pod, each in gone[:_SHOWN]
+        for each in gone[:_SHOWN]
     )
     return f"{len(gone)} evicted: {shown}{_more(gone)}"
 

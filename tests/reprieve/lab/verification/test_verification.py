@@ -42,6 +42,7 @@ NO_ROOM = (
     "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, "
     "preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."
 )
+NOT_ASKED = "(they have no constraint over topology.kubernetes.io/zone with DoNotSchedule)"
 
 
 @pytest.mark.parametrize(
@@ -71,8 +72,16 @@ NO_ROOM = (
         pytest.param({"spread": {"by": "hostname"}}, [], id="evenly over nodes"),
         pytest.param(
             {"spread": {"by": "zone"}},
-            [("pods: spread by zone with a skew of at most 1", "a skew of 2: 4 in a, 2 in b")],
+            [("pods: spread by zone with a skew of at most 1", f"a skew of 2: 4 in a, 2 in b {NOT_ASKED}")],
             id="not evenly over zones of different size",
+        ),
+        pytest.param(
+            {"spread": {"by": "zone", "maxSkew": None, "minDomains": 2}}, [], id="over so many, however evenly"
+        ),
+        pytest.param(
+            {"spread": {"by": "zone", "maxSkew": None, "minDomains": 3}},
+            [("pods: spread by zone over at least 3", f"a skew of 2: 4 in a, 2 in b {NOT_ASKED}")],
+            id="over too few",
         ),
         pytest.param({"spread": {"by": "zone", "maxSkew": 2}}, [], id="as evenly as is asked"),
         pytest.param(
