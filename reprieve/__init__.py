@@ -16,6 +16,7 @@ from pathlib import Path
 
 TYPE_CHECKING = False  # as a type checker knows it; importing it from typing would double the time of the import
 if TYPE_CHECKING:
+    from reprieve.charts import Chart
     from reprieve.library import (
         Capacity,
         Cluster,
@@ -27,7 +28,17 @@ if TYPE_CHECKING:
         Trial,
     )
 
-__all__ = ["Capacity", "Cluster", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer", "ReprieveError", "Trial"]
+__all__ = [
+    "Capacity",
+    "Chart",
+    "Cluster",
+    "NodeArrays",
+    "Placement",
+    "Plugin",
+    "PreemptionAnswer",
+    "ReprieveError",
+    "Trial",
+]
 
 _PACKAGES = ("extender", "api")
 
@@ -37,7 +48,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if why_not_ours := _why_not_ours("extender"):
         raise ImportError(why_not_ours)
-    return getattr(import_module("reprieve.library"), name)
+    return getattr(import_module("reprieve.charts" if name == "Chart" else "reprieve.library"), name)
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from logging import NullHandler, getLogger
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import msgspec
 
@@ -24,6 +24,9 @@ from reprieve.sources.configurations import read_configuration, with_gates, with
 from reprieve.sources.dumps import about_dump, left_out_of, once_each
 from reprieve.sources.manifest_files import state_of
 from reprieve.trials import Trial
+
+if TYPE_CHECKING:
+    from reprieve.charts import Chart
 
 __all__ = ["Capacity", "Cluster", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer", "ReprieveError", "Trial"]
 
@@ -149,6 +152,20 @@ class Cluster(Counted):
             return Trial(
                 self._questions.trial(with_plugins(known, own, _that_preempt(own)), own, asks_for_names=True), admits
             )
+
+    def chart(self, manifests: str | Path, *, namespace: str = "default") -> "Chart":
+        """Returns what becomes of the pods of a chart, placed as `reprieve whatif -f` does, with preemption.
+
+        Arguments:
+            manifests: what `helm template` prints, as a text; or a file of manifests, or a folder with some.
+            namespace: that of objects which name none.
+
+        Raises:
+            ReprieveError: the manifests cannot be read, no pods come of them, or an API server would refuse an object.
+        """
+        from reprieve.charts import Chart  # noqa: PLC0415 - trials alone load less
+
+        return Chart(self._questions, manifests, line(namespace, "a namespace"))
 
 
 def _read(answers: AbstractAsyncContextManager[T]) -> T:

@@ -75,7 +75,7 @@ def check_subject(objects: Sequence[dict[str, Any]], files: Sequence[str], *, is
         return
     kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects}))
     wanted = "pod or workload" if is_about_pods else "object that a scheduler reads"
-    raise StartUpError(f"{', '.join(files)}: {kinds:.80}, and no {wanted} in it")
+    raise StartUpError(f"{', '.join(files)}: {kinds or 'nothing':.80}, and no {wanted} in it")
 
 
 def _pod_specs_of(obj: dict[str, Any]) -> list[dict[str, Any]]:

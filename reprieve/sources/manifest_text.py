@@ -10,9 +10,10 @@ from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
 from extender.values.objects.pod import Pod
+from extender.values.reasons import InputError
 
 
-class ManifestTextError(ValueError):
+class ManifestTextError(InputError):
     """The text holds no Kubernetes objects. The message is one line for people."""
 
 

@@ -70,6 +70,8 @@ LOADING_LATE = (
     "extender/answers/explain/verdict_tables.py",
     "extender/answers/questions.py",
     "extender/values/metrics/metrics.py",
+    "reprieve/library.py",
+    "reprieve/pytest_plugin.py",
 )
 """Load what takes long when it is first needed, so that a command answers sooner. None of it imports them."""
 

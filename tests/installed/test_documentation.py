@@ -50,6 +50,7 @@ PLAYED = [
             "how-to/shadow",
             "how-to/shared-gpus",
             "how-to/small-cluster",
+            "how-to/test-manifests",
             "how-to/troubleshooting",
             "plan",
             "preemption-through-the-versions",
@@ -226,11 +227,11 @@ def test_every_page_with_commands_is_run_somewhere() -> None:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """An environment in which plugins may be built and installed, with the extras `mcp` and `gym`."""
+    """An environment in which plugins may be built and installed, with the extras `mcp` and `gym`, and pytest."""
     environment = installed_into(tmp_path_factory.mktemp("reader"))
     for name in ("hatchling", "pathspec", "trove-classifiers", "packaging", "pluggy"):
         link_distribution(name, environment.libraries)
-    for name in ("mcp", "gymnasium"):
+    for name in ("mcp", "gymnasium", "pytest"):
         link_with_requirements(name, environment.libraries)
     return environment
 

@@ -7,7 +7,7 @@ and no extender is called.
 """
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, final
 
@@ -36,9 +36,15 @@ _WITH_RUNNERS_UP: Final = 50
 class Simulation:
     """State: the submitted pods and what became of them, and how many events have happened."""
 
-    def __init__(self, trial: Trial, steps: int = STEPS) -> None:
-        """Nothing has happened yet. It is played through in the trial."""
+    def __init__(
+        self, trial: Trial, steps: int = STEPS, before_eviction: Callable[[Pod], Awaitable[None]] | None = None
+    ) -> None:
+        """Nothing has happened yet. It is played through in the trial.
+
+        `before_eviction` is called with each pod, but members of groups, for which others are evicted then.
+        """
         self.trial: Final = trial
+        self._before_eviction = before_eviction
         self._now = max((each.now().timestamp() for each in trial.frameworks.values()), default=0.0)
         self._steps = steps
         self._pods: dict[str, SimulatedPod] = {}
@@ -206,6 +212,8 @@ class Simulation:
             self.loops.append(loop)
             self._fail(simulated, message, is_final=True)
         else:
+            if self._before_eviction is not None:
+                await self._before_eviction(simulated.pod)
             if simulated.preemption is None or not simulated.preemption.node:
                 # People are shown the first message. It may take more than one preemption until the pod fits.
                 simulated.message, simulated.preemption = simulated.message or message, preemption

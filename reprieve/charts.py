@@ -1,0 +1,166 @@
+"""Charts: what becomes of their pods in a cluster, with assertions that say why they fail."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal, final
+
+from extender.answers.explain.explanation import explain, settled
+from extender.answers.parts import workload_of
+from extender.answers.phrases import for_people, noun, plural
+from extender.answers.questions import Questions
+from extender.answers.trial import Trial
+from extender.answers.types import Explanation, WhatIfRequest
+from extender.answers.what_if.admission import Admits
+from extender.answers.what_if.simulation import Simulation
+from extender.answers.what_if.what_if import play
+from extender.values.objects.pod import Pod
+from extender.values.objects.resource_amounts import in_words as amount_in_words
+from reprieve.arguments import ReprieveError, in_words
+from reprieve.errors import StartUpError
+from reprieve.lab.verification.rules import Spread
+from reprieve.lab.verification.verification import evicted_in_words, uneven
+from reprieve.sources.manifest_files import check_subject, placed, read_manifests
+from reprieve.sources.manifest_text import objects_in
+
+__all__ = ["Chart"]
+
+_ENDINGS: Final = (".yaml", ".yml", ".json")
+_EXPLAINED: Final = 3
+"""The number of workloads of which a pod is explained."""
+
+
+@final
+class Chart:
+    """What becomes of a chart in a cluster, as `reprieve whatif -f` plays it: workloads that run there are scaled or
+    rolled out, and pods preempt others. Each assertion returns True, or raises an AssertionError that says why not.
+
+    Attributes:
+        pods: namespace/name -> the node of each of its pods, those included that run already; empty for pending ones.
+        evictions: the pods that are preempted, with `victim.pod.key`, `node`, `by` and `lands_on`.
+        notes: sentences about objects that are left out, and about what is assumed.
+    """
+
+    def __init__(self, questions: Questions, manifests: str | Path, namespace: str) -> None:
+        """Use `Cluster.chart`."""
+        # What is played runs loops of its own, and the caller's thread may run one.
+        with in_words(), ThreadPoolExecutor(1) as thread, questions.trial() as trial:
+            self._name, objects = _objects_in(manifests)
+            check_subject(objects, [self._name], is_about_pods=True)
+            thread.submit(self._play, trial, questions.admits, placed(objects, None, namespace)).result()
+
+    def _play(self, trial: Trial, admits: Admits, objects: list[dict[str, Any]]) -> None:
+        cluster, why = trial.cluster, dict[str, Explanation]()
+        simulation = Simulation(trial, before_eviction=partial(_explain, trial, why))
+        further, notes = play(simulation, WhatIfRequest(create=objects), admits)
+        named = ((each["kind"], each["metadata"]) for each in objects)
+        workloads = {(metadata.get("namespace"), f"{kind}/{metadata.get('name')}") for kind, metadata in named}
+        tried = {each.pod.uid for each in simulation.placements}
+        for pod in [*cluster.pending.values()]:
+            if pod.uid not in tried and (pod.namespace, workload_of(pod)) in workloads:
+                simulation.submit(pod, "pending")
+        asyncio.run(simulation.run())
+        if not simulation.is_complete:
+            raise StartUpError(f"{self._name}: the simulation reached its limit: try fewer pods")
+        tried = {each.pod.uid for each in simulation.placements if each.cause != "evicted"}
+        pods = {pod.uid: pod for pod in (*cluster.pending.values(), *cluster.cache.pods) if not pod.is_terminating}
+        self._pods = [
+            each for uid, each in pods.items() if uid in tried or (each.namespace, workload_of(each)) in workloads
+        ]
+        if not self._pods:
+            raise StartUpError(f"{self._name}: no pod comes of it: its workloads want none now")
+        self._why_evicting, self._why_pending = why, dict[str, Explanation]()
+        for pod in self._pods:
+            if not pod.spec.node_name:
+                asyncio.run(_explain(trial, self._why_pending, pod))
+        self._nodes, self.pods = cluster.nodes, {pod.key: pod.spec.node_name for pod in self._pods}
+        self.evictions = tuple(each for each in simulation.evictions if each.why == "preempted")
+        self.notes = (*notes, *further)
+
+    def __repr__(self) -> str:
+        return f"<Chart {self._name}: {plural(len(self.pods), 'pod')}, {len(self.evictions)} evicted>"
+
+    def will_fit(self) -> Literal[True]:
+        """Asserts that all of its pods get nodes, if need be by preemption."""
+        __tracebackhide__ = True
+        pending = [name for name, node in self.pods.items() if not node]
+        if pending:
+            said = f"{len(pending)} of {plural(len(self.pods), 'pod')} would be pending"
+            raise self._failure([said], self._why_pending)
+        return True
+
+    def evicts_nobody(self) -> Literal[True]:
+        """Asserts that no pod is preempted."""
+        __tracebackhide__ = True
+        if self.evictions:
+            raise self._failure([evicted_in_words(self.evictions)], self._why_evicting)
+        return True
+
+    def spreads_over(
+        self, topology_key: str, *, min_domains: int = 2, max_skew: int | None = None, workload: str = ""
+    ) -> Literal[True]:
+        """Asserts that each workload of several pods, but for DaemonSets, is spread over the values of a node label.
+
+        Arguments:
+            topology_key: the label; `zone`, `region` and `hostname` stand for the well-known ones.
+            min_domains: the least number of values that have pods of it.
+            max_skew: the most pods by which one value may exceed another, of all values that nodes have.
+            workload: the only one that is meant: `Deployment/web`.
+        """
+        __tracebackhide__ = True
+        number = Counter(map(workload_of, self._pods))
+        several = [each for each in number if each and number[each] > 1 and not each.startswith("DaemonSet/")]
+        meant = [each for each in number if each == workload] if workload else several
+        if not meant:
+            raise ReprieveError(f"{self._name} has no pods of {workload or 'a workload with several'}")
+        spread = Spread(by=topology_key, max_skew=max_skew, min_domains=min_domains)
+        running = {
+            name: [pod for pod in self._pods if workload_of(pod) == name and pod.spec.node_name] for name in meant
+        }
+        unmet = [each for name, pods in running.items() for each in uneven(name, spread, pods, self._nodes)]
+        if unmet:
+            raise self._failure([f"{each.expected}, but {each.happened}" for each in unmet], self._why_pending)
+        return True
+
+    def _failure(self, said: Sequence[str], why: Mapping[str, Explanation]) -> AssertionError:
+        lines = [f"{self._name}: {said[0]}", *said[1:], *(line for each in why.values() for line in _why(each))]
+        return AssertionError("\n".join(map(for_people, (*lines, *(f"note: {each}" for each in self.notes)))))
+
+
+def _objects_in(manifests: str | Path) -> tuple[str, list[dict[str, Any]]]:
+    """Returns how they are called, and the objects: those of a text of several lines, a file, or a folder's files."""
+    if isinstance(manifests, str) and "\n" in manifests:
+        return "the chart", objects_in(manifests)
+    path = Path(manifests)
+    if (path / "Chart.yaml").exists():
+        raise StartUpError(f"{path} is the source of a chart: give what `helm template {path}` prints")
+    files = sorted(each for each in path.rglob("*") if each.suffix in _ENDINGS) if path.is_dir() else [path]
+    return path.name, [obj for file in files for obj in read_manifests(str(file))]
+
+
+async def _explain(trial: Trial, told: dict[str, Explanation], pod: Pod) -> None:
+    key = workload_of(pod) or pod.key
+    if key in told or len(told) == _EXPLAINED:
+        return
+    told[key] = settled(pod, "NotOurs")
+    if trial.frameworks.get(pod.scheduler_name) is not None:
+        cycle = trial.cycle(pod)
+        told[key] = await explain(cycle.framework, cycle.snapshot, pod, cycle.nominations)
+
+
+def _why(answer: Explanation) -> Iterator[str]:
+    """Yields what `reprieve why` says."""
+    yield from ("", f"{answer.pod.key}: {answer.summary}", answer.message)
+    lacks = (
+        (node.node, lack, amount_in_words(lack.resource, lack.short)) for node in answer.nearest for lack in node.lacks
+    )
+    yield from (f"  {node} lacks {short} {noun(lack)}" for node, lack, short in lacks)
+    yield from (
+        f"  {', '.join(fact.nodes[:_EXPLAINED])}{': ' if fact.nodes else ''}{fact.text}" for fact in answer.facts
+    )
+    yield from (f"  it would fit if you {fix.text} ({plural(fix.opens, 'node')})" for fix in answer.fixes)
+    losers = answer.preemption.candidates if answer.preemption is not None else ()
+    yield from (f"  {each.node} is not the one to evict from: {each.why_not}" for each in losers if each.why_not)

@@ -1,0 +1,258 @@
+"""What becomes of a chart in a cluster: where its pods go, whom they evict, and assertions that say why they fail."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from extender.values.objects.meta import Object
+from reprieve import Chart, Cluster, ReprieveError
+from tests.kit.objects import node, pod, priority_class, workload
+
+ZONE = "topology.kubernetes.io/zone"
+MONITOR = {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "metadata": {"name": "m"}, "spec": {}}
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
+
+
+def cluster(*objects: Object, nodes: int = 3, cpu: str = "4") -> Cluster:
+    """Nodes in zones of their own, zone-0 and on."""
+    there = [node(f"node-{number}", cpu, labels={ZONE: f"zone-{number}"}) for number in range(nodes)]
+    return Cluster.load([*there, priority_class("high", 100), *objects])
+
+
+def deployment(name: str = "shop", replicas: int = 3, cpu: str = "1", **spec: Any) -> Object:
+    return workload("Deployment", name, pod(name, cpu, **spec), replicas=replicas)
+
+
+def text(*objects: Object) -> str:
+    return yaml.safe_dump_all(objects)
+
+
+def chart(*objects: Object, there: Cluster | None = None) -> Chart:
+    return (there or cluster()).chart(text(*objects))
+
+
+def running(name: str, on: str, cpu: str = "3", **more: Any) -> Object:
+    return pod(name, cpu, nodeName=on, **more)
+
+
+def failure(asserts: Any, *given: Any, **named: Any) -> str:
+    with pytest.raises(AssertionError) as failed:
+        asserts(*given, **named)
+    return str(failed.value)
+
+
+def test_chart_that_fits_keeps_its_promises() -> None:
+    made = chart(deployment(), CONFIG_MAP, MONITOR)
+
+    assert made.will_fit()
+    assert made.evicts_nobody()
+    assert made.spreads_over("zone", min_domains=3, max_skew=0)
+    assert sorted(made.pods.values()) == ["node-0", "node-1", "node-2"]
+    assert repr(made) == "<Chart the chart: 3 pods, 0 evicted>"
+
+
+def test_kind_that_is_not_known_is_left_out_with_a_note() -> None:
+    assert chart(deployment(), MONITOR).notes == (
+        "left out, since no pods are known to come of them: ServiceMonitor (monitoring.coreos.com/v1)",
+    )
+
+
+def test_failure_says_which_pods_are_pending_and_what_would_help() -> None:
+    said = failure(chart(deployment(replicas=2, cpu="5"), deployment("small"), MONITOR).will_fit)
+
+    assert said.splitlines() == [
+        "the chart: 2 of 5 pods would be pending",
+        "",
+        "default/shop-1: It fits on none of 3 nodes: NodeResourcesFit refuses 3; no eviction would make room.",
+        "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 Preemption is not helpful "
+        "for scheduling.",
+        "  node-0 lacks 2 cpu",
+        "  node-1 lacks 2 cpu",
+        "  node-2 lacks 2 cpu",
+        "  it would fit if you ask for 3 of cpu instead of 5 (3 nodes)",
+        "note: left out, since no pods are known to come of them: ServiceMonitor (monitoring.coreos.com/v1)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        pytest.param({"nodeSelector": {"disk": "ssd"}}, "\n  no node has disk=ssd\n", id="a label that no node has"),
+        pytest.param(
+            {"schedulingGates": [{"name": "quota"}]}, "It is held back by the scheduling gate quota", id="a gate"
+        ),
+    ],
+)
+def test_failure_says_what_the_pods_lack(spec: dict[str, Any], words: str) -> None:
+    assert words in failure(chart(deployment(replicas=1, **spec)).will_fit)
+
+
+def test_pod_of_each_workload_is_explained() -> None:
+    said = failure(chart(*(deployment(name, 2, "9") for name in "abcd")).will_fit)
+
+    assert said.startswith("the chart: 8 of 8 pods would be pending\n")
+    assert [line.partition(":")[0] for line in said.splitlines() if ": It fits" in line] == [
+        "default/a-1", "default/b-1", "default/c-1",
+    ]  # fmt: skip
+
+
+def test_failure_says_who_is_evicted_for_whom_and_what_would_spare_them() -> None:
+    there = cluster(running("old", "node-0"), running("older", "node-1", cpu="4"), nodes=2)
+
+    made = chart(deployment(replicas=1, cpu="2", priorityClassName="high"), there=there)
+
+    assert made.will_fit()
+    assert [(each.victim.pod.key, each.node) for each in made.evictions] == [("default/old", "node-0")]
+    assert failure(made.evicts_nobody).splitlines() == [
+        "the chart: 1 evicted: default/old from node-0 (preempted by default/shop-1)",
+        "",
+        "default/shop-1: It fits on none of 2 nodes: NodeResourcesFit refuses 2; evicting 1 pod from node-0 would make "
+        "room.",
+        "0/2 nodes are available: 2 Insufficient cpu.",
+        "  node-0 lacks 1 cpu",
+        "  node-1 lacks 2 cpu",
+        "  it would fit if you ask for 1 of cpu instead of 2 (1 node)",
+        "  it would fit if you add a node like node-0 (1 node)",
+        "  node-1 is not the one to evict from: ties with node-0 on every criterion",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        pytest.param({}, "", id="over two zones if nothing else is said"),
+        pytest.param({"min_domains": 2, "max_skew": 2}, "", id="as far as is asked"),
+        pytest.param({"min_domains": 3}, "over at least 3, but a skew of 2: 2 in zone-0, 0 in zone-1", id="over more"),
+        pytest.param({"max_skew": 1}, "with a skew of at most 1, but a skew of 2: 2 in zone-0", id="more evenly"),
+        pytest.param({"workload": "Deployment/shop"}, "", id="of one workload"),
+    ],
+)
+def test_spread_is_at_least_over_so_many_values_and_at_most_so_uneven(limits: dict[str, Any], said: str) -> None:
+    """Two pods in zone-0, the only node with room for two, none in zone-1, and one in zone-2."""
+    there = cluster(running("full", "node-1", cpu="4"), running("half", "node-2"), running("some", "node-0", cpu="2"))
+
+    made = chart(deployment(), deployment("alone", 1, "0"), there=there)
+
+    if said:
+        assert said in failure(made.spreads_over, ZONE, **limits)
+        assert f"(they have no constraint over {ZONE} with DoNotSchedule)" in failure(made.spreads_over, ZONE, **limits)
+    else:
+        assert made.spreads_over(ZONE, **limits)
+
+
+def test_spread_of_pods_that_are_pending_says_why_they_are() -> None:
+    said = failure(chart(deployment(cpu="3", nodeSelector={ZONE: "zone-0"})).spreads_over, "zone")
+
+    assert "Deployment/shop: spread by zone over at least 2, but a skew of 1: 1 in zone-0, 0 in zone-1" in said
+    assert "default/shop-2: It fits on none of 3 nodes" in said
+
+
+@pytest.mark.parametrize(
+    ("workload", "words"),
+    [
+        pytest.param("Deployment/web", "the chart has no pods of Deployment/web", id="one that is not there"),
+        pytest.param("", "the chart has no pods of a workload with several", id="none has several pods"),
+    ],
+)
+def test_nothing_to_spread_is_no_success(workload: str, words: str) -> None:
+    with pytest.raises(ReprieveError, match=words):
+        chart(deployment(replicas=1)).spreads_over(ZONE, workload=workload)
+
+
+# Charts whose workloads run already.
+
+
+def there_already(replicas: int, **more: Any) -> Cluster:
+    """The cluster after a chart of so many replicas was applied to it."""
+    with cluster(**more).trial() as trial:
+        trial.schedule([deployment(replicas=replicas)])
+        return Cluster.load(trial.objects())
+
+
+def test_pods_that_run_already_count() -> None:
+    made = chart(deployment(replicas=3), there=there_already(2))
+
+    assert made.will_fit()
+    assert made.spreads_over("zone", min_domains=3)
+    assert [*made.pods] == ["default/shop-3", "default/shop-1", "default/shop-2"]
+
+
+def test_unchanged_chart_whose_pods_are_pending_does_not_pass() -> None:
+    made = chart(deployment(replicas=3), there=there_already(3, nodes=1, cpu="2"))
+
+    assert failure(made.will_fit).startswith("the chart: 1 of 3 pods would be pending\n")
+
+
+def test_another_template_is_rolled_out() -> None:
+    made = chart(deployment(replicas=3, cpu="2"), there=there_already(3))
+
+    assert made.will_fit()
+    assert len(made.pods) == 3
+
+
+def test_rollout_that_stops_is_a_failure() -> None:
+    said = failure(chart(deployment(replicas=3, cpu="9"), there=there_already(3)).will_fit)
+
+    assert said.startswith("the chart: 1 of 4 pods would be pending\n")
+    assert (
+        "note: The rollout of Deployment default/shop would stop there: 3 pods of the old template would stay" in said
+    )
+
+
+# What is given.
+
+
+def test_chart_may_be_a_file_or_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "one.yaml").write_text(text(deployment()))
+    (tmp_path / "more" / "two.json").write_text('{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}')
+    (tmp_path / "values.txt").write_text("not to be read")
+
+    made = [cluster().chart(each).pods for each in (tmp_path, str(tmp_path), tmp_path / "one.yaml", text(deployment()))]
+
+    assert made[1:] == made[:-1]
+
+
+def test_objects_without_a_namespace_go_to_that_of_the_release() -> None:
+    spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in ("default", "shop")]
+
+    made = cluster(*spaces).chart(text(deployment(replicas=1)), namespace="shop")
+
+    assert [*made.pods] == ["shop/shop-1"]
+    with pytest.raises(ReprieveError, match=r'^Deployment web/shop: namespaces "web" not found$'):
+        cluster(*spaces).chart(text(deployment()), namespace="web")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        pytest.param("nowhere.yaml", "^nowhere.yaml: no such file or directory", id="no such file"),
+        pytest.param(text(CONFIG_MAP, MONITOR), "^the chart: ConfigMap, ServiceMonitor, and no pod or workload in it$", id="no pods"),
+        pytest.param("\n", "^the chart: nothing, and no pod or workload in it$", id="nothing"),
+        pytest.param(text(deployment(replicas=0)), "^the chart: no pod comes of it: its workloads want none now$", id="none wanted"),
+        pytest.param("kind: [\n", "^yaml: line 2: did not find expected node content$", id="no YAML"),
+        pytest.param("a: b\n", "every document has to be a Kubernetes object", id="no object"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_tried_is_said_in_a_line(given: str, words: str) -> None:
+    with pytest.raises(ReprieveError, match=words) as failed:
+        cluster().chart(given)
+
+    assert "\n" not in str(failed.value)
+
+
+def test_source_of_a_chart_is_not_taken_for_manifests(tmp_path: Path) -> None:
+    (tmp_path / "Chart.yaml").write_text("name: shop\n")
+
+    with pytest.raises(ReprieveError, match=r"is the source of a chart: give what `helm template .*` prints"):
+        cluster().chart(tmp_path)
+
+
+def test_chart_is_tried_in_a_thread_that_runs_a_loop() -> None:
+    async def test() -> bool:
+        return chart(deployment()).will_fit()
+
+    assert asyncio.run(test())
