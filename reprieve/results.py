@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from extender.answers.phrases import plural
-from extender.answers.shown import Columns, Shown
+from extender.answers.shown import Columns, Framed, Shown
 from extender.values.objects.kinds import kind_of
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
@@ -44,7 +44,7 @@ class Placement(Shown):
 
 
 @final
-class Placements(Shown, list[Placement]):
+class Placements(Framed, list[Placement]):
     """A list of placements."""
 
     __repr__ = Shown._as_text
@@ -60,7 +60,7 @@ class Placements(Shown, list[Placement]):
 
 @final
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class NodeArrays(Shown):
+class NodeArrays(Framed):
     """The N nodes with their K resources, and what they are to a pod. All arrays are copies.
 
     Attributes:

@@ -62,8 +62,7 @@ class Victim(Value, frozen=True, gc=False):
         violates: names of the PodDisruptionBudgets that its eviction violates; of many, those that allow the fewest.
         cpu: millicores that it holds, or held.
         memory: bytes that it holds, or held.
-        gpu_hours: the GPU time that its eviction loses: its GPUs times the hours since its last checkpoint, or else
-            since its start.
+        gpu_hours: GPU time that its eviction loses: its GPUs times the hours since its last checkpoint, or its start.
     """
 
     pod: PodName

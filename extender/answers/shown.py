@@ -18,7 +18,7 @@ _CHARACTERS: Final = 160
 
 
 class Shown:
-    """The base of what shows itself in one line and as a small table, and becomes a data frame."""
+    """The base of what shows itself in one line and as a small table."""
 
     __slots__ = ()
 
@@ -33,20 +33,6 @@ class Shown:
         heads, *rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._first_rows())
         body = "".join(f"<tr>{row}</tr>" for row in (heads.replace("td>", "th>"), *rows))
         return f"<table><caption>{escape(self._caption())}</caption>{body}</table>"
-
-    def to_pandas(self) -> Any:
-        """Returns a pandas.DataFrame with all rows. Raises ReprieveError if pandas is not installed."""
-        return self._framed("pandas")
-
-    def to_polars(self) -> Any:
-        """Returns a polars.DataFrame with all rows. Raises ReprieveError if polars is not installed."""
-        return self._framed("polars")
-
-    def _framed(self, library: str) -> Any:
-        try:
-            return import_module(library).DataFrame(self._columns())
-        except ImportError as exc:
-            raise ReprieveError(f"a DataFrame needs {library}: {how_to_install(library)} ({exc})") from exc
 
     def _as_text(self) -> str:
         rows = self._first_rows()
@@ -63,3 +49,23 @@ class Shown:
         if (more := max(map(len, columns.values())) - _ROWS) > 0:
             rows.append([f"and {more:,} more", *[""] * (len(columns) - 1)])
         return [[escaped(str(cell), _CHARACTERS) for cell in row] for row in rows]
+
+
+class Framed(Shown):
+    """The base of what becomes a data frame, too."""
+
+    __slots__ = ()
+
+    def to_pandas(self) -> Any:
+        """Returns a pandas.DataFrame with all rows. Raises ReprieveError if pandas is not installed."""
+        return self._framed("pandas")
+
+    def to_polars(self) -> Any:
+        """Returns a polars.DataFrame with all rows. Raises ReprieveError if polars is not installed."""
+        return self._framed("polars")
+
+    def _framed(self, library: str) -> Any:
+        try:
+            return import_module(library).DataFrame(self._columns())
+        except ImportError as exc:
+            raise ReprieveError(f"a DataFrame needs {library}: {how_to_install(library)} ({exc})") from exc

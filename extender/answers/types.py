@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, final
 import msgspec
 
 from extender.answers.parts import CandidateNode, Outcome, PodName, Victim
-from extender.answers.shown import Columns, Shown
+from extender.answers.shown import Columns, Framed
 from extender.answers.stories import Preemption, Story
 from extender.values.objects.listed_events import ListedEvents
 from extender.values.reasons import InputError
@@ -143,7 +143,7 @@ class NodePicture(Answer, frozen=True, kw_only=True):
 
 
 @final
-class PreemptionAnswer(Shown, Answer, frozen=True, kw_only=True):
+class PreemptionAnswer(Framed, Answer, frozen=True, kw_only=True):
     """What preemption would do, or has done.
 
     Attributes:
@@ -422,7 +422,7 @@ class NodeRoom(Answer, frozen=True, kw_only=True):
 
 
 @final
-class Capacity(Shown, Answer, frozen=True, kw_only=True):
+class Capacity(Framed, Answer, frozen=True, kw_only=True):
     """How many of such pods fit, one after the other, without evictions: GET and POST /v1/capacity.
 
     Attributes:

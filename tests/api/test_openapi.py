@@ -53,8 +53,8 @@ def test_no_description_keeps_the_indentation_of_a_docstring() -> None:
     [
         ("Capacity", "isLimit", "whether counting stopped at the limit of the question, not of the cluster."),
         ("PreemptionAnswer", "notHelpful", "why evictions of pods of lower priority do not help on other nodes."),
-        ("Victim", "gpuHours", "the GPU time that its eviction loses: its GPUs times the hours since its last checkpoint, "
-         "or else since its start."),
+        ("Victim", "gpuHours", "GPU time that its eviction loses: its GPUs times the hours since its last checkpoint, "
+         "or its start."),
     ],
 )  # fmt: skip
 def test_fields_have_the_words_of_their_attributes(schema: str, field: str, words: str) -> None:

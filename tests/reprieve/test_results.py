@@ -267,13 +267,19 @@ def test_placements_are_a_list(trial: Trial) -> None:
 
 # Data frames.
 
+
+def framed_by(trial: Trial, cluster: Cluster) -> dict[str, Any]:
+    framed = ("Placements", "PreemptionAnswer", "Capacity", "NodeArrays")
+    return {name: value for name, value in shown_by(trial, cluster).items() if name in framed}
+
+
 FRAMES = [pytest.param("pandas", marks=pytest.mark.slow), "polars"]
 """To import pandas takes a second of processor time."""
 
 
 @pytest.mark.parametrize("library", FRAMES)
 def test_each_becomes_a_data_frame(library: str, trial: Trial, cluster: Cluster) -> None:
-    frames = {name: getattr(value, f"to_{library}")() for name, value in shown_by(trial, cluster).items()}
+    frames = {name: getattr(value, f"to_{library}")() for name, value in framed_by(trial, cluster).items()}
 
     assert {type(frame).__module__.split(".")[0] for frame in frames.values()} == {library}
     nodes = frames["NodeArrays"]
@@ -309,7 +315,7 @@ def test_a_library_that_is_missing_is_named_in_a_line(
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
 
-    for value in shown_by(trial, cluster).values():
+    for value in framed_by(trial, cluster).values():
         with pytest.raises(ReprieveError) as refused:
             getattr(value, f"to_{library}")()
 
