@@ -205,6 +205,21 @@ def test_fits_counts(dump: Path, tmp_path: Path) -> None:
     assert "3 Insufficient cpu" in told
 
 
+def test_fits_takes_the_priority_class_of_the_file(dump: Path, tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    urgent = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "of-file"},
+        "value": 5,
+    }
+    one = pod("one", "500m", priorityClassName="of-file")
+    del one["spec"]["priority"]
+    file.write_text(yaml.safe_dump_all([urgent, one]))
+
+    assert reprieve("fits", "-f", str(file), "--dump", str(dump)).stdout.startswith("6 pods fit on 3 nodes")
+
+
 def test_who_preempted_command_prints_the_preemptor_and_other_candidates(running: Service) -> None:
     told = reprieve("who-preempted", "bank/batch-0", *at(running)).stdout
 

@@ -8,7 +8,9 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from extender.client.http_extender import warnings_of
 from extender.values.config.loading import load
+from extender.values.golang.times import Duration
 from tests.api.in_process import ROOT
 from tests.api.test_questions import node_of
 from tests.deploy.manifests import Object, container, objects_of, one, pod_spec
@@ -123,6 +125,19 @@ def test_configuration_of_kube_scheduler_names_the_extender_of_the_recipes() -> 
     assert patch["extraMounts"][0]["containerPath"] == ours["extraVolumes"][0]["hostPath"]
     assert (ROOT / patch["extraMounts"][0]["hostPath"]).exists()
     assert ours["extraVolumes"][0]["hostPath"].startswith(PLACE)
+
+
+@pytest.mark.parametrize(
+    "path", [RECIPES.parent / "kube-scheduler-config.yaml", RECIPES / "kubeadm" / "kube-scheduler-config.yaml"]
+)
+def test_an_extender_that_is_away_holds_no_pod_up(path: Path) -> None:
+    """Pods are scheduled without it; kube-scheduler waits for it once for each pod, while nobody else is scheduled."""
+    (extender,) = load(path.read_text()).extenders
+
+    assert extender.ignorable
+    assert extender.http_timeout <= Duration.parse("5s")
+    assert extender.node_cache_capable
+    assert list(warnings_of(extender)) == []
 
 
 @pytest.mark.usefixtures("helm")

@@ -278,6 +278,14 @@ def test_drained_node_takes_no_pods_and_budgets_are_counted_down() -> None:
         assert nodes_of(trial.schedule()) == {"default/one": "b", "default/two": "b"}
 
 
+def test_pods_that_are_leaving_already_are_not_evicted_by_a_drain() -> None:
+    leaving = pod("leaving", on="a")
+    leaving["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+    with Cluster.load([node("a"), node("b"), leaving, pod("stays", on="a")]).trial() as trial:
+        assert trial.drain("a") == {"default/stays": ()}
+        assert trial.pods == {"default/leaving": "a", "default/stays": ""}
+
+
 def test_copies_are_counted_and_none_stays() -> None:
     with Cluster.load([node("a"), node("b", "2")]).trial() as trial:
         found = trial.fits(pod("any"))

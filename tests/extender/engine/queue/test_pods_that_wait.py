@@ -332,6 +332,20 @@ async def test_run_flushes_both_queues_periodically() -> None:
     assert tried == {"failed": 2.0, "refused": 330.25}
 
 
+def test_a_pod_that_asks_to_be_tried_again_earlier_does_not_wait_as_long_as_others() -> None:
+    """A delayed preemption says when."""
+    clocked = ClockedQueue({}, max_in_unschedulable_pods=300)
+    info = clocked.tried(make_pod("delayed"))
+    info.retry_after = 20.0
+    clocked.refuse(info, "Fit")
+    clocked.refused(make_pod("other"), "Fit")
+    clocked.now += 21
+
+    clocked.queue.flush_unschedulable_pods_leftover()
+
+    assert clocked.places() == {"delayed": "active", "other": "unschedulable"}
+
+
 # Nominations.
 
 

@@ -55,6 +55,22 @@ def test_a_pod_that_is_requeued_as_failed_backs_off_wherever_it_is() -> None:
     assert clocked.places() == {"before": "error backoff", "after": "error backoff"}
 
 
+def test_each_unforeseen_error_lengthens_the_backoff() -> None:
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a"))
+    pauses = []
+    for _ in range(3):
+        info = clocked.pop()
+        clocked.queue.requeue_failed(info)
+        end = clocked.queue.backoff_time(info)
+        assert end is not None
+        pauses.append(round(end - clocked.now))
+        clocked.now = end + 1
+        clocked.queue.flush_backoff_q_completed()
+
+    assert pauses == [1, 2, 4]
+
+
 def test_the_most_important_pod_is_tried_first_and_of_equals_the_one_that_waits_longest() -> None:
     clocked = ClockedQueue()
     clocked.add(make_pod("first").priority(1), make_pod("second").priority(1), make_pod("important").priority(9))

@@ -358,6 +358,15 @@ def test_every_stored_kind_is_judged():
     assert lenient == {("", "Event")}
 
 
+def test_more_available_replicas_than_ready_ones_are_refused():
+    old, new = made(REPLICA_SETS, spec=WORKLOAD), made(REPLICA_SETS, spec=WORKLOAD)
+    new["status"] = {"replicas": 2, "readyReplicas": 1, "availableReplicas": 2}
+
+    errors = list(map(str, validation.validate_update(REPLICA_SETS, new, old, "status")))
+
+    assert errors == ["status.availableReplicas: Invalid value: 2: cannot be greater than readyReplicas"]
+
+
 def test_more_ready_replicas_than_replicas_are_refused():
     old, new = made(REPLICA_SETS, spec=WORKLOAD), made(REPLICA_SETS, spec=WORKLOAD)
     new["status"] = {"replicas": 1, "readyReplicas": 2}

@@ -65,6 +65,16 @@ async def test_orphans_stay_without_an_owner() -> None:
         assert "ownerReferences" not in registry.get(PODS, "default", "child")["metadata"]
 
 
+async def test_foreground_deletion_does_not_wait_for_dependents_that_do_not_block() -> None:
+    async with running_controllers() as registry:
+        owner = add_owner(registry, "one")
+        add_owned(registry, "child", reference(owner), finalizers=["example.com/slow"])
+        registry.delete(REPLICA_SETS, "default", "one", {"propagationPolicy": "Foreground"})
+        await settle()
+
+        assert names(registry, REPLICA_SETS) == []
+
+
 async def test_foreground_deletion_waits_for_blocking_dependents() -> None:
     async with running_controllers() as registry:
         owner = add_owner(registry, "one")

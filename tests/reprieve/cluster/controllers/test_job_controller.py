@@ -89,6 +89,24 @@ async def test_failed_pods_are_replaced_until_the_limit() -> None:
         assert condition_of(job(registry), "Failed")["reason"] == "BackoffLimitExceeded"
 
 
+async def test_with_the_replacement_policy_failed_a_pod_is_replaced_once_it_is_gone() -> None:
+    replaced: dict[str, list[int]] = {}
+    for policy in ("Failed", "TerminatingOrFailed"):
+        async with running_controllers(node="a", kubelet=False) as registry:
+            add_job(registry, podReplacementPolicy=policy)
+            await settle()
+            [first] = names(registry, PODS)
+            change(registry, PODS, first, lambda pod: pod["metadata"].update(finalizers=["example.com/slow"]))
+            registry.delete(PODS, "default", first, {})
+            await settle()
+            replaced[policy] = [len(names(registry, PODS)) - 1]
+            change(registry, PODS, first, lambda pod: pod["metadata"].pop("finalizers"))
+            await settle()
+            replaced[policy].append(len(set(names(registry, PODS)) - {first}))
+
+    assert replaced == {"Failed": [0, 1], "TerminatingOrFailed": [1, 1]}
+
+
 async def test_a_suspended_job_has_no_pods() -> None:
     async with running_controllers(node="a") as registry:
         add_job(registry)

@@ -229,6 +229,54 @@ def test_different_victims_on_the_same_node_are_reported() -> None:
     assert (found.evicted, found.spared) == (1, 1)
 
 
+def hold(cluster: ObjectRegistry, name: str) -> None:
+    """The pod stays when it is deleted."""
+    pod = cluster.get(PODS, "default", name)
+    pod["metadata"]["finalizers"] = ["example.com/slow"]
+    cluster.update(PODS, "default", name, pod)
+
+
+def test_a_nomination_that_stays_while_its_victim_leaves_is_no_difference() -> None:
+    """A pod that goes gives the preemptor another attempt, in which its nomination is left as it is."""
+
+    async def tell(cluster: ObjectRegistry) -> None:
+        await one_after_the_other(cluster, "small", cpu="1")
+        await one_after_the_other(cluster, "large", cpu="3")
+        hold(cluster, "large")
+        await one_after_the_other(cluster, "urgent", cpu="2", priorityClassName="urgent")
+        cluster.delete(PODS, "default", "small", {"gracePeriodSeconds": 0})
+        await asyncio.sleep(10)
+        conditions = cluster.get(PODS, "default", "urgent")["status"]["conditions"]
+        said.extend(condition["message"] for condition in conditions if condition["type"] == "PodScheduled")
+        await asyncio.sleep(120)
+
+    said: list[str] = []
+    found = shadowed(tell, zoned("n1", "a"), URGENT)
+
+    assert "not eligible due to a terminating pod on the nominated node" in said[0]
+    assert (found.differences, found.total.agreement) == ((), 1.0)
+
+
+def test_what_becomes_of_a_pod_that_is_leaving_is_no_decision() -> None:
+    """One with a finalizer is refused, is deleted, and gets a node all the same from somebody who has not heard of it."""
+
+    async def tell(cluster: ObjectRegistry) -> None:
+        create(cluster, "leaving", "9")
+        await asyncio.sleep(10)
+        hold(cluster, "leaving")
+        cluster.delete(PODS, "default", "leaving", {})
+        await asyncio.sleep(10)
+        said = cluster.get(PODS, "default", "leaving")
+        (refusal,) = [each for each in said["status"]["conditions"] if each["type"] == "PodScheduled"]
+        refusal["message"] = "0/1 nodes are available: 1 Too many pods."
+        cluster.update(PODS, "default", "leaving", said, subresource="status")
+        await asyncio.sleep(10)
+
+    found = shadowed(tell, zoned("n1", "a"))
+
+    assert (found.total.decisions, found.differences) == (1, ())
+
+
 def test_preemption_on_another_node() -> None:
     async def tell(cluster: ObjectRegistry) -> None:
         await one_after_the_other(
