@@ -209,6 +209,10 @@ sbom: $(VENV)/.ready ## Write build/sbom.cdx.json, a CycloneDX bill of what requ
 	@mkdir -p build
 	$(BIN)/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --output-reproducible -o build/sbom.cdx.json
 
+.PHONY: mutants
+mutants: $(VENV)/.ready ## Plant faults one by one, and fail for one that the tests of its folder do not catch (ONLY= some of tools/mutants.json).
+	$(BIN)/python -m tools.plant_mutants $(ONLY)
+
 .PHONY: audit
 audit: $(VENV)/.ready ## Ask for known vulnerabilities of what the locks pin, as every night.
 	for lock in requirements*.txt; do $(BIN)/pip-audit --strict --require-hashes --disable-pip -r $$lock || exit; done
