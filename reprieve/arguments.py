@@ -13,7 +13,7 @@ from extender.values.config.configuration import ConfigErrors
 from extender.values.objects.node import Taint
 from extender.values.reasons import InputError, ReprieveError
 from reprieve.sources.configurations import with_fix
-from reprieve.sources.manifest_files import read_manifests
+from reprieve.sources.manifest_files import ENDINGS, manifests_in
 
 __all__ = ["Objects", "ReprieveError"]
 
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 Objects = str | Path | Mapping[str, Any] | Iterable[str | Mapping[str, Any]]
 """A pod by `namespace/name` (without `default/` as well); a file: a Path, or a name that ends in .yaml, .yml or .json;
-an object, as a mapping; or several names, or several objects.
+a folder of them, as a Path; a text of several lines, as in a file; an object, as a mapping; or several names, or
+several objects.
 """
 
-_ENDINGS: Final = (".yaml", ".yml", ".json")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PART: Final = r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"
 _SPEC: Final = re.compile(rf"(?P<key>{_PART})(=(?P<value>({_PART})?))?(:(?P<effect>\w+))?(?P<off>-)?")
@@ -45,8 +45,8 @@ def in_words() -> Iterator[None]:
 
 def pods_or_objects(what: Objects) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
     """Returns names of pods, or objects as they were given."""
-    if isinstance(what, Path) or (isinstance(what, str) and what.endswith(_ENDINGS) and "\n" not in what):
-        return (), read_manifests(str(what))
+    if isinstance(what, Path) or (isinstance(what, str) and ("\n" in what or what.endswith(ENDINGS))):
+        return (), manifests_in(what)
     told = [what] if isinstance(what, str | Mapping) else several(what)
     names = [each for each in told if isinstance(each, str)]
     objects = [each for each in told if isinstance(each, Mapping)]

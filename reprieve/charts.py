@@ -23,12 +23,10 @@ from reprieve.arguments import ReprieveError, in_words
 from reprieve.errors import StartUpError
 from reprieve.lab.verification.rules import Spread
 from reprieve.lab.verification.verification import evicted_in_words, uneven
-from reprieve.sources.manifest_files import check_subject, placed, read_manifests
-from reprieve.sources.manifest_text import objects_in
+from reprieve.sources.manifest_files import check_subject, manifests_in, placed
 
 __all__ = ["Chart"]
 
-_ENDINGS: Final = (".yaml", ".yml", ".json")
 _EXPLAINED: Final = 3
 """The number of workloads of which a pod is explained."""
 
@@ -48,7 +46,8 @@ class Chart:
         """Use `Cluster.chart`."""
         # What is played runs loops of its own, and the caller's thread may run one.
         with in_words(), ThreadPoolExecutor(1) as thread, questions.trial() as trial:
-            self._name, objects = _objects_in(manifests)
+            objects = manifests_in(manifests)
+            self._name = "the chart" if "\n" in str(manifests) else Path(manifests).name
             check_subject(objects, [self._name], is_about_pods=True)
             thread.submit(self._play, trial, questions.admits, placed(objects, None, namespace)).result()
 
@@ -122,23 +121,13 @@ class Chart:
         }
         unmet = [each for name, pods in running.items() for each in uneven(name, spread, pods, self._nodes)]
         if unmet:
-            raise self._failure([f"{each.expected}, but {each.happened}" for each in unmet], self._why_pending)
+            why = {name: answer for name, answer in self._why_pending.items() if name in meant}
+            raise self._failure([f"{each.expected}, but {each.happened}" for each in unmet], why)
         return True
 
     def _failure(self, said: Sequence[str], why: Mapping[str, Explanation]) -> AssertionError:
         lines = [f"{self._name}: {said[0]}", *said[1:], *(line for each in why.values() for line in _why(each))]
         return AssertionError("\n".join(map(for_people, (*lines, *(f"note: {each}" for each in self.notes)))))
-
-
-def _objects_in(manifests: str | Path) -> tuple[str, list[dict[str, Any]]]:
-    """Returns how they are called, and the objects: those of a text of several lines, a file, or a folder's files."""
-    if isinstance(manifests, str) and "\n" in manifests:
-        return "the chart", objects_in(manifests)
-    path = Path(manifests)
-    if (path / "Chart.yaml").exists():
-        raise StartUpError(f"{path} is the source of a chart: give what `helm template {path}` prints")
-    files = sorted(each for each in path.rglob("*") if each.suffix in _ENDINGS) if path.is_dir() else [path]
-    return path.name, [obj for file in files for obj in read_manifests(str(file))]
 
 
 async def _explain(trial: Trial, told: dict[str, Explanation], pod: Pod) -> None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from reprieve import Chart, Cluster
 
 T = TypeVar("T")
 
 _CLUSTER: Final = "the cluster in which charts are tried: what `kubectl get ... -o yaml` printed, or a recording"
-_CHART: Final = "reprieve_chart(chart, *, namespace='default'): what the fixture applies: a text, file or folder"
+_CHART: Final = "reprieve_chart(chart, *, namespace='default'): what is tried: a text, file or folder"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,14 +43,22 @@ def reprieve_cluster(pytestconfig: pytest.Config) -> "Cluster":
 
 
 @pytest.fixture
-def reprieve_chart(request: pytest.FixtureRequest, reprieve_cluster: "Cluster") -> "Chart":
-    """What becomes of the chart of the marker in the cluster. The names of files begin at the folder of the test."""
+def reprieve_manifests(request: pytest.FixtureRequest) -> "str | Path":
+    """What the marker names: a text as it is, a file or folder beside the test. One of your own may run helm."""
     marker = request.node.get_closest_marker("reprieve_chart")
     if marker is None or len(marker.args) != 1:
         pytest.fail("there is no chart to try: mark the test with @pytest.mark.reprieve_chart(FILE)", pytrace=False)
-    is_text = "\n" in str(marker.args[0])
-    chart = marker.args[0] if is_text else request.path.parent / marker.args[0]
-    return _in_one_line(reprieve_cluster.chart, chart, **marker.kwargs)
+    chart = str(marker.args[0])
+    return chart if "\n" in chart else request.path.parent / chart
+
+
+@pytest.fixture
+def reprieve_chart(
+    request: pytest.FixtureRequest, reprieve_cluster: "Cluster", reprieve_manifests: "str | Path"
+) -> "Chart":
+    """What becomes of the chart in the cluster."""
+    marker = request.node.get_closest_marker("reprieve_chart") or pytest.mark.reprieve_chart.mark
+    return _in_one_line(reprieve_cluster.chart, reprieve_manifests, **marker.kwargs)
 
 
 def _in_one_line(read: Callable[..., T], *given: object, **named: object) -> T:

@@ -16,6 +16,7 @@ from extender.values.workloads.expansion import JOB_SET, WORKLOADS
 from reprieve.errors import StartUpError
 from reprieve.sources.manifest_text import ManifestTextError, objects_in
 
+ENDINGS: Final = (".yaml", ".yml", ".json")
 _TABLE_OF_KIND: Final = {kind.name: kind.list_name for kind in KINDS}
 _MATTER: Final = {*_TABLE_OF_KIND, "ResourceClaimTemplate"}
 _IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.namespaced} | {JOB_SET[1]}
@@ -36,6 +37,19 @@ def read_manifests(file: str) -> list[dict[str, Any]]:
     if not objects:
         raise StartUpError(f"{file}: it has no objects")
     return objects
+
+
+def manifests_in(source: str | Path) -> list[dict[str, Any]]:
+    """Returns the objects in a text of several lines, in a file, or in the files of a folder. Raises StartUpError."""
+    if isinstance(source, str) and "\n" in source:
+        if not (objects := objects_in(source)):
+            raise StartUpError("the text has no objects")
+        return objects
+    path = Path(source)
+    if (path / "Chart.yaml").exists():
+        raise StartUpError(f"{path} is the source of a chart: give what `helm template {path}` prints")
+    files = sorted(each for each in path.rglob("*") if each.suffix in ENDINGS) if path.is_dir() else [path]
+    return [obj for file in files for obj in read_manifests(str(file))]
 
 
 def placed(objects: Iterable[dict[str, Any]], namespace: str | None, default: str) -> list[dict[str, Any]]:
@@ -75,7 +89,7 @@ def check_subject(objects: Sequence[dict[str, Any]], files: Sequence[str], *, is
         return
     kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects}))
     wanted = "pod or workload" if is_about_pods else "object that a scheduler reads"
-    raise StartUpError(f"{', '.join(files)}: {kinds or 'nothing':.80}, and no {wanted} in it")
+    raise StartUpError(f"{', '.join(files)}: {kinds:.80}, and no {wanted} in it")
 
 
 def _pod_specs_of(obj: dict[str, Any]) -> list[dict[str, Any]]:

@@ -112,7 +112,13 @@ def empty_container() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("asks", "says"),
     [
-        (lambda trial: trial.schedule("apiVersion: v1\nkind: Pod\n"), "a text of several lines"),
+        (
+            lambda trial: trial.schedule("apiVersion: v1\nkind: Pod\n"),
+            "Pod: an object needs an apiVersion and metadata",
+        ),
+        (lambda trial: trial.schedule("# nothing\n"), "the text has no objects"),
+        (lambda trial: trial.schedule("a: [\n"), "yaml: line 2: did not find expected node content"),
+        (lambda trial: trial.evict("a\nb"), "a text of several lines"),
         (lambda trial: trial.schedule(b"one"), "give a pod's name"),
         (lambda trial: trial.schedule([None]), "give a pod's name"),
         (lambda trial: trial.schedule({"kind": "Pod", 1: 2}), "1 is no name of a field"),

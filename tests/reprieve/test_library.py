@@ -186,6 +186,19 @@ def test_placed_pod_has_the_scores_that_its_node_has_for_it() -> None:
         assert sum(placed.scores.values()) == max(sum(scores) for scores in zip(*expected.scores.values(), strict=True))
 
 
+def test_texts_and_folders_are_read_as_files_are(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(WEB.read_text())
+
+    with Cluster.load([node(name, **{"topology.kubernetes.io/zone": name}) for name in "abc"]).trial() as trial:
+        placed = []
+        for given in (WEB, str(WEB), WEB.read_text(), tmp_path):
+            placed.append(nodes_of(trial.schedule(given)))
+            trial.undo()
+
+    assert len(placed[0]) == 3
+    assert placed == [placed[0]] * 4
+
+
 def test_objects_of_a_caller_stay_as_they_are() -> None:
     given, untouched = pod("a"), pod("a")
     with Cluster.load([node("n")]).trial() as trial:

@@ -68,13 +68,17 @@ def test_fixtures_may_be_replaced(project: pytest.Pytester) -> None:
         "import pytest\nfrom reprieve import Cluster\n\n\n@pytest.fixture(scope='session')\ndef reprieve_cluster():\n"
         "    node = {'kind': 'Node', 'metadata': {'name': 'n'}, 'status': {'allocatable': {'cpu': '9', 'pods': '9'}}}\n"
         "    return Cluster.load([node])\n\n\n"
-        "@pytest.fixture\ndef reprieve_chart(reprieve_cluster):\n"
-        "    return reprieve_cluster.chart('apiVersion: v1\\nkind: Pod\\nmetadata: {name: p}\\n'\n"
-        "                                  'spec: {containers: [{name: c, image: i}]}')\n"
+        "@pytest.fixture(params=['c', '[c'])\ndef reprieve_manifests(request):\n"
+        "    return 'kind: Pod\\nmetadata: {name: p}\\nspec: {containers: [{image: i, name: %s}]}' % request.param\n"
     )
     project.makepyfile(test_own="def test_it(reprieve_chart):\n    assert reprieve_chart.pods == {'default/p': 'n'}\n")
 
-    project.runpytest_inprocess("test_own.py").assert_outcomes(passed=1)
+    done = project.runpytest_inprocess("test_own.py")
+
+    done.assert_outcomes(passed=1, errors=1)
+    done.stdout.fnmatch_lines(
+        ["*ERROR at setup of test_it*", "yaml: line 3: *", "*short test summary*"], consecutive=True
+    )
 
 
 @pytest.mark.parametrize(
