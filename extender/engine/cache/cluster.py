@@ -61,7 +61,8 @@ class Cluster:
             cluster.changed(None, item)
         # UIDs of what is tried in it are drawn by this number: not those that were drawn for pods which it has from an
         # earlier trial.
-        cluster.changes = crc32("".join(pod.uid for pod in (*cluster.pending.values(), *cluster.cache.pods)).encode())
+        uids = "".join(pod.uid for pod in (*cluster.pending.values(), *cluster.cache.pods))
+        cluster.changes = crc32(uids.encode(errors="surrogatepass"))
         return cluster
 
     def fork(self) -> "Cluster":
