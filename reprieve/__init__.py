@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reprieve.library import (
         Capacity,
         Cluster,
+        Explanation,
         NodeArrays,
         Placement,
         Plugin,
@@ -29,16 +30,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Capacity",
-    "Chart",
-    "Cluster",
-    "NodeArrays",
-    "Placement",
-    "Plugin",
-    "PreemptionAnswer",
-    "ReprieveError",
-    "Trial",
-]
+    "Capacity", "Chart", "Cluster", "Explanation", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer",
+    "ReprieveError", "Trial",
+]  # fmt: skip
 
 _PACKAGES = ("extender", "api")
 

@@ -11,7 +11,7 @@ import msgspec
 
 from extender import rules
 from extender.answers.questions import Questions
-from extender.answers.types import Capacity, PreemptionAnswer
+from extender.answers.types import Capacity, Explanation, PreemptionAnswer
 from extender.engine.framework import Plugin, PostFilterPlugin
 from extender.engine.runtime.registry import why_not_a_plugin
 from extender.rules.claim_templates import templates_among
@@ -28,7 +28,10 @@ from reprieve.trials import Trial
 if TYPE_CHECKING:
     from reprieve.charts import Chart
 
-__all__ = ["Capacity", "Cluster", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer", "ReprieveError", "Trial"]
+__all__ = [
+    "Capacity", "Cluster", "Explanation", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer", "ReprieveError",
+    "Trial",
+]  # fmt: skip
 
 # What fails is told in answers. Whoever wants the log, too, gives it a handler.
 getLogger("extender").addHandler(NullHandler())

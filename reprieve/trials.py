@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from extender.answers import trial as engine
 from extender.answers.explain.preemption import preemption_answer
-from extender.answers.types import Capacity, NodesLike, PreemptionAnswer
+from extender.answers.types import Capacity, Explanation, NodesLike, PreemptionAnswer
 from extender.answers.what_if import capacity, manifests, pinned_pods, simulated_pods, what_if
 from extender.answers.what_if.admission import Admits
 from extender.engine.evaluation.evaluate import evaluate
@@ -175,6 +175,20 @@ class Trial(Counted):
                 return PreemptionAnswer(eligible=False, message=message)
             now = attempt.cycle.framework.now().timestamp()
             return preemption_answer(found.preemption, attempt.cycle.snapshot, wanted, now)
+
+    def why(self, pod: Objects) -> Explanation:
+        """Returns why a pod is pending, in a `summary` and in the scheduler's `message`: what the `nearest` nodes lack,
+        `facts` about others, whom `preemption` would evict, and `fixes`, changes that would help, each of them tried.
+        It is a pending one, or one that does not exist, and does not stay.
+        """
+        from extender.answers.explain.explanation import explain, settled  # noqa: PLC0415 - most trials need no advice
+
+        with self._step(is_kept=False):
+            wanted = self._one(pod)
+            if self._trial.frameworks.get(wanted.scheduler_name) is None:
+                return settled(wanted, "NotOurs")
+            cycle = self._trial.cycle(wanted)
+            return outcome_of(explain(cycle.framework, cycle.snapshot, wanted, cycle.nominations))
 
     # Steps.
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, final
 import msgspec
 
 from extender.answers.parts import CandidateNode, Outcome, PodName, Victim
-from extender.answers.shown import Columns, Framed
+from extender.answers.shown import Columns, Framed, Shown
 from extender.answers.stories import Preemption, Story
 from extender.values.objects.listed_events import ListedEvents
 from extender.values.reasons import InputError
@@ -334,7 +334,7 @@ class AboutService(Answer, frozen=True, kw_only=True):
 
 
 @final
-class Explanation(Answer, frozen=True, kw_only=True):
+class Explanation(Shown, Answer, frozen=True, kw_only=True):
     """GET /v1/explain/{namespace}/{pod}."""
 
     pod: PodName
@@ -385,6 +385,14 @@ class Explanation(Answer, frozen=True, kw_only=True):
     """Only if it was asked for, since it is large."""
     notes: tuple[str, ...] = ()
     """What was taken for granted, and what is not known: sentences for people."""
+
+    __str__ = Shown._as_text
+
+    def _words(self) -> str:
+        return f"{self.pod.key}: {self.summary}"
+
+    def _columns(self) -> Columns:
+        return {"it would fit if you": [fix.text for fix in self.fixes], "nodes": [fix.opens for fix in self.fixes]}
 
 
 @final

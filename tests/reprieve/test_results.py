@@ -49,6 +49,7 @@ def shown_by(trial: Trial, cluster: Cluster) -> dict[str, Any]:
         "Placement": trial.schedule()[0],
         "Placements": trial.schedule(scores=True),
         "PreemptionAnswer": trial.preempt(OF_HIGH_PRIORITY),
+        "Explanation": trial.why(pod("huge", "9")),
         "Capacity": trial.fits(pod("x")),
         "NodeArrays": trial.nodes(pod("x")),
     }
@@ -65,6 +66,7 @@ def test_each_says_in_a_line_what_matters(trial: Trial, cluster: Cluster) -> Non
     assert shown["Trial"] == "<Trial: 2 nodes, 3 pods, 1 of them pending; steps: 2>"
     assert shown["Placement"] == f"<Placement: {waits}>"
     assert shown["PreemptionAnswer"] == "<PreemptionAnswer: on a, evicting default/low-0>"
+    assert shown["Explanation"].startswith("<Explanation: default/huge: It fits on none of 2 nodes: NodeResourcesFit")
     assert shown["Capacity"] == "<Capacity: 3 fit; 0/2 nodes are available: 2 Insufficient cpu.>"
 
 
@@ -152,6 +154,7 @@ def test_a_notebook_shows_a_table(trial: Trial, cluster: Cluster) -> None:
     assert shown["Capacity"].rows == [["node", "pods"], ["b", "2"], ["a", "1"]]
     assert shown["Capacity"].caption == "Capacity: 3 fit; 0/2 nodes are available: 2 Insufficient cpu."
     assert shown["PreemptionAnswer"].rows[1][0] == "default/low-0"
+    assert shown["Explanation"].rows[:2] == [["it would fit if you", "nodes"], ["ask for 2 of cpu instead of 9", "1"]]
     assert shown["Placement"].rows == [
         ["pod", "node", "message"],
         ["default/waits", "", "0/2 nodes are available: 2 Insufficient cpu."],

@@ -57,6 +57,40 @@ def test_pods_of_a_trial_stay_beside_those_of_a_later_one(first: Callable[[Trial
             assert later.pods == {**before, **nodes_of(placed)}
 
 
+# Why.
+
+
+def test_why_says_what_a_pending_pod_lacks_and_what_would_help() -> None:
+    with Cluster.load([node("a"), node("b"), pod("waits", "6")]).trial() as trial:
+        before, answer = state_of(trial), trial.why("waits")
+
+        assert answer.summary.startswith("It fits on none of 2 nodes: NodeResourcesFit refuses 2;")
+        assert answer.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
+        assert [(each.node, each.lacks[0].short) for each in answer.nearest] == [("a", "2"), ("b", "2")]
+        assert [each.text for each in answer.fixes] == ["ask for 4 of cpu instead of 6"]
+        assert str(answer).splitlines()[1:] == [
+            "it would fit if you            nodes",
+            "ask for 4 of cpu instead of 6  2",
+        ]
+        assert state_of(trial) == before
+
+
+def test_why_is_asked_of_a_pod_that_does_not_exist_and_as_things_are_in_the_trial() -> None:
+    with Cluster.load([node("a")]).trial() as trial:
+        assert trial.why(pod("new", "4")).summary == "It fits on the only node, a."
+        trial.cordon("a")
+        assert trial.why(pod("new", "4")).facts == ()
+        assert trial.why(pod("new", "4")).message.startswith("0/1 nodes are available: 1 node(s) were unschedulable.")
+        assert trial.pods == {}
+
+
+def test_why_of_a_pod_of_another_scheduler_says_whose_it_is() -> None:
+    profiles = [{"schedulerName": "one"}, {"schedulerName": "two"}]
+    configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    with Cluster.load([node("a"), pod("waits")]).trial({**configuration, "profiles": profiles}) as trial:
+        assert trial.why("waits").state == "NotOurs"
+
+
 # Place.
 
 
