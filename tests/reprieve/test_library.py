@@ -424,12 +424,39 @@ def test_cluster_that_cannot_be_opened_says_why(asks: Callable[[], object], says
     assert says in str(refused.value)
 
 
-def test_trial_that_is_over_says_so() -> None:
-    with Cluster.load([node("a")]).trial() as trial:
+CALLS: dict[str, Callable[[Trial], object]] = {
+    "add": lambda trial: trial.add(pod("x")),
+    "add_nodes": lambda trial: trial.add_nodes(like="a"),
+    "cordon": lambda trial: trial.cordon("a"),
+    "drain": lambda trial: trial.drain("a"),
+    "evict": lambda trial: trial.evict("one"),
+    "fits": lambda trial: trial.fits(pod("x")),
+    "fork": lambda trial: trial.fork(),
+    "nodes": lambda trial: trial.nodes(),
+    "objects": lambda trial: trial.objects(),
+    "place": lambda trial: trial.place(pod("x"), "a"),
+    "pods": lambda trial: trial.pods,
+    "preempt": lambda trial: trial.preempt(pod("x")),
+    "remove": lambda trial: trial.remove("one"),
+    "schedule": lambda trial: trial.schedule(pod("x")),
+    "step": lambda trial: trial.step().__enter__(),
+    "taint": lambda trial: trial.taint("a", "team:NoSchedule"),
+    "undo": lambda trial: trial.undo(0),
+    "why": lambda trial: trial.why(pod("x")),
+}
+
+
+def test_trial_that_is_over_says_so_whatever_it_is_asked() -> None:
+    """The parent of a fork and the fork, each by itself."""
+    assert {*CALLS, "notes"} == {name for name in dir(Cluster.load([node("a")]).trial()) if not name.startswith("_")}
+
+    with Cluster.load([node("a"), pod("one", on="a")]).trial() as trial, trial.fork() as other:
         pass
 
-    with pytest.raises(ReprieveError, match="this trial is over"):
-        trial.schedule(pod("x"))
+    for call in CALLS.values():
+        for each in (trial, other):
+            with pytest.raises(ReprieveError, match=r"^this trial is over: open another one with Cluster.trial\(\)$"):
+                call(each)
 
 
 def test_import_loads_nothing_and_lists_its_names() -> None:
