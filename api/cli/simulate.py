@@ -185,7 +185,7 @@ def simulate(
         if len(files) == 1 and seeds == 1 and on is None:
             holds = _play_once(workloads, chosen[0], seed, output, _names(files)[0], exported)
         else:
-            holds = _compare(path, workloads, chosen, range(seed, seed + seeds), output, _names(files), exported, on)
+            holds = _compare(workloads, chosen, range(seed, seed + seeds), output, _names(files), exported, on)
     if not holds:
         raise typer.Exit(1)
 
@@ -213,7 +213,6 @@ def _play_once(
 
 
 def _compare(
-    path: Path,
     workloads: Sequence[Workload],
     configurations: Sequence[Configuration | None],
     seeds: Sequence[int],
@@ -227,7 +226,7 @@ def _compare(
     found = _each(
         workloads,
         lambda workload, advance: compared(
-            names, seeds, sweep(path, workload.name, configurations, seeds, advance, on=on, keep=keep)
+            names, seeds, sweep(workload, configurations, seeds, advance, on=on, keep=keep)
         ),
         unit="plays",
     )

@@ -37,7 +37,7 @@ def played(number: int) -> str:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "w.yaml"
         path.write_text(workload())
-        return words(partial(sweep, path, read_workloads(path)[0].name, [None], range(number)))
+        return words(partial(sweep, read_workloads(path)[0], [None], range(number)))
 
 
 def samples(number: int) -> int:

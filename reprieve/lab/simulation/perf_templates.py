@@ -17,6 +17,7 @@ from extender.values.objects.storage import ObjectReference, PersistentVolume, P
 from reprieve.lab import limits
 from reprieve.lab.simulation.prototypes import Prototypes, named
 from reprieve.lab.simulation.scene import Scene
+from reprieve.lab.simulation.sent_files import SentFiles
 from reprieve.lab.simulation.simulated_cluster import Lifetime
 from reprieve.lab.simulation.storage_writes import bound
 from reprieve.lab.simulation.text_template import TemplateError, Value, is_constant, rendered
@@ -45,9 +46,10 @@ _FREE_NAMES: Final = frozenset(
 class TemplateFile:
     """A template, read."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, place: Path | None = None) -> None:
+        """Takes what errors call the file, and where it lies if that is elsewhere."""
         self._path = path
-        self._text = "".join(lines_of(path, limits.WORKLOAD_TEMPLATE_BYTES))
+        self._text = "".join(lines_of(place or path, limits.WORKLOAD_TEMPLATE_BYTES))
         self._constant = self._read(self._text) if is_constant(self._text) else None
 
     def manifest(self, values: Mapping[str, Value]) -> Object:
@@ -87,8 +89,9 @@ def _in_camel_case(value: Any) -> Any:
 class Templates:
     """The files of a workload. State: what was read and admitted."""
 
-    def __init__(self, folder: Path, *, has_binding_conditions: bool = False) -> None:
+    def __init__(self, folder: Path, sent: SentFiles, *, has_binding_conditions: bool = False) -> None:
         self._folder = folder
+        self._sent = sent
         self._has_binding_conditions = has_binding_conditions
         self._files: dict[str, TemplateFile] = {}
         self.prototypes: Final = Prototypes()
@@ -101,7 +104,8 @@ class Templates:
         """Returns the template at a path that is relative to the workload's file."""
         found = self._files.get(path)
         if found is None:
-            found = self._files[path] = TemplateFile(self._folder / path)
+            full = self._folder / path
+            found = self._files[path] = TemplateFile(full, self._sent.at(full))
         return found
 
     def create(

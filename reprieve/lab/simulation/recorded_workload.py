@@ -4,9 +4,11 @@ What came from outside is played: nodes and objects, and pods that arrived, were
 did is not, nor what followed from it: where pods went, who was evicted, which volumes and devices they got.
 """
 
+import math
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 from extender.values.config.configuration import ConfigErrors
 from extender.values.objects.decoding import DecodeError, replaced
@@ -28,6 +30,7 @@ from reprieve.lab.recordings.entries import (
     object_of,
 )
 from reprieve.lab.simulation.scene import Scene
+from reprieve.lab.simulation.sent_files import SentFiles
 from reprieve.lab.simulation.simulated_cluster import Lifetime
 from reprieve.lab.simulation.workload import Workload, WorkloadError
 
@@ -40,6 +43,8 @@ _OF_SCHEDULING: Final = (ResourceClaim, PersistentVolume, PersistentVolumeClaim)
 class _RecordedLife:
     """What became of a pod in the recording."""
 
+    arrived: float | None = None
+    """When it was first seen without a node."""
     bound: float | None = None
     gone: float | None = None
     is_evicted: bool = False
@@ -53,25 +58,60 @@ class RecordedWorkload(Workload):
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
+        self._path, self._files = path, SentFiles([path])
+        self._from, self._until = 0.0, math.inf
+        self._open()
+
+    def _open(self) -> None:
         try:
-            self._recording = Recording(path)
+            self._recording = Recording(self._files.at(self._path))
             self.own_configuration = self._recording.configuration
         except (RecordingError, ConfigErrors) as exc:
             raise WorkloadError(in_one_line(exc)) from exc
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_recording", "own_configuration")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._open()
+
+    def half(self, *, is_later: bool) -> Workload:
+        """Returns the time until half of the pods had arrived, or the time from then on: what ran then, runs."""
+        try:
+            lives, ready = self._lives()
+        except RecordingError as exc:
+            raise WorkloadError(f"{self.name}: {exc}") from exc
+        arrivals = sorted(life.arrived for life in lives.values() if life.arrived is not None)
+        if arrivals and not any(life.gone and life.arrived is not None for life in lives.values()):
+            raise WorkloadError(
+                f"{self.name}: no pod that arrives in it ends, so that it does not say how long pods run: give a "
+                "longer recording, or a dump of the cluster, whose pods are placed anew"
+            )
+        middle = max(arrivals[len(arrivals) // 2], ready) if arrivals else ready
+        found = copy(self)
+        found.name = f"{self.name}, {'from' if is_later else 'until'} {middle:g} s"
+        found._from, found._until = (middle, math.inf) if is_later else (0.0, middle)
+        return found
+
     async def play(self, scene: Scene) -> None:
         try:
-            lives, arrivals, ready = self._lives()
-            scene.expect_pods(arrivals)
-            await _Playing(scene, lives, ready).play(self._recording)
+            lives, ready = self._lives()
+            began = max(ready, self._from)
+            scene.expect_pods(
+                sum(
+                    life.arrived is not None and began <= max(life.arrived, ready) < self._until
+                    for life in lives.values()
+                )
+            )
+            await _Playing(scene, lives, began, self._until).play(self._recording)
         except (RecordingError, DecodeError) as exc:
             raise WorkloadError(f"{self.name}: {exc}") from exc
 
-    def _lives(self) -> tuple[dict[str, _RecordedLife], int, float]:
-        """Returns what became of each pod by UID, how many were without a node, and when the first was decided."""
+    def _lives(self) -> tuple[dict[str, _RecordedLife], float]:
+        """Returns what became of each pod by UID, and when the first was decided."""
         lives: dict[str, _RecordedLife] = {}
         names: dict[tuple[str, str, str], str] = {}
-        waited: set[str] = set()
         ready: float | None = None
         for entry in self._recording.entries():
             match entry:
@@ -81,7 +121,7 @@ class RecordedWorkload(Workload):
                     life = lives.setdefault(uid, _RecordedLife())
                     life.is_deleted |= bool(meta.get("deletionTimestamp"))
                     if not spec.get("nodeName"):
-                        waited.add(uid)
+                        life.arrived = entry.at if life.arrived is None else life.arrived
                     elif life.bound is None:
                         life.bound = entry.at
                     if len(lives) > limits.WORKLOAD_PODS:
@@ -91,31 +131,34 @@ class RecordedWorkload(Workload):
                     lives.setdefault(uid, _RecordedLife()).gone = entry.at
                 case RecordedAttempt():
                     ready = entry.at if ready is None else ready
-                    for uid in entry.victims:
+                    for uid in entry.victims if entry.at >= self._from else ():
                         lives.setdefault(uid, _RecordedLife()).is_evicted = True
-        return lives, len(waited), ready or 0.0
+        return lives, ready or 0.0
 
 
 @final
 class _Playing:
     """State: the objects of the recording by name, the pods that arrive next, and those that had a node at first."""
 
-    def __init__(self, scene: Scene, lives: dict[str, _RecordedLife], first_attempt: float) -> None:
+    def __init__(self, scene: Scene, lives: dict[str, _RecordedLife], began: float, until: float) -> None:
         self._scene = scene
         self._lives = lives
-        self._first_attempt = first_attempt
+        self._began = began
+        self._until = until
         self._objects: dict[tuple[str, str, str], HasMetadata] = {}
-        self._waiting: list[Pod] = []
+        self._waiting: dict[str, Pod] = {}
         self._placed_before: set[str] = set()
 
     async def play(self, recording: Recording) -> None:
         for entry in recording.entries():
             if isinstance(entry, Begins | Ready):
                 continue
-            if entry.at >= self._first_attempt:
+            if entry.at >= self._until:
+                break
+            if entry.at >= self._began:
                 # Whatever was known before the first attempt was there from the beginning.
                 self._arrive()
-                await self._scene.sleep_until(entry.at - self._first_attempt)
+                await self._scene.sleep_until(entry.at - self._began)
             if isinstance(entry, ObjectPut):
                 obj = object_of(entry)
                 if obj is not None:
@@ -126,8 +169,8 @@ class _Playing:
 
     def _arrive(self) -> None:
         """Lets pods arrive that were there before anything was decided, once nodes and objects are."""
-        waiting, self._waiting = self._waiting, []
-        for pod in waiting:
+        waiting, self._waiting = self._waiting, {}
+        for pod in waiting.values():
             self._create(pod)
 
     def _create(self, pod: Pod) -> None:
@@ -158,9 +201,15 @@ class _Playing:
                 self._placed_before.add(new.uid)
                 cluster.put(new)
             elif self._scene.now() == 0:
-                self._waiting.append(new)
+                self._waiting[new.uid] = new
             else:
                 self._create(new)
+            return
+        if new.uid in self._waiting:
+            self._waiting[new.uid] = new
+            if new.spec.node_name:
+                self._placed_before.add(new.uid)
+                cluster.put(self._waiting.pop(new.uid))
             return
         known = cluster.find(Pod, new.name, new.namespace)
         if known is None or known.uid != new.uid:
@@ -182,7 +231,7 @@ class _Playing:
                 self._scene.cluster.remove(old)
             return
         life, known = self._lives[old.uid], self._scene.cluster.find(Pod, old.name, old.namespace)
-        self._waiting = [pod for pod in self._waiting if pod.uid != old.uid]
+        self._waiting.pop(old.uid, None)
         # One that ended by itself runs as long as it did, from when it gets a node now.
         ends_by_itself = life.bound is not None and not life.is_deleted and old.uid not in self._placed_before
         if known is not None and known.uid == old.uid and not life.is_evicted and not ends_by_itself:

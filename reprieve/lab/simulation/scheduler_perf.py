@@ -4,7 +4,7 @@ Upstream: test/integration/scheduler_perf, scheduler_perf.go, test_case.go.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -21,6 +21,7 @@ from reprieve.lab.simulation.perf_operations import OPERATIONS
 from reprieve.lab.simulation.perf_run import Operation, PerfRun
 from reprieve.lab.simulation.perf_templates import Templates
 from reprieve.lab.simulation.scene import Scene
+from reprieve.lab.simulation.sent_files import SentFiles
 from reprieve.lab.simulation.workload import Workload, WorkloadError, lines_of
 
 THROUGHPUT: Final = "SchedulingThroughput"
@@ -73,6 +74,7 @@ class PerfWorkload(Workload):
         self.name = f"{prefix}{case.name}/{variant.name}"
         self.labels = (*case.labels, *variant.labels)
         self._path = path
+        self._files = SentFiles(path.parent / name for name in _named_files(case))
         self._case = case
         self._variant = variant
         self._notes: list[str] = []
@@ -82,7 +84,7 @@ class PerfWorkload(Workload):
         if self._case.scheduler_config_path:
             path = self._path.parent / self._case.scheduler_config_path
             try:
-                configuration = load_file(path)
+                configuration = load_file(self._files.at(path))
             except ConfigErrors as exc:
                 raise WorkloadError(f"{path}: {exc}") from exc
         given: dict[str, bool] = {}
@@ -99,7 +101,8 @@ class PerfWorkload(Workload):
 
     async def play(self, scene: Scene) -> None:
         scene.notes += self._notes
-        templates = Templates(self._path.parent, has_binding_conditions=self._gates().get(BINDING_CONDITIONS, False))
+        has_conditions = self._gates().get(BINDING_CONDITIONS, False)
+        templates = Templates(self._path.parent, self._files, has_binding_conditions=has_conditions)
         run = PerfRun(scene, templates, self._variant.params, self._case.default_pod_template_path, self._threshold())
         try:
             for number, written in enumerate(self._case.workload_template):
@@ -139,6 +142,21 @@ def read_scheduler_perf(path: Path, prefix: str = "") -> Sequence[PerfWorkload]:
     except (YamlError, DecodeError) as exc:
         raise WorkloadError(f"{path}: {exc}") from exc
     return [PerfWorkload(path, case, variant, prefix) for case in cases for variant in case.workloads]
+
+
+def _named_files(value: object, field: str = "") -> Iterator[str]:
+    """Yields the files that a case names: those in fields such as `podTemplatePath` and `templatePaths`."""
+    if isinstance(value, PerfCase):
+        yield from filter(None, (value.default_pod_template_path, value.scheduler_config_path))
+        yield from _named_files(value.workload_template)
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield from _named_files(member, str(name))
+    elif isinstance(value, list | tuple):
+        for member in value:
+            yield from _named_files(member, field)
+    elif isinstance(value, str) and field.lower().endswith(("path", "paths")):
+        yield value
 
 
 def _operation(written: dict[str, Any]) -> Operation:

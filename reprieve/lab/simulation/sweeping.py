@@ -4,6 +4,9 @@ for each processor or on a cluster.
 
 import multiprocessing
 import os
+import pickle
+import signal
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -11,7 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
 import msgspec
 
@@ -54,30 +57,73 @@ def read_workloads(path: Path) -> Sequence[Workload]:
     if is_recording(path):
         return [RecordedWorkload(path)]
     if path.name.endswith((".yaml", ".yml")):
-        return read_scheduler_perf(path) if _is_list(path) else [WorkloadFile(path)]
+        return read_scheduler_perf(path) if _begins(path, "-", "[") else [WorkloadFile(path)]
     raise WorkloadError(
         f"{path}: not a workload; give a YAML file, a recording, a folder with nodes.csv and pods.csv, or one with "
         f"{PERFORMANCE_CONFIG}"
     )
 
 
-def _is_list(path: Path) -> bool:
-    """Whether the file begins with a list, as those of scheduler_perf do."""
+def _begins(path: Path, *beginnings: str) -> bool:
+    """Whether the first line of a YAML file that says anything begins so."""
+    if not path.name.endswith((".yaml", ".yml")):
+        return False
     first = next(
         (line for line in lines_of(path, limits.WORKLOAD_BYTES) if line.strip() and not line.startswith(("#", "---"))),
         "",
     )
-    return first.lstrip().startswith(("-", "["))
+    return first.lstrip().startswith(beginnings)
 
 
 # Sweeps.
 
 SECONDS_TO_CONNECT: Final = 10
 
+SentConfiguration = tuple[bytes, FeatureGates] | None
+"""A configuration as v1 JSON; None for the workload's own, or the default one."""
+
+
+@final
+class Players:
+    """Processes of this machine, or workers of a cluster, that play. They read no file but what is sent to them."""
+
+    def __init__(self, pool: Executor, hold: Callable[[bytes], Any], deaths: tuple[type[Exception], ...]) -> None:
+        """Takes what keeps a workload with the workers, and how a play ends whose processes did."""
+        self._pool = pool
+        self._hold = hold
+        self._deaths = deaths
+
+    def send(self, workload: Workload) -> Any:
+        """Returns the workload as `played` takes it."""
+        return self._hold(pickle.dumps(workload))
+
+    def played(
+        self, sent: Any, asked: Sequence[tuple[SentConfiguration, int]], *, in_full: bool = False
+    ) -> Iterator[tuple[int, Played]]:
+        """Yields each play of a configuration with a seed, with its place among them, as it is done.
+
+        A worker that dies costs its play, which another one begins again. Raises WorkloadError.
+        """
+        waiting = {
+            self._pool.submit(_played, sent, configuration, seed, in_full): place
+            for place, (configuration, seed) in enumerate(asked)
+        }
+        try:
+            for done in as_completed([*waiting]):
+                yield waiting.pop(done), done.result()
+        except self._deaths as exc:
+            raise WorkloadError("a process that played it has ended, perhaps because memory ran out") from exc
+        finally:
+            for play in waiting:
+                play.cancel()
+
+
+def sendable(configuration: Configuration | None) -> SentConfiguration:
+    return None if configuration is None else (msgspec.json.encode(written(configuration)), configuration.feature_gates)
+
 
 def sweep(
-    path: Path,
-    workload: str,
+    workload: Workload,
     configurations: Sequence[Configuration | None],
     seeds: Sequence[int],
     advance: Callable[[int, int], None] = lambda done, all_of_them: None,
@@ -90,7 +136,6 @@ def sweep(
     Raises WorkloadError if one of the plays is not possible, there are too many, or nobody plays at that address.
 
     Arguments:
-        path: the file or folder of the workload of this name, which each process reads itself.
         configurations: None for the default one, or the workload's own.
         advance: called with the number of plays that are done, and that of all.
         on: the address of a scheduler of dask.distributed, whose workers play; None for processes of this machine.
@@ -100,42 +145,36 @@ def sweep(
     if len(plays) > limits.WORKLOAD_PLAYS:
         raise WorkloadError(f"{len(plays)} plays, but at most {limits.WORKLOAD_PLAYS}")
     found: dict[tuple[int, int], SimulationReport] = {}
-    sent = [
-        None if each is None else (msgspec.json.encode(written(each)), each.feature_gates) for each in configurations
-    ]
-    with _of_this_machine(len(plays)) if on is None else _of_a_cluster(on) as workers:
-        in_full = keep is not None
-        waiting = {
-            workers.submit(_played, path.resolve(), workload, sent[place], seed, in_full): (place, seed)
-            for place, seed in plays
-        }
-        try:
-            for done in as_completed(waiting):
-                place, seed = waiting.pop(done)
-                played = done.result()
-                found[place, seed] = played.report
-                if keep is not None:
-                    keep(place, played)
-                advance(len(found), len(plays))
-        except BrokenProcessPool as exc:
-            raise WorkloadError(
-                f"{workload}: a process that played it has ended, perhaps because memory ran out"
-            ) from exc
-        finally:
-            for play in waiting:
-                play.cancel()
+    sent = [sendable(each) for each in configurations]
+    with players(on, len(plays)) as pool:
+        asked = [(sent[place], seed) for place, seed in plays]
+        for number, played in pool.played(pool.send(workload), asked, in_full=keep is not None):
+            found[plays[number]] = played.report
+            if keep is not None:
+                keep(plays[number][0], played)
+            advance(len(found), len(plays))
     return [[found[place, seed] for seed in seeds] for place in range(len(configurations))]
 
 
 @contextmanager
-def _of_this_machine(plays: int) -> Iterator[Executor]:
-    # A process that is forked off a program with threads may stand still.
-    with ProcessPoolExecutor(min(plays, os.cpu_count() or 1), multiprocessing.get_context("spawn")) as pool:
-        yield pool
+def players(on: str | None, most: int) -> Iterator[Players]:
+    """Yields what plays here, in at most so many processes, or at the address of a scheduler of dask.distributed."""
+    with _of_this_machine(most) if on is None else _of_a_cluster(on) as found:
+        yield found
 
 
 @contextmanager
-def _of_a_cluster(address: str) -> Iterator[Executor]:
+def _of_this_machine(most: int) -> Iterator[Players]:
+    # A process that is forked off a program with threads may stand still.
+    context = multiprocessing.get_context("spawn")
+    # A terminal sends Ctrl-C to all processes of a command: this one ends the others, once their plays are over.
+    ignore = signal.signal, (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(min(most, os.cpu_count() or 1), context, *ignore) as pool:
+        yield Players(pool, lambda workload: workload, (BrokenProcessPool,))
+
+
+@contextmanager
+def _of_a_cluster(address: str) -> Iterator[Players]:
     try:
         distributed: Any = import_module("distributed")
     except ImportError as exc:
@@ -147,17 +186,22 @@ def _of_a_cluster(address: str) -> Iterator[Executor]:
     with client:
         if not client.scheduler_info()["workers"]:
             raise WorkloadError(f"--on {address}: the scheduler has no workers")
-        yield client.get_executor(pure=False)
+
+        def hold(workload: bytes) -> Any:
+            # The result of a task can be made again: data that is only scattered is lost with the workers that have it.
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # a large graph is meant here
+                return client.submit(bytes, workload, pure=False)
+
+        yield Players(client.get_executor(pure=False), hold, (distributed.KilledWorker,))
 
 
-def _played(path: Path, name: str, sent: tuple[bytes, FeatureGates] | None, seed: int, in_full: bool) -> Played:
-    workload = _workloads(path).get(name)
-    if workload is None:
-        raise WorkloadError(f"{path}: there is no workload {name} here")
-    chosen = workload.own_configuration or Configuration() if sent is None else load(*sent)
+def _played(sent: bytes, configuration: SentConfiguration, seed: int, in_full: bool) -> Played:
+    workload = _workload(sent)
+    chosen = workload.own_configuration or Configuration() if configuration is None else load(*configuration)
     return play(workload, chosen, seed, keeps_decisions=in_full)
 
 
 @lru_cache(maxsize=1)
-def _workloads(path: Path) -> dict[str, Workload]:
-    return {workload.name: workload for workload in read_workloads(path)}
+def _workload(sent: bytes) -> Workload:
+    found: Workload = pickle.loads(sent)  # noqa: S301 - of our own, from who started this process
+    return found

@@ -106,6 +106,12 @@ class Workload(ABC):
         """Returns the configuration with which the workload is to be played. Raises WorkloadError."""
         return configuration
 
+    def half(self, *, is_later: bool) -> "Workload":
+        """Returns one of two workloads, of which the later one tries what was learnt from the other. Raises
+        WorkloadError. It is the whole workload where different seeds make different ones.
+        """
+        return self
+
     @abstractmethod
     async def play(self, scene: Scene) -> None:
         """Plays until all that the workload makes has happened, though pods may still wait. Raises WorkloadError."""

@@ -3,6 +3,10 @@ Parquet.
 """
 
 import json
+import os
+import pickle
+import shutil
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +15,15 @@ import pytest
 from distributed import LocalCluster
 from pyarrow import parquet
 
+from extender.values.config.configuration import Configuration
+from extender.values.config.loading import load
+from reprieve.lab.simulation.playing import play
+from reprieve.lab.simulation.report import SimulationReport, figures_of
+from reprieve.lab.simulation.sweeping import read_workloads, sweep
 from tests.api.in_process import reprieve
+from tests.reprieve.lab.recordings.recorded_cluster import NODES, record
+from tests.reprieve.lab.simulation.test_openb_trace import written
+from tests.reprieve.lab.simulation.test_replay import URGENT, a_busy_day
 
 WORKLOAD = """
 name: small
@@ -29,6 +41,7 @@ profiles:
   - name: NodeResourcesFit
     args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
 """
+PACKED = load(PACKING)
 OF_THE_MACHINE = {"decisions_per_second", "cpu_ms_per_pod"}
 
 
@@ -46,13 +59,17 @@ def workload(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
     ) as made:
         yield made
 
 
 def rows(folder: Path, name: str) -> list[dict[str, object]]:
     return list(parquet.read_table(folder / f"{name}.parquet").to_pylist())
+
+
+def figures_of_a_play(report: SimulationReport) -> dict[str, float]:
+    return {name: figure(report) for name, figure in figures_of(report) if name not in OF_THE_MACHINE}
 
 
 def figures(comparison: bytes) -> list[dict[str, object]]:
@@ -153,6 +170,48 @@ def test_unreachable_address_is_named_in_the_error(workload: Path, address: str)
 
     assert done.returncode == 2
     assert given in done.stderr.decode() and done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_costs_its_play_and_no_more(workload: Path, cluster: LocalCluster) -> None:
+    """What it was playing is played by another one, and the workload, if it lay there, is sent again."""
+    (read,) = read_workloads(workload)
+    plays: list[int] = []
+
+    def advance(done: int, _: int) -> None:
+        plays.append(done)
+        if done == 1:
+            os.kill(cluster.workers[0].pid, signal.SIGKILL)
+
+    there = sweep(read, [None, PACKED], range(6), advance, on=cluster.scheduler_address)
+
+    assert plays == [*range(1, 13)]
+    assert [[figures_of_a_play(report) for report in reports] for reports in there] == [
+        [figures_of_a_play(play(read, configuration, seed).report) for seed in range(6)]
+        for configuration in (Configuration(), PACKED)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["small.yaml", "trace", "case/performance-config.yaml", "day.recording"])
+def test_what_was_sent_is_played_without_its_files(workload: Path, kind: str, tmp_path: Path) -> None:
+    source = tmp_path / kind
+    if kind == "trace":
+        source.mkdir()
+        written(source, "half,1000,1024,1,500,,LS\ntwo,1000,1024,2,1000,,LS\n")
+    elif kind.startswith("case"):
+        shutil.copytree("examples/workloads/scheduler-perf", tmp_path / "case")
+    elif kind.endswith("recording"):
+        record(source, a_busy_day, *NODES, URGENT)
+    first = read_workloads(source)[0]
+    before = play(first, Configuration())
+
+    sent = pickle.dumps(first)
+    shutil.rmtree(tmp_path)
+    after = play(pickle.loads(sent), Configuration())
+
+    assert before.report.placed > 0
+    assert [(each.pod, each.node) for each in after.fates] == [(each.pod, each.node) for each in before.fates]
 
 
 def test_a_folder_that_cannot_be_made_is_named(workload: Path) -> None:
