@@ -25,6 +25,7 @@ from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load
 from reprieve.lab import limits
 from reprieve.lab.recordings.entries import is_recording
+from reprieve.lab.simulation.dumped_workload import DumpedWorkload
 from reprieve.lab.simulation.openb_trace import OpenbTrace
 from reprieve.lab.simulation.playing import Played, play
 from reprieve.lab.simulation.recorded_workload import RecordedWorkload
@@ -56,11 +57,13 @@ def read_workloads(path: Path) -> Sequence[Workload]:
             ]
     if is_recording(path):
         return [RecordedWorkload(path)]
+    if path.name.endswith((".json", ".json.gz")) or _begins(path, "apiVersion:", "kind:", "items:"):
+        return [DumpedWorkload(path)]
     if path.name.endswith((".yaml", ".yml")):
         return read_scheduler_perf(path) if _begins(path, "-", "[") else [WorkloadFile(path)]
     raise WorkloadError(
-        f"{path}: not a workload; give a YAML file, a recording, a folder with nodes.csv and pods.csv, or one with "
-        f"{PERFORMANCE_CONFIG}"
+        f"{path}: not a workload; give a YAML file, a recording, a dump, a folder with nodes.csv and pods.csv, or one "
+        f"with {PERFORMANCE_CONFIG}"
     )
 
 
