@@ -7,9 +7,9 @@ from extender.values.reasons import InputError
 EXIT_CODES: Final = {
     0: "Yes: the question is answered, and where it is about room, all that was asked about finds some.",
     1: "No: a pod finds no room (`fits`, `victims`, `whatif`, `plan`), there is no such pod (`why`) or preemption "
-    "(`who-preempted`), a rule or a check does not hold (`verify`, `test`, `simulate`), decisions differ (`replay`, "
-    "`shadow --at-least`), an extender is not well (`doctor`), a plugin cannot be loaded (`plugins`). "
-    "Also if nobody takes the answer, or the disk is full.",
+    "(`who-preempted`), a rule or a check does not hold (`verify`, `test`, `simulate`), nothing is better (`tune`), "
+    "decisions differ (`replay`, `shadow --at-least`), an extender is not well (`doctor`), a plugin cannot be loaded "
+    "(`plugins`). Also if nobody takes the answer, or the disk is full.",
     2: "What was given cannot be used: an option, a name, a file that cannot be read or holds something else, a "
     "configuration that does not load.",
     3: "The source is away: the service or the cluster cannot be reached, is silent, or refuses to answer; or "

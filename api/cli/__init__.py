@@ -88,7 +88,7 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
 
 GROUPS: Final = {
     "Ask": ("why", "pending", "top", "who-preempted"),
-    "Try": ("whatif", "victims", "fits", "plan", "simulate", "replay", "shadow"),
+    "Try": ("whatif", "victims", "fits", "plan", "simulate", "tune", "replay", "shadow"),
     "Develop": ("init", "test", "dev", "plugins", "verify", "evaluate"),
     "Run": ("serve", "mcp"),
     "Set up": ("print-scheduler-config", "doctor", "print-config", "completion"),
@@ -106,7 +106,7 @@ SUBCOMMANDS: Final = {name: (name.replace("-", "_"),) * 2 for names in GROUPS.va
 }
 """Name -> the module in this package and the function in it that run the subcommand."""
 
-_LOAD_THE_ENGINE: Final = {*GROUPS["Develop"], *GROUPS["Set up"], "simulate", "replay"} - {"init", "completion"}
+_LOAD_THE_ENGINE: Final = {*GROUPS["Develop"], *GROUPS["Set up"], "simulate", "tune", "replay"} - {"init", "completion"}
 """Subcommands that load the engine before they do anything."""
 
 

@@ -14,6 +14,7 @@ EXAMPLES: Final = {
     "fits": ("-f deployment.yaml", "-f pod.yaml --limit 500 -o json"),
     "plan": ("--for pod.yaml", "--for pod.yaml --max-moves 4 -o sh"),
     "simulate": ("workload.yaml", "workload.yaml --seed 7 -o html > report.html"),
+    "tune": ("workload.yaml --maximise placed", "day.recording --minimise waiting.p90 --write tuned.yaml"),
     "replay": ("day.recording", "day.recording --config scheduler-config.yaml"),
     "shadow": ("report", "run --for 24h"),
     "init": ("my-policy", "rack-policy --plugin PackRacks"),

@@ -154,6 +154,9 @@ def simulate(
     label: Annotated[
         list[str] | None, typer.Option(help="Play only the workloads with this label; can be repeated.")
     ] = None,
+    half: Annotated[
+        Literal["earlier", "later"] | None, typer.Option(help="Play one of the halves that `tune` makes.")
+    ] = None,
     output: Annotated[
         Literal["table", "json", "html"],
         typer.Option("--output", "-o", help="table, json, or html: a page with plots, complete in one file."),
@@ -175,7 +178,7 @@ def simulate(
     files = [config, *(against or ())]
     chosen = [None if file is None else usable_configuration(file) for file in files]
     workloads = [
-        each
+        each if half is None else each.half(is_later=half == "later")
         for each in read_workloads(path)
         if any(fnmatchcase(each.name, form) for form in only or ("*",)) and {*(label or ())} <= {*each.labels}
     ]
@@ -254,14 +257,16 @@ def _each(workloads: Sequence[Workload], played: Callable[[Workload, Advance], R
 
 
 @contextmanager
-def progress(name: str, unit: str) -> Iterator[Advance]:
-    """Yields what moves a bar on standard error, if that is a terminal; nothing is printed elsewhere."""
+def progress(name: str, unit: str) -> Iterator[Callable[..., None]]:
+    """Yields what moves a bar on standard error, if that is a terminal, and may name it anew: `Advance`, and words."""
     shown = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn()
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bars:
         bar = bars.add_task(name, total=None)
         # Where more comes than was foreseen, nobody knows how much.
-        yield lambda done, expected: bars.update(bar, completed=done, total=expected if done < expected else None)
+        yield lambda done, expected, words=name: bars.update(
+            bar, completed=done, total=expected if done < expected else None, description=words
+        )
 
 
 def _show(

@@ -28,7 +28,7 @@ REPORTED_SAMPLES: Final = Limit(Door.ANSWERS, 240,
 REPORTED_REFUSALS: Final = Limit(Door.ANSWERS, 20,
     "messages of refused pods in the report of a simulation", "rarer ones are left out")
 REPLAY_DIFFERENCES: Final = Limit(Door.ANSWERS, 10_000,
-    "differences in the report of a replay", "further ones are counted")
+    "differences in the report of `replay`, or pods elsewhere in that of `tune`", "further ones are counted")
 RECORDED_ENTRIES: Final = Limit(Door.ANSWERS, 100_000,
     "entries of a recording that wait for the disk", "the recording stops, and goes on in a new file; the log says so")
 RECORDED_DRAWS: Final = Limit(Door.ANSWERS, 64,

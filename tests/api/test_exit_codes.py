@@ -47,6 +47,7 @@ def files(tmp_path: Path) -> dict[str, str]:
         ("fits -f missing --dump CLUSTER", 2),
         ("victims -f missing --dump CLUSTER", 2),
         ("simulate missing", 2),
+        ("tune missing --maximise placed", 2),
         ("verify missing", 2),
         ("replay missing", 2),
         ("evaluate missing", 2),

@@ -57,6 +57,7 @@ PLAYED = [
             "questions",
             "simulate",
             "tour",
+            "tune",
             "victim-policies",
         )
     ),

@@ -7,7 +7,8 @@ as there are. This is how published studies load the trace: replayed by its own 
 """
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
@@ -55,7 +56,7 @@ class OpenbTrace(Workload):
     def __init__(self, nodes: Path, pods: Path) -> None:
         self.name = f"{pods.parent.name}/{pods.name}"
         self._nodes = [_node(row) for row in _rows(nodes, _NODE_COLUMNS, limits.WORKLOAD_NODES)]
-        self._gpus = sum(int(node.status.allocatable.get(GPU, 0)) for node in self._nodes)
+        self._gpus = _gpus(self._nodes)
         self._pods = [(row.text("name"), _shape(row)) for row in _rows(pods, _POD_COLUMNS, limits.WORKLOAD_PODS)]
         for path, rows in ((nodes, self._nodes), (pods, self._pods)):
             if not rows:
@@ -69,6 +70,15 @@ class OpenbTrace(Workload):
         pods = _table(folder, name) if name else path
         is_table = pods is not None and pods.name.removesuffix(".gz").endswith(".csv")
         return OpenbTrace(nodes, pods) if nodes is not None and pods is not None and is_table else None
+
+    def half(self, *, is_later: bool) -> Workload:
+        """Returns every second node, with the first or the second half of the pods: half a cluster with its load."""
+        found, middle = copy(self), len(self._pods) // 2
+        found.name = f"{self.name}, {'later' if is_later else 'earlier'} half"
+        found._nodes = self._nodes[is_later::2]
+        found._gpus = _gpus(found._nodes)
+        found._pods = self._pods[middle:] if is_later else self._pods[:middle]
+        return found
 
     async def play(self, scene: Scene) -> None:
         scene.put(*self._nodes)
@@ -94,6 +104,10 @@ class OpenbTrace(Workload):
         scene.expect_pods(len(arriving))
         scene.create_pods(arriving)
         await scene.settle()
+
+
+def _gpus(nodes: Sequence[Node]) -> int:
+    return sum(int(node.status.allocatable.get(GPU, 0)) for node in nodes)
 
 
 def _table(folder: Path, name: str) -> Path | None:

@@ -1,0 +1,305 @@
+"""`reprieve tune`: what is learnt on one half is tried on the other, and written if it is better."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+import yaml
+from distributed import LocalCluster
+from pyarrow import parquet
+
+from reprieve.lab.simulation.sweeping import read_workloads
+from reprieve.lab.tuning import Goal, TuneReport, tune
+from tests.api.in_process import reprieve
+from tests.reprieve.lab.recordings.recorded_cluster import NODES, create, record
+from tests.reprieve.lab.simulation.test_openb_trace import TRACE, written
+from tests.reprieve.lab.simulation.test_replay import URGENT, a_busy_day
+
+GPUS = "allocated.alibabacloud.com/gpu-milli"
+SAMPLE = "examples/workloads/gpu-sample"
+OF_THE_MACHINE = {"decisions_per_second", "cpu_ms_per_pod", "wall_seconds", "phases", "samples"}
+SMALL = """
+name: small
+nodes: {name: worker, count: 4, cpu: 8, memory: 8Gi, resources: {nvidia.com/gpu: 4}}
+pods:
+  - {name: one, count: 9, cpu: 1, memory: 1Gi, resources: {nvidia.com/gpu: 1}}
+  - {name: four, at: 1m, count: 4, cpu: 1, memory: 1Gi, resources: {nvidia.com/gpu: 4}}
+"""
+ROOMY = "nodes: {count: 3, cpu: 8}\npods: [{name: web, count: 5, cpu: 1}]\n"
+
+
+def given(folder: Path, text: str = SMALL) -> str:
+    file = folder / "workload.yaml"
+    file.write_text(text)
+    return str(file)
+
+
+def learnt(source: str, figure: str, *limits: str, **options: Any) -> TuneReport:
+    (workload,) = read_workloads(Path(source))
+    return tune(workload, None, Goal.read(figure, is_maximised=True, limits=limits), **options)
+
+
+def without_times(report: TuneReport) -> dict[str, object]:
+    plain: dict[str, object] = msgspec.to_builtins(report)
+    del plain["held_out"]
+    return plain
+
+
+@pytest.mark.slow
+def test_packing_is_learnt_where_large_pods_come_later(tmp_path: Path) -> None:
+    """Spread over four nodes, nine small pods leave no room for a pod that needs all GPUs of one."""
+    file, drawn = tmp_path / "tuned.yaml", tmp_path / "front.svg"
+
+    done = reprieve(
+        *("tune", given(tmp_path), "--maximise", "allocated.nvidia.com/gpu", "--plays", "30", "--seeds", "2"),
+        *("--write", str(file), "--picture", str(drawn), "-o", "json"),
+    )
+
+    report = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, b"")
+    before, now = (report["candidates"][name]["value"] for name in ("default", report["chosen"]))
+    assert now > before
+    assert report["tried"][0]["value"] >= report["candidates"]["MostAllocated"]["value"] - 1e-9
+    assert yaml.safe_load(file.read_text()) == report["configuration"]
+    assert report["gained"] > 0
+    assert reprieve("print-config", "--config", str(file)).returncode == 0
+    assert ElementTree.parse(drawn).getroot().tag.endswith("svg")
+
+
+@pytest.mark.slow
+def test_decisions_are_those_of_the_written_file_on_the_other_half(tmp_path: Path) -> None:
+    file, export = tmp_path / "tuned.yaml", tmp_path / "export"
+    done = reprieve("tune", SAMPLE, "--maximise", GPUS, "--plays", "40", "--write", str(file), "-o", "json")
+    report = json.loads(done.stdout)
+    place = [*report["candidates"]].index(report["chosen"])
+
+    for seed, run in zip(report["held_out"]["seeds"], report["held_out"]["runs"][place], strict=True):
+        arguments = ("--half", "later", "--config", str(file), "--seed", str(seed), "-o", "json")
+        played = json.loads(reprieve("simulate", SAMPLE, *arguments, "--export", str(export / str(seed))).stdout)
+        assert {name: value for name, value in played.items() if name not in OF_THE_MACHINE} == {
+            name: value for name, value in run.items() if name not in OF_THE_MACHINE
+        }
+
+    first = report["held_out"]["seeds"][0]
+    nodes = {row["pod"]: row["node"] for row in parquet.read_table(export / str(first) / "pods.parquet").to_pylist()}
+    assert report["elsewhere"]
+    assert all(nodes[each["pod"]] == each["now"] for each in report["elsewhere"])
+
+
+@pytest.mark.slow
+def test_where_nothing_is_better_nothing_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "tuned.yaml"
+
+    done = reprieve(
+        *("tune", given(tmp_path, ROOMY), "--maximise", "placed", "--plays", "20", "--seeds", "1"),
+        *("--write", str(file)),
+    )
+
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert done.stdout.decode().startswith("Nothing beats the default configuration: placed 5\n")
+    assert not file.exists()
+
+
+@pytest.mark.slow
+def test_limits_that_nothing_keeps_are_told(tmp_path: Path) -> None:
+    done = reprieve(
+        *("tune", given(tmp_path, ROOMY), "--minimise", "waiting.p90", "--keep", "refused > 0", "--plays", "20"),
+        *("--seeds", "1", "-o", "yaml"),
+    )
+
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert (
+        done.stderr == b"reprieve: No configuration stays within refused > 0; the nearest is default, waiting.p90 0\n"
+    )
+
+
+@pytest.mark.slow
+def test_a_better_figure_does_not_outweigh_a_limit(tmp_path: Path) -> None:
+    """Packed, more GPUs are allocated, and fewer pods are placed."""
+    free = learnt(given(tmp_path), "allocated.nvidia.com/gpu", plays=30, seeds=1)
+    default = free.candidates["default"]
+    placed = free.held_out.runs[0][0].placed
+
+    bound = learnt(given(tmp_path), "allocated.nvidia.com/gpu", f"placed >= {placed + 1}", plays=30, seeds=1)
+
+    assert free.configuration is not None and free.candidates[free.chosen].value > default.value
+    assert all(each.keeps_limits == (each.limited[0] >= placed + 1) for each in bound.tried)
+    assert bound.configuration is None or bound.candidates[bound.chosen].keeps_limits
+
+
+@pytest.mark.slow
+def test_one_seed_gives_one_result_and_another_seed_another_search(tmp_path: Path) -> None:
+    source = given(tmp_path)
+
+    once, again, other = (
+        learnt(source, "allocated.nvidia.com/gpu", plays=40, seeds=1, seed=seed) for seed in (0, 0, 5)
+    )
+
+    assert without_times(once) == without_times(again)
+    assert [each.settings for each in once.tried] != [each.settings for each in other.tried]
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
+    def interrupt(done: int, all_of_them: int, best: float) -> None:
+        if done == 25:
+            raise KeyboardInterrupt
+
+    report = learnt(given(tmp_path), "allocated.nvidia.com/gpu", plays=10_000, seeds=1, advance=interrupt)
+
+    assert report.notes == ("the search has ended after 25 plays: it was interrupted",)
+    assert report.configuration is not None
+
+
+@pytest.mark.slow
+def test_ctrl_c_before_anything_is_known_ends_it(tmp_path: Path) -> None:
+    def interrupt(done: int, all_of_them: int, best: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learnt(given(tmp_path), "allocated.nvidia.com/gpu", advance=interrupt)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as made:
+        yield made
+
+
+@pytest.mark.slow
+def test_a_cluster_learns_what_this_machine_learns(tmp_path: Path, cluster: LocalCluster) -> None:
+    source = given(tmp_path)
+
+    here, there = (
+        learnt(source, "allocated.nvidia.com/gpu", plays=30, seeds=2, on=on) for on in (None, cluster.scheduler_address)
+    )
+
+    assert without_times(here) == without_times(there)
+
+
+# What cannot be used.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("", "give --maximise FIGURE or --minimise FIGURE"),
+        ("--maximise placed --minimise refused", "give --maximise FIGURE or --minimise FIGURE"),
+        ("--maximise nothing", "'nothing' is no figure of a report of `simulate`"),
+        ("--maximise placed>3", "'placed>3' is no figure"),
+        (
+            "--maximise allocated.nvidia.com/gpus",
+            "has no allocated.nvidia.com/gpus; did you mean allocated.nvidia.com/gpu?",
+        ),
+        ("--minimise allocated.example.com/tpu", "has no allocated.example.com/tpu"),
+        ("--maximise waiting", "has no waiting"),
+        ("--maximise placed --keep waiting.p90", "--keep 'waiting.p90' is not an expectation"),
+        ("--maximise placed --keep patience<9", "--keep 'patience<9': a report has no figure 'patience'"),
+        ("--maximise placed --keep waiting.p10<9", "has no waiting.p10"),
+        ("--maximise placed --only other", "0 workloads here; --only NAME chooses one"),
+        ("--maximise placed --config nowhere.yaml", "nowhere.yaml"),
+        ("--maximise placed --on tcp://127.0.0.1:1", "no scheduler of dask.distributed answers there"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(tmp_path: Path, arguments: str, words: str) -> None:
+    done = reprieve("tune", given(tmp_path), *arguments.split())
+
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr.decode()
+    assert (done.stdout, done.stderr.count(b"\n")) == (b"", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nodes: {count: 3, cpu: 8}\npods: []\n", "no pod arrives: there is nothing to place"),
+        ("nodes: {count: 3, cpu: 8}\npods: [{name: web, count: 0, cpu: 1}]\n", "no pod arrives"),
+        ("nodes: []\npods: 3\n", "pods"),
+    ],
+)
+def test_nothing_to_place_is_told(tmp_path: Path, text: str, words: str) -> None:
+    done = reprieve("tune", given(tmp_path, text), "--maximise", "placed")
+
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert words in done.stderr.decode()
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    done = reprieve(
+        *("tune", given(tmp_path, ROOMY), "--maximise", "placed", "--plays", "20", "--seeds", "1"),
+        *("--picture", str(tmp_path / "no" / "front.svg")),
+    )
+
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"no/front.svg" in done.stderr
+
+
+# Halves.
+
+
+def test_a_recording_in_which_no_pod_ends_is_refused(tmp_path: Path) -> None:
+    async def arrivals(cluster: Any) -> None:
+        for number in range(4):
+            create(cluster, f"web-{number}")
+
+    file = record(tmp_path / "day.recording", arrivals, *NODES)
+
+    done = reprieve("tune", str(file), "--maximise", "placed")
+
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert "no pod that arrives in it ends" in done.stderr.decode()
+
+
+@pytest.mark.slow
+def test_a_recording_is_cut_where_half_of_its_pods_have_come(tmp_path: Path) -> None:
+    file = record(tmp_path / "day.recording", a_busy_day, *NODES, URGENT)
+
+    whole, earlier, later = (
+        json.loads(reprieve("simulate", str(file), *half, "-o", "json").stdout)
+        for half in ((), ("--half", "earlier"), ("--half", "later"))
+    )
+
+    assert earlier["pods"] + later["pods"] >= whole["pods"] > max(earlier["pods"], later["pods"])
+    assert later["samples"][0]["running"] > 0
+    assert reprieve("tune", str(file), "--maximise", "placed", "--plays", "20", "--seeds", "1").returncode in (0, 1)
+
+
+def test_a_trace_is_cut_into_nodes_and_pods(tmp_path: Path) -> None:
+    pods = "".join(f"pod-{number},100,128,1,1000,,LS\n" for number in range(10))
+    (workload,) = read_workloads(written(tmp_path, pods))
+
+    names = [workload.half(is_later=is_later).name for is_later in (False, True)]
+    earlier, later = (
+        json.loads(reprieve("simulate", str(tmp_path), "--half", half, "-o", "json").stdout)
+        for half in ("earlier", "later")
+    )
+
+    assert [name.rpartition(", ")[2] for name in names] == ["earlier half", "later half"]
+    assert (earlier["nodes"], later["nodes"]) == (2, 1)
+    assert (earlier["pods"], later["pods"]) == (2, 2)
+
+
+@pytest.mark.skipif(not TRACE.is_dir(), reason="there is no trace")
+@pytest.mark.slow
+def test_a_trace_of_a_large_cluster_is_packed_no_worse_than_by_most_allocated(tmp_path: Path) -> None:
+    """What is learnt on one half of 1,213 nodes and 8,152 pods, on the other half."""
+    file = tmp_path / "tuned.yaml"
+
+    report = learnt(str(TRACE), GPUS, plays=int(os.environ.get("REPRIEVE_TUNE_PLAYS", "60")), seeds=2)
+
+    file.write_text(yaml.safe_dump(report.configuration))
+    values = {name: each.value for name, each in report.candidates.items()}
+    print(values, report.candidates[report.chosen].settings)
+    assert values[report.chosen] >= max(values["default"], values["MostAllocated"])
+    assert values[report.chosen] > values["default"]
+    played = reprieve("simulate", str(TRACE), "--half", "later", "--config", str(file), "--seed", "2", "-o", "json")
+    run = report.held_out.runs[[*report.candidates].index(report.chosen)][0]
+    assert json.loads(played.stdout)["allocated"] == run.allocated
