@@ -120,7 +120,7 @@ class ColumnWriter:
 
         If it raises QuantityError or DecodeError because the pod cannot be read, nothing has changed.
         """
-        encoding, codes = self._reader.read(pod, self._tallies.symbols)
+        encoding, started, codes = self._reader.read(pod, self._tallies.symbols)
         slot = self._free.pop() if self._free else self._new_slot()
         self._pods[slot], self._uids[slot] = pod, pod.metadata.uid
         self._requests[: len(self.resources), slot] = 0
@@ -133,9 +133,9 @@ class ColumnWriter:
                     self._add_resource(name)
             else:
                 self._requests[place, slot] = amount
-        self._non_zero_requests[:, slot] = encoding.non_zero
+        self._non_zero_requests[0, slot], self._non_zero_requests[1, slot] = encoding.non_zero
         self._priority[slot] = encoding.priority
-        self._start_time[slot] = encoding.start_time
+        self._start_time[slot] = started
         self._codes[:, slot] = codes
         return slot
 

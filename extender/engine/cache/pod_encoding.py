@@ -1,7 +1,7 @@
 """A pod as the numbers and the codes of symbols that its columns hold."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from extender.engine.snapshot.pod_attributes import (
     Attribute,
@@ -12,13 +12,14 @@ from extender.engine.snapshot.pod_attributes import (
     volume_class,
 )
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable
-from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod, start_time
 from extender.values.objects.resource_amounts import assigned_requests
 from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 
 Symbols = tuple[SymbolTable[PodSymbol], ...]
 """The symbols of each `Attribute`."""
+
+OWNERS_KEPT: Final = 4096
 
 
 @final
@@ -30,40 +31,61 @@ class PodEncoding:
     """(resource, amount) of every requested resource."""
     non_zero: tuple[int, int]
     priority: int
-    start_time: int
 
 
 def encode_pod(pod: Pod) -> PodEncoding:
-    """Raises QuantityError, which names the field, for a request that is no quantity, DecodeError for a start time."""
+    """Raises QuantityError, which names the field, for a request that is no quantity."""
     requests, milli_cpu, memory = assigned_requests(pod)
     native = ((CPU, requests.milli_cpu), (MEMORY, requests.memory), (EPHEMERAL_STORAGE, requests.ephemeral_storage))
-    return PodEncoding((*native, *requests.scalar.items()), (milli_cpu, memory), pod.priority, start_time(pod))
+    return PodEncoding((*native, *requests.scalar.items()), (milli_cpu, memory), pod.priority)
 
 
 @final
 class PodReader:
-    """Reads pods for their columns. State: the last pod, from which the next often differs in its name alone."""
+    """Reads pods for their columns. State: the last pod of each owner, from which the next often differs little."""
 
     def __init__(self) -> None:
-        self._last: tuple[Pod, Symbols, PodEncoding, tuple[int, ...]] | None = None
+        self._last: dict[str, tuple[Pod, PodEncoding, tuple[int, ...]]] = {}
+        self._symbols: Symbols = ()
 
-    def read(self, pod: Pod, symbols: Symbols) -> tuple[PodEncoding, tuple[int, ...]]:
-        """Returns the pod's numbers, and its code for each `Attribute`. Raises as `encode_pod`."""
-        last = self._last
-        if last is None or last[1] is not symbols or not _differ_in_name_at_most(pod, last[0]):
-            last = self._last = (pod, symbols, encode_pod(pod), codes_of(pod, symbols))
-        return last[2], last[3]
+    def read(self, pod: Pod, symbols: Symbols) -> tuple[PodEncoding, int, tuple[int, ...]]:
+        """Returns the pod's numbers, when it started, and its code for each `Attribute`.
+
+        Raises as `encode_pod`, and DecodeError for a start time.
+        """
+        if symbols is not self._symbols or len(self._last) > OWNERS_KEPT:
+            self._last.clear()
+            self._symbols = symbols
+        owners = pod.metadata.owner_references
+        owner = owners[0].uid if owners else ""
+        last = self._last.get(owner)
+        if last is not None and _are_read_alike(pod, last[0]):
+            return last[1], start_time(pod), last[2]
+        read = encode_pod(pod), start_time(pod), codes_of(pod, symbols)
+        if not any(volume.ephemeral for volume in pod.spec.volumes):  # whose claims are named after the pod
+            self._last[owner] = pod, read[0], read[2]
+        return read
 
 
-def _differ_in_name_at_most(one: Pod, other: Pod) -> bool:
-    meta, others = one.metadata, other.metadata
+def _are_read_alike(pod: Pod, other: Pod) -> bool:
+    # Field by field, since lists that are shared compare in no time.
+    spec, others, meta, status = pod.spec, other.spec, pod.metadata, pod.status
     return (
-        meta.labels == others.labels
-        and meta.namespace == others.namespace
-        and meta.deletion_timestamp == others.deletion_timestamp
-        and one.status == other.status
-        and not one.spec.volumes  # the claims of ephemeral ones are named after the pod
-        and replaced(one.spec, node_name=other.spec.node_name) == other.spec
+        meta.labels == other.metadata.labels
+        and meta.namespace == other.metadata.namespace
+        and meta.deletion_timestamp == other.metadata.deletion_timestamp
+        and spec.containers == others.containers
+        and spec.volumes == others.volumes
+        and spec.affinity == others.affinity
+        and spec.priority == others.priority
+        and spec.init_containers == others.init_containers
+        and spec.overhead == others.overhead
+        and spec.resources == others.resources
+        and status.container_statuses == other.status.container_statuses
+        and status.init_container_statuses == other.status.init_container_statuses
+        and status.resources == other.status.resources
+        and status.allocated_resources == other.status.allocated_resources
+        and not any(condition.type == "PodResizePending" for condition in status.conditions)
     )
 
 
