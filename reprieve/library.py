@@ -55,7 +55,9 @@ class Cluster(Counted):
         self.notes = tuple(notes)
 
     @staticmethod
-    def load(source: str | Path | Iterable[Mapping[str, Any]], *, at: str | None = None) -> "Cluster":
+    def load(
+        source: str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]], *, at: str | None = None
+    ) -> "Cluster":
         """Returns the cluster in a file, or that objects make up.
 
         Arguments:

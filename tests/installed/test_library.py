@@ -157,6 +157,10 @@ def test_chart(reprieve_chart: Chart, reprieve_cluster: Cluster) -> None:
     assert "default/web-1" in reprieve_chart.pods and not reprieve_cluster.chart("x.yaml", namespace="x").evictions
 
 
+def of_a_list(listed: dict[str, object]) -> Cluster:
+    return Cluster.load(listed)
+
+
 def laws(seed: int) -> None:
     check_filter(rule(), make_snapshot(make_node("n")), make_pod().obj(), random.Random(seed))
 """
