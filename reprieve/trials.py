@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import takewhile
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,9 @@ from reprieve.arguments import (
 )
 from reprieve.equal_pods import without_copies
 from reprieve.results import Counted, NodeArrays, Placement, Placements, objects_of
+
+if TYPE_CHECKING:
+    from reprieve.lab.plan.plan_answer import PlanAnswer
 
 __all__ = ["Trial"]
 
@@ -192,6 +195,27 @@ class Trial(Counted):
                 return settled(wanted, "NotOurs")
             cycle = self._trial.cycle(wanted)
             return outcome_of(explain(cycle.framework, cycle.snapshot, wanted, cycle.nominations))
+
+    def free_nodes(self, count: int, *, of: str = "", same: str = "", max_moves: int = 20) -> "PlanAnswer":
+        """Returns the moves of running pods after which so many nodes are free, those counted that are already:
+        `moves`, in their order; `fits`, whether there are enough; `free`, and `kept` with what keeps others. No pod
+        moves: `evict` and `place` do it.
+
+        Arguments:
+            of: a resource, such as nvidia.com/gpu: nodes that offer it, free of pods that request it.
+            same: the key of a label of which all these nodes have the same value.
+            max_moves: the most moves.
+        """
+        from reprieve.lab.plan.plan import nodes_plan  # noqa: PLC0415 - few trials search for plans
+        from reprieve.lab.plan.plan_answer import PlanRequest  # noqa: PLC0415
+
+        with self._step(is_kept=False):
+            wanted = whole(count, "nodes cannot be free", 1), whole(max_moves, "moves are no limit", 1)
+            named = line(of, "a resource's name"), line(same, "a label's key")
+            now = next(iter(self._trial.frameworks.values())).now
+            return nodes_plan(
+                self._trial, PlanRequest(free_nodes=wanted[0], max_moves=wanted[1], of=named[0], same=named[1]), now
+            )
 
     # Steps.
 

@@ -1,5 +1,7 @@
-"""`reprieve plan`: which pods would have to move, so that it fits?"""
+"""`reprieve plan`: which pods would have to move, so that it fits, or so that whole nodes are free?"""
 
+from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from shlex import quote
 from typing import Annotated, Final
@@ -11,47 +13,79 @@ from api.cli.showing import PlanOutputOption, budgets, heading, name_of, table
 from api.cli.sources import SourceOptions
 from extender.answers.overviews import PlannedMove
 from extender.answers.phrases import plural
-from reprieve.lab.plan.plan_answer import MOST_MOVES, PlanAnswer, PlanRequest
+from extender.values.golang.times import human_duration
+from reprieve.errors import StartUpError
+from reprieve.lab.plan.picture import drawn
+from reprieve.lab.plan.plan_answer import MOST_MOVES, MOVES, PlanAnswer, PlanRequest
 from reprieve.lab.plan.plan_question import PlanQuestion
+
+_KEPT: Final = 20
+"""The nodes that are not free, as they are listed without `-o wide`."""
 
 
 def plan(
     *,
     filename: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--for",
             "--filename",
             "-f",
             help="The pods, workloads or pod groups that should fit; - reads standard input.",
         ),
-    ],
-    max_moves: Annotated[int, typer.Option(min=1, max=MOST_MOVES, help="Maximum number of pods that may move.")] = 8,
+    ] = None,
+    free_nodes: Annotated[
+        int | None, typer.Option(min=1, help="Number of nodes that should be free, those counted that are already.")
+    ] = None,
+    of: Annotated[
+        str, typer.Option(help="Resource, such as nvidia.com/gpu: nodes that offer it, free of pods that request it.")
+    ] = "",
+    same: Annotated[
+        str, typer.Option(help="Label, such as topology.kubernetes.io/rack, of which all have the same value.")
+    ] = "",
+    max_moves: Annotated[int, typer.Option(min=1, max=MOST_MOVES, help="Maximum number of moves.")] = MOVES,
     source: SourceOptions,
     output: PlanOutputOption = "table",
 ) -> None:
-    """Show which pods would have to move, where and in which order, so that a pod fits without evicting anybody.
+    """Show which pods would have to move, where and in which order, so that a pod fits without evicting anybody, or so
+    that whole nodes are free.
 
     Each pod is evicted, recreated by its controller, and runs on its new node before the next one goes; budgets are
     kept. Nothing is written: `-o sh` prints the commands of kubectl that do it. The exit code is 1 if there is no plan.
     """
-    question = PlanQuestion(request=PlanRequest(create=source.objects(filename), max_moves=max_moves))
-    words = partial(_as_script, filename) if output == "sh" else _in_words
+    files = filename or []
+    if bool(files) == bool(free_nodes):
+        raise StartUpError("give the pods that should fit, --for FILE, or how many nodes should be free, --free-nodes")
+    question = PlanQuestion(
+        request=PlanRequest(
+            create=source.objects(files), max_moves=max_moves, free_nodes=free_nodes or 0, of=of, same=same
+        )
+    )
+    words: Callable[[Console, PlanAnswer, bool], None] = _as_picture if output == "svg" else _in_words
+    if output == "sh":
+        words = partial(_as_script, files)
     answer = source.show(lambda asked: asked.ask(question), output, words)
     if not answer.fits:
         raise typer.Exit(1)
+
+
+def _as_picture(console: Console, answer: PlanAnswer, _: bool) -> None:
+    print(drawn(answer))
 
 
 def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
     console.print(answer.summary, style="bold")
     if answer.moves:
         console.print(heading("Moves, in this order"))
-        moves = table("", "pod", "from", "to", "gpu-hours lost", "remark", *(("owner",) if wide else ()))
+        moves = table("", "pod", "from", "to", "ran", "gpu-hours lost", "remark", *(("owner",) if wide else ()))
         for number, move in enumerate(answer.moves, 1):
             lost, owner = f"{move.gpu_hours:.1f}" if move.gpu_hours else "", (move.owner,) if wide else ()
-            moves.add_row(str(number), name_of(move.pod), move.from_node, move.to_node, lost, _remark(move), *owner)
+            ran = human_duration(timedelta(hours=move.hours)) if move.hours else ""
+            moves.add_row(
+                str(number), name_of(move.pod), move.from_node, move.to_node, ran, lost, _remark(move), *owner
+            )
         console.print(moves)
-    if answer.fits and (answer.moves or len(answer.placements) > 1):
+    if answer.fits and answer.placements and (answer.moves or len(answer.placements) > 1):
         console.print(heading("Then"))
         rows = ((name_of(each.pod), str(each.pod.priority), each.node) for each in answer.placements)
         console.print(table("pod", "priority", "node", rows=rows))
@@ -59,6 +93,7 @@ def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
             console.print(
                 "Set the node of each pod by hand: not all of them fit on the nodes that the scheduler would choose."
             )
+    _nodes(console, answer, wide)
     _without(console, answer)
     if wide or not answer.fits:
         for each in answer.staying:
@@ -67,14 +102,45 @@ def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
         console.print(f"note: {note}", style="dim")
 
 
+def _nodes(console: Console, answer: PlanAnswer, wide: bool) -> None:
+    if answer.free:
+        console.print(heading("Free then"))
+        rows = [(each.node, str(each.leaving) if each.leaving else "none, it is free") for each in answer.free]
+        console.print(table("node", "pods that leave", rows=rows))
+    if answer.kept:
+        console.print(heading("Not free"))
+        shown = answer.kept if wide else answer.kept[:_KEPT]
+        kept = ((each.node, name_of(each.pod) if each.pod else "", each.why) for each in shown)
+        console.print(table("node", "kept by", "why", rows=kept))
+        if len(answer.kept) > len(shown):
+            console.print(f"and {len(answer.kept) - len(shown)} more: -o wide lists them", style="dim")
+
+
 _SCRIPT: Final = """\
 set -eu
+trap uncordon EXIT
+trap 'exit 1' INT TERM
 running() { kubectl get pods -n "$1" --field-selector="spec.nodeName=$2,status.phase=Running" -o name | wc -l; }
-move() {  # namespace, pod, the node where it is to run
-  before=$(running "$1" "$3")
-  body='{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s"}}'
-  until printf "$body" "$2" "$1" | kubectl create --raw "/api/v1/namespaces/$1/pods/$2/eviction" -f -; do sleep 5; done
-  until [ "$(running "$1" "$3")" -gt "$before" ]; do sleep 2; done
+within() {  # minutes, what is waited for, the command that is tried until it succeeds
+  minutes=$1 what=$2 tries=0; shift 2
+  until "$@"; do
+    tries=$((tries + 1))
+    [ "$tries" -lt $((minutes * 20)) ] || { echo "after $minutes minutes still waiting for $what" >&2; exit 1; }
+    sleep 3
+  done
+}
+evicted() {
+  printf '{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s"}}' "$2" "$1" |
+    kubectl create --raw "/api/v1/namespaces/$1/pods/$2/eviction" -f -
+}
+landed() { [ "$(running "$1" "$2")" -gt "$3" ]; }
+move() {  # namespace, pod, the node where it is to run, nodes that are cordoned until it runs
+  namespace=$1 pod=$2 node=$3; shift 3
+  [ $# -eq 0 ] || kubectl cordon "$@"
+  before=$(running "$namespace" "$node")
+  within 60 "the eviction of $namespace/$pod" evicted "$namespace" "$pod"
+  within 30 "the pod in place of $namespace/$pod to run on $node" landed "$namespace" "$node" "$before"
+  [ $# -eq 0 ] || kubectl uncordon "$@"
 }"""
 
 
@@ -82,26 +148,28 @@ def _as_script(files: list[str], console: Console, answer: PlanAnswer, _: bool) 
     print("\n".join(f"# {line}" for line in (answer.summary, *answer.notes)))
     if not answer.fits:
         return
-    if answer.moves:
-        print(_SCRIPT)
-    cordoned: dict[str, None] = {}
+    closed = dict.fromkeys(each.node for each in answer.free)
+    lines = ["kubectl cordon " + " ".join(map(quote, closed))] if closed else []
+    meanwhile: dict[str, None] = {}
     for move in answer.moves:
-        to = quote(move.to_node)
-        if move.from_node not in cordoned:
-            print("kubectl cordon", quote(move.from_node))
-        cordoned[move.from_node] = None
-        if move.needs_steering:
-            print(f"# The scheduler would prefer another node to {to}: cordon that other node until the pod runs.")
-        if move.to_node in cordoned:
-            print(f"kubectl uncordon {to}")
-        print("move", quote(move.pod.namespace), quote(move.pod.name), to)
-        if move.to_node in cordoned:
-            print(f"kubectl cordon {to}")
+        if not answer.free and move.from_node not in closed:
+            lines.append(f"kubectl cordon {quote(move.from_node)}")
+            closed[move.from_node] = None
+        to, rivals = quote(move.to_node), [name for name in move.cordon if name not in closed]
+        if move.to_node in closed:
+            lines.append(f"kubectl uncordon {to}")
+        lines.append(" ".join(["move", *map(quote, (move.pod.namespace, move.pod.name, move.to_node, *rivals))]))
+        if move.to_node in closed:
+            lines.append(f"kubectl cordon {to}")
+        meanwhile |= dict.fromkeys(rivals)
+    if answer.moves:
+        print(f"uncordon() {{ kubectl uncordon {' '.join(map(quote, closed | meanwhile))}; }}")
+        print("\n".join((_SCRIPT, *lines)))
     if answer.are_pinned:
         print("# Set the node of each new pod by hand: the scheduler would choose other nodes.")
-    if cordoned:
-        print("kubectl uncordon", *map(quote, cordoned))
-    print("kubectl apply", *(f"-f {quote(file)}" for file in files))
+    if files:
+        print(*(["trap - EXIT", "uncordon"] if answer.moves else []), sep="\n", end="\n" if answer.moves else "")
+        print("kubectl apply", *(f"-f {quote(file)}" for file in files))
 
 
 def _remark(move: PlannedMove) -> str:

@@ -49,8 +49,8 @@ Output = Literal["table", "wide", "json", "yaml"]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, wide, json or yaml.")]
 ListOutput = Literal["table", "wide", "json", "yaml", "name"]
 ListOutputOption = Annotated[ListOutput, typer.Option("--output", "-o", help="table, wide, json, yaml or name.")]
-PlanOutput = Literal["table", "wide", "json", "yaml", "sh"]
-PlanOutputOption = Annotated[PlanOutput, typer.Option("--output", "-o", help="table, wide, json, yaml or sh.")]
+PlanOutput = Literal["table", "wide", "json", "yaml", "sh", "svg"]
+PlanOutputOption = Annotated[PlanOutput, typer.Option("--output", "-o", help="table, wide, json, yaml, sh or svg.")]
 NoHeadersOption = Annotated[bool, typer.Option("--no-headers", help="Print the rows without headings.")]
 AllNamespacesOption = Annotated[
     bool, typer.Option("--all-namespaces", "-A", help="All namespaces, which is the default.")

@@ -197,8 +197,14 @@ class PlannedMove(Answer, frozen=True, kw_only=True):
     """What it requests in all, as Kubernetes quantities."""
     gpu_hours: float = 0.0
     """The GPU time that it loses: since its last checkpoint, or since its start."""
+    hours: float = 0.0
+    """How long it has run, in hours."""
+    restarts: int = 1
+    """How often the plan has restarted it then: more than once if it moves again."""
     needs_steering: bool = False
     """Whether the scheduler would choose another node for it of its own accord, the one that it leaves aside."""
+    cordon: tuple[str, ...] = ()
+    """The nodes to cordon until it runs, as the scheduler would, or might, choose one of them."""
     waits_for: tuple[str, ...] = ()
     """The PodDisruptionBudget that earlier moves have used up: the pods that these moved have to be ready again before
     this one goes.

@@ -139,6 +139,7 @@ def test_members_of_a_what_if_are_of_their_types(service: Service, question: obj
             id="inside",
         ),
         pytest.param("plan", {"maxMove": 3}, "did you mean maxMoves?", id="of a plan"),
+        pytest.param("plan", {"freeNode": 3}, "did you mean freeNodes?", id="of a plan that frees nodes"),
     ],
 )
 def test_name_that_a_member_may_have_meant_is_told(service: Service, path: str, question: object, words: str) -> None:

@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
@@ -151,6 +153,90 @@ def test_a_plan_is_printed_as_commands_of_kubectl(tmp_path: Path) -> None:
         "kubectl uncordon gpu-2",
         "kubectl apply -f examples/workloads/train.yaml",
     ]
+
+
+FREE: Final = ("plan", "--free-nodes", "2", "--of", "nvidia.com/gpu", "--dump", "examples/clusters/fleet.yaml")
+
+
+def test_a_plan_that_frees_nodes_keeps_them_cordoned_until_the_last_pod_has_landed(tmp_path: Path) -> None:
+    script, log = told(*FREE, "-o", "sh"), tmp_path / "log"
+    moves = json.loads(told(*FREE, "-o", "json"))["moves"]
+    (tmp_path / "kubectl").write_text(KUBECTL)
+    (tmp_path / "kubectl").chmod(0o755)
+    log.write_text("")
+
+    subprocess.run(
+        ["sh", "-c", script], env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "LOG": str(log)}, check=True, timeout=60
+    )
+
+    done = [line.split()[1:] for line in log.read_text().splitlines() if not line.startswith("kubectl get")]
+    cordons = [words[1:] for words in done if words[0] == "cordon"]
+    assert [words[2] for words in done if words[0] == "create"] == [
+        f"/api/v1/namespaces/ml/pods/{move['pod']['name']}/eviction" for move in moves
+    ]
+    assert cordons == [["gpu-a2", "gpu-a4"], *(each["cordon"] for each in moves if each["cordon"])]
+    assert done[-1] == ["uncordon", *dict.fromkeys(name for names in cordons for name in names)]
+
+
+@pytest.mark.slow
+def test_a_script_that_fails_uncordons_what_it_has_cordoned(tmp_path: Path) -> None:
+    (tmp_path / "kubectl").write_text('#!/bin/sh\necho "$*" >> "$LOG"\n[ "$1" != create ]\n')
+    (tmp_path / "kubectl").chmod(0o755)
+    (tmp_path / "sleep").write_text("#!/bin/sh\n")
+    (tmp_path / "sleep").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "LOG": str(tmp_path / "log")}
+
+    done = subprocess.run(
+        ["sh", "-c", told(*FREE, "-o", "sh")], env=environment, check=False, timeout=60, capture_output=True, text=True
+    )
+
+    assert done.returncode == 1
+    assert "after 60 minutes still waiting for the eviction of ml/" in done.stderr
+    assert (tmp_path / "log").read_text().splitlines()[-1].startswith("uncordon gpu-a2 gpu-a4")
+
+
+def test_names_in_a_script_are_quoted(tmp_path: Path) -> None:
+    """A file may name things as no API server would."""
+    cluster = yaml.safe_load(Path("examples/clusters/fleet.yaml").read_text())
+    for item in cluster["items"]:
+        if item["metadata"]["name"] == "serve-1":
+            item["metadata"]["name"] = "x; touch hacked; '"
+    (tmp_path / "fleet.yaml").write_text(yaml.safe_dump(cluster))
+
+    script = told(*FREE[:-1], str(tmp_path / "fleet.yaml"), "-o", "sh")
+
+    (line,) = [line for line in script.splitlines() if "touch" in line]
+    assert shlex.split(line)[2] == "x; touch hacked; '"
+
+
+def test_a_plan_is_drawn() -> None:
+    picture = told("plan", "--free-nodes", "3", *FREE[3:], "-o", "svg")
+
+    assert picture == Path("docs/images/free-nodes.svg").read_text(), "docs/how-to/free-nodes.md says how it is made"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (
+            ("--free-nodes", "2", "--of", "nvidia.com/gpus"),
+            2,
+            "no node offers nvidia.com/gpus; did you mean nvidia.com/gpu?",
+        ),
+        (("--free-nodes", "9"), 2, "9 nodes cannot be free: there are 8"),
+        (("--free-nodes", "1", "--same", "rack"), 2, 'no node has the label "rack"'),
+        ((), 2, "give the pods that should fit, --for FILE, or how many nodes should be free, --free-nodes"),
+        (("--free-nodes", "1", "--for", "examples/workloads/train.yaml"), 2, "give the pods that should fit"),
+        (("--for", "examples/workloads/train.yaml", "--of", "cpu"), 2, "say how many, too"),
+        (("--free-nodes", "8", "-o", "sh"), 1, "# Only 4 of 8 nodes would be free after "),
+    ],
+)
+def test_the_exit_code_of_a_plan_says_whether_there_is_one(words: tuple[str, ...], code: int, said: str) -> None:
+    done = reprieve("plan", *words, "--dump", "examples/clusters/fleet.yaml")
+
+    assert done.returncode == code
+    (line,) = [line for line in (done.stdout + done.stderr).decode().splitlines() if not line.startswith("# The")]
+    assert said in line
 
 
 def test_a_plan_that_there_is_not_is_no_command(tmp_path: Path) -> None:

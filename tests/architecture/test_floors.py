@@ -72,6 +72,7 @@ LOADING_LATE = (
     "extender/values/metrics/metrics.py",
     "reprieve/library.py",
     "reprieve/pytest_plugin.py",
+    "reprieve/trials.py",
 )
 """Load what takes long when it is first needed, so that a command answers sooner. None of it imports them."""
 

@@ -45,6 +45,7 @@ PLAYED = [
         for name in (
             "gym",
             "how-to/beside-kube-scheduler",
+            "how-to/free-nodes",
             "how-to/machines",
             "how-to/real-kube-scheduler",
             "how-to/shadow",

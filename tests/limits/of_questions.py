@@ -13,10 +13,13 @@ from api.routes.page import _read_form
 from extender.client.credentials.kubeconfig_files import read_files
 from extender.client.http_extender.checks import warnings_of
 from extender.rules.state_file import read_state
+from extender.rules.trial_registry import TrialRegistry
 from extender.testing import make_pod
-from extender.values.config.configuration import Extender, ExtenderTLSConfig
+from extender.values.config.configuration import Configuration, Extender, ExtenderTLSConfig
 from extender.values.golang.times import Duration
 from extender.values.golang.yaml import read_yaml
+from reprieve.lab.plan.plan import plan
+from reprieve.lab.plan.plan_answer import PlanRequest
 from reprieve.lab.recordings.entries import Recording
 from reprieve.lab.simulation.perf_templates import TemplateFile
 from reprieve.lab.simulation.sweeping import read_workloads
@@ -70,6 +73,16 @@ def planned(number: int) -> str:
     node = what_ifs.node("n", cpu=1000)
     pods = [what_ifs.written(f"p{at}", cpu="1m") for at in range(number)]
     return words(lambda: plans.ask(what_ifs.cluster(node), *pods))
+
+
+def full_nodes(number: int) -> int:
+    """Returns of how many nodes a plan says why they are not free."""
+    nodes = [what_ifs.node(f"n{at}", cpu=1) for at in range(number)]
+    pods = [what_ifs.running(f"p{at}", f"n{at}", 1) for at in range(number)]
+    asked = PlanRequest(free_nodes=1)
+    return len(
+        plan(what_ifs.cluster(*nodes, pods=tuple(pods)), Configuration(), asked, TrialRegistry, lambda: plans.NOW).kept
+    )
 
 
 def copies(number: int) -> bool:
@@ -158,6 +171,7 @@ QUESTIONS: dict[str, Filled | Held | Kept] = {
         lambda n: asking(nodes=n, remove_nodes=[f"n{at}" for at in range(n)]), above="more than 1000 nodes cannot go"
     ),
     "PODS_PLANNED": Filled(planned, above="a plan is for at most 200 pods"),
+    "PLANNED_NODES": Filled(full_nodes, at=lambda n: n, above=200),
     "PINNED_POD_SENTENCES": Filled(pinned, above="1 more pods name"),
     "COPIES_COUNTED": Filled(copies, at=True, above=False, lowered_to=1000),
     "COPIES_PLACED": Held(

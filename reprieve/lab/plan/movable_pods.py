@@ -1,7 +1,7 @@
 """Which running pods may move to another node, and why the others stay."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, final
@@ -15,10 +15,22 @@ from extender.engine.preemption.budgets import may_be_victims
 from extender.engine.preemption.victim_policy import lost_gpu_hours
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.memory import signature_of
+from extender.engine.snapshot.axes import Index
 from extender.values.objects.cluster import Key
-from extender.values.objects.pod import Pod
+from extender.values.objects.pod import Pod, start_time
 
-NO_CONTROLLER: Final = "have no controller that would recreate them"
+_SINGULAR: Final = {
+    "have no controller that would recreate them": "has no controller that would recreate it",
+    "are protected by the victim policy": "is protected by the victim policy",
+    "have more than one PodDisruptionBudget, so every eviction request is refused": "has more than one "
+    "PodDisruptionBudget, so every eviction request is refused",
+    "have a PodDisruptionBudget that allows no eviction now": "has a PodDisruptionBudget that allows no eviction now",
+    "are terminating already": "is terminating already",
+    "belong to their nodes": "belongs to its node",
+    "belong to a scheduler that is not known here": "belongs to a scheduler that is not known here",
+    "belong to a pod group": "belongs to a pod group",
+}
+"""Why pods stay, in words for several -> for one."""
 
 
 @final
@@ -34,6 +46,8 @@ class MovablePod:
     kind: Hashable
     """Equal for pods that are alike to every Filter, so that it makes no difference which of them moves."""
     gpu_hours: float
+    hours: float
+    """How long it has run."""
 
     @property
     def uid(self) -> str:
@@ -47,18 +61,28 @@ class MovablePods:
 
     by_uid: Mapping[str, MovablePod]
     """Those that lose least by it come first: those of the lowest priority, then those that have computed least."""
-    staying: Mapping[str, int]
-    """Why pods stay -> how many."""
+    why_it_stays: Mapping[str, str]
+    """UID -> why each other pod stays, in words for several."""
+
+    def staying(self) -> Sequence[tuple[str, int]]:
+        """Returns why pods stay, and how many, the most first."""
+        return sorted(Counter(self.why_it_stays.values()).items(), key=lambda each: (-each[1], each[0]))
+
+    def why_stays(self, uid: str) -> str:
+        """Returns why the pod stays, in words for one."""
+        return _SINGULAR[self.why_it_stays[uid]]
 
 
-def movable_pods(trial: Trial, wanted: Pod, now: Callable[[], datetime]) -> MovablePods:
-    """Returns the pods that eviction requests would evict now, and that come back; the victim policy protects some."""
+def movable_pods(trial: Trial, wanted: Pod | None, now: Callable[[], datetime]) -> MovablePods:
+    """Returns the pods that eviction requests would evict now, and that come back. A victim policy protects some: that
+    of the wanted pod's profile, or without one that of their own, as from a pod of priority 0.
+    """
     cluster, frameworks = trial.cluster, trial.frameworks
     budgets = cluster.cache.objects.pdbs
     protected = _protected(cluster, frameworks, wanted)
     moment = now().timestamp()
     found: list[MovablePod] = []
-    staying: Counter[str] = Counter()
+    staying: dict[str, str] = {}
     for running in cluster.cache.pods:
         spent = tuple(
             (namespace, name)
@@ -73,13 +97,14 @@ def movable_pods(trial: Trial, wanted: Pod, now: Callable[[], datetime]) -> Mova
         if not why and any(budgets[key].status.disruptions_allowed <= 0 for key in spent):
             why = "have a PodDisruptionBudget that allows no eviction now"
         if why:
-            staying[why] += 1
+            staying[running.uid] = why
             continue
         pod = recreated(running)
         # Claims and volumes of its own make a pod unlike all others.
         own = pod.spec.resource_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
         kind: Hashable = pod.uid if own else (signature_of(pod), spent)
-        found.append(MovablePod(running, pod, spent, kind, lost_gpu_hours(running, moment)))
+        hours = round(max(moment - start_time(running), 0) / 3600, 3)
+        found.append(MovablePod(running, pod, spent, kind, lost_gpu_hours(running, moment), hours))
     found.sort(key=lambda each: (each.pod.priority, each.gpu_hours, each.pod.key))
     return MovablePods({each.uid: each for each in found}, staying)
 
@@ -90,7 +115,7 @@ def _why_it_stays(pod: Pod, framework: Framework | None) -> str:
     if belongs_to_node(pod):
         return "belong to their nodes"
     if not is_recreated(pod):
-        return NO_CONTROLLER
+        return "have no controller that would recreate them"
     if framework is None:
         return "belong to a scheduler that is not known here"
     if framework.group_of(pod) is not None:
@@ -98,11 +123,17 @@ def _why_it_stays(pod: Pod, framework: Framework | None) -> str:
     return ""
 
 
-def _protected(cluster: Cluster, frameworks: Mapping[str, Framework], wanted: Pod) -> frozenset[str]:
-    framework = frameworks.get(wanted.scheduler_name)
-    if framework is None:
-        return frozenset()
-    snapshot = cluster.cache.update_snapshot()
-    slots = np.flatnonzero(snapshot.pods.node >= 0)
-    may_go = may_be_victims(snapshot, wanted, slots, rules_of(framework.plugins.post_filter))
-    return frozenset(snapshot.pod_at(slot).uid for slot in slots[~may_go].tolist())
+def _protected(cluster: Cluster, frameworks: Mapping[str, Framework], wanted: Pod | None) -> frozenset[str]:
+    snapshot, protected = cluster.cache.update_snapshot(), set[str]()
+    placed = np.flatnonzero(snapshot.pods.node >= 0)
+    of_profile: dict[str, Index] = {}
+    if wanted is not None:
+        of_profile[wanted.scheduler_name] = placed
+    else:
+        names = np.array([snapshot.pod_at(slot).scheduler_name for slot in placed.tolist()], np.object_)
+        of_profile.update((name, placed[names == name]) for name in dict.fromkeys(names.tolist()))
+    for name, slots in of_profile.items():
+        if (framework := frameworks.get(name)) is not None:
+            may_go = may_be_victims(snapshot, wanted or Pod(), slots, rules_of(framework.plugins.post_filter))
+            protected.update(snapshot.pod_at(slot).uid for slot in slots[~may_go].tolist())
+    return frozenset(protected)

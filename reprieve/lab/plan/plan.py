@@ -1,14 +1,16 @@
-"""plan(): the moves of running pods after which new pods fit, as an answer."""
+"""plan(): the moves of running pods after which new pods fit, or whole nodes are free, as an answer."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from typing import Final
 
-from extender.answers.explain.preemption import victim
+import msgspec
+
 from extender.answers.overviews import PlannedMove
 from extender.answers.parts import PodName, requested
-from extender.answers.phrases import plural
+from extender.answers.phrases import all_of, plural
 from extender.answers.profiles import stand_in_notes
 from extender.answers.trial import Trial
 from extender.answers.types import Placement, QuestionError, WhatIf, WhatIfRequest
@@ -19,14 +21,18 @@ from extender.answers.what_if.what_if import what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.framework import Framework
 from extender.values.config.configuration import Configuration
+from extender.values.objects.gpu_requests import GPU
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
 from extender.values.objects.resource_amounts import validate_requests
+from extender.values.objects.resource_names import CPU
 from reprieve.lab import limits
-from reprieve.lab.plan.movable_pods import MovablePod, MovablePods, movable_pods
-from reprieve.lab.plan.plan_answer import PlanAnswer, PlanRequest, StayingPods
+from reprieve.lab.plan.free_nodes import FreeNodes, FreeNodesResult
+from reprieve.lab.plan.movable_pods import MovablePods, movable_pods
+from reprieve.lab.plan.plan_answer import FreeNode, PlanAnswer, PlanRequest, StayingPods
+from reprieve.lab.plan.planned_moves import carried_out, requests_by_node, uses
 from reprieve.lab.plan.search import TRIALS, PlanSearch, SearchResult
-from reprieve.lab.plan.trial_moves import BoundReachedError, TrialMoves
+from reprieve.lab.plan.trial_moves import TrialMoves
 from reprieve.lab.plan.wanted_pods import FoundPlan, WantedPods
 
 _TOLD: Final = 3
@@ -43,7 +49,16 @@ def plan(
     for_everybody: bool = False,
     trials: int = TRIALS,
 ) -> PlanAnswer:
-    """Returns the moves after which the request's pods fit; nothing is written. Raises QuestionError."""
+    """Returns the moves after which the request's pods fit, or so many nodes are free; nothing is written. Raises
+    QuestionError.
+    """
+    if request.create and request.free_nodes:
+        raise QuestionError("a plan makes room for pods, or frees a number of nodes: ask for one of them")
+    if request.free_nodes:
+        with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
+            return nodes_plan(trial, request, now)
+    if request.of or request.same:
+        raise QuestionError("a resource and a label say which nodes are to be free: say how many, too")
     asked = WhatIfRequest(create=request.create)
     with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
         without = what_if(cluster, configuration, asked, admits, for_everybody=for_everybody)
@@ -54,14 +69,66 @@ def plan(
         movable = movable_pods(trial, pods[0], now)
         moving = TrialMoves(trial, movable)
         result = PlanSearch(moving, WantedPods(moving, with_groups), trials).run(request.max_moves)
-        moves = () if result.plan is None else _moves(moving, result.plan)
+        resource = next((name for pod in pods for name in requested(pod) if name.endswith(GPU)), CPU)
+        found, before = result.plan or FoundPlan((), {}), requests_by_node(moving, resource)
+        with carried_out(moving, found.moves) as moves, ExitStack() as stack:
+            for pod in pods if result.plan is not None else ():
+                stack.enter_context(moving.placed(pod, found.nodes[pod.uid]))
+            nodes = uses(moving, resource, before, requests_by_node(moving, resource), ())
     gated = (
         f"{pod.key} has scheduling gates: the plan applies once they are removed"
         for pod in applied.pods
         if pod.spec.scheduling_gates
     )
     notes = (*stand_in_notes(trial.frameworks), *applied.notes, *applied.missing, *gated)
-    return _answer(pods, result, moves, without, movable, request.max_moves, notes)
+    answer = _answer(pods, result, moves, without, movable, request.max_moves, notes)
+    return msgspec.structs.replace(answer, resource=resource, nodes=nodes)
+
+
+def nodes_plan(trial: Trial, request: PlanRequest, now: Callable[[], datetime]) -> PlanAnswer:
+    """Returns the moves after which so many nodes are free, or else as many as can be. Raises QuestionError."""
+    movable = movable_pods(trial, None, now)
+    moving, number, resource = TrialMoves(trial, movable), request.free_nodes, request.of or CPU
+    search = FreeNodes(moving, request.of, request.same)
+    result = search.run(number, request.max_moves)
+    before, is_enough = requests_by_node(moving, resource), len(result.nodes) == number
+    leaving = Counter(node for each, node in ((each, moving.node_of[each.uid]) for each, _ in result.moves))
+    with carried_out(moving, result.moves, result.nodes) as moves:
+        kept = tuple(search.kept_in(result, is_enough=is_enough))
+        nodes = uses(moving, resource, before, requests_by_node(moving, resource), result.nodes)
+    return PlanAnswer(
+        summary=_nodes_summary(result, number, request.max_moves),
+        fits=is_enough,
+        moves=moves,
+        gpu_hours=round(sum((move.gpu_hours for move in moves), 0.0), 3),
+        hours=round(sum((move.hours for move in moves), 0.0), 3),
+        free=tuple(FreeNode(node=name, leaving=leaving[name]) for name in result.nodes),
+        kept=kept,
+        resource=resource,
+        nodes=nodes,
+        staying=tuple(StayingPods(reason=why, pods=count) for why, count in movable.staying()),
+        looked_through=request.max_moves if result.is_complete else 0,
+        is_complete=result.is_complete,
+        notes=stand_in_notes(trial.frameworks),
+    )
+
+
+def _nodes_summary(result: FreeNodesResult, number: int, max_moves: int) -> str:
+    more = f"with at most {plural(max_moves, 'move')} frees more."
+    more = f"No plan {more}" if result.is_complete else f"The search found no plan that {more}"
+    if not result.nodes:
+        return f"No node would be free. {more}"
+    nodes, are = plural(number, "node"), "is" if number == 1 else "are"
+    if len(result.nodes) == number:
+        more = "" if result.is_complete else "There may be a plan with fewer moves."
+    else:
+        nodes, are = f"Only {len(result.nodes)} of {nodes}", "is" if len(result.nodes) == 1 else "are"
+    after = (
+        f"would be free after {plural(len(result.moves), 'move')}" if result.moves else f"{are} free without any move"
+    )
+    left = len(result.nodes) - _TOLD
+    named = all_of((*result.nodes[:_TOLD], *([f"{left} more"] if left > 0 else [])))
+    return f"{nodes} {after}: {named}. {more}".rstrip()
 
 
 def _wanted_of(applied: Applied) -> Sequence[Pod]:
@@ -87,36 +154,6 @@ def _framework_of(pod: Pod, frameworks: Mapping[str, Framework]) -> Framework:
     if framework is None:
         raise QuestionError(f'no profile here for schedulerName "{pod.scheduler_name}"')
     return framework
-
-
-def _moves(trial: TrialMoves, found: FoundPlan) -> tuple[PlannedMove, ...]:
-    """Plays the plan once more, and returns its moves with what has to be known of each."""
-    moves: list[PlannedMove] = []
-    trial.trials_left = 2 * TRIALS
-    trial.may_wait = True
-    with ExitStack() as stack:
-        for each, node in found.moves:
-            moves.append(_move(trial, each, node))
-            if not stack.enter_context(trial.moved(each, node)):
-                raise LookupError(f"{each.pod.key} could move to {node}, and cannot any more")
-    return tuple(moves)
-
-
-def _move(trial: TrialMoves, each: MovablePod, node: str) -> PlannedMove:
-    try:
-        needs_steering = node not in trial.first_choices(each.pod)
-    except BoundReachedError:
-        needs_steering = True
-    return PlannedMove(
-        pod=PodName.of(each.pod),
-        from_node=trial.node_of[each.uid],
-        to_node=node,
-        owner=victim(each.running, 0.0).owner,
-        requests=requested(each.pod),
-        gpu_hours=each.gpu_hours,
-        needs_steering=needs_steering,
-        waits_for=trial.budgets_used_up(each),
-    )
 
 
 def _answer(
@@ -148,13 +185,11 @@ def _answer(
         placements=placements,
         are_pinned=found is not None and found.is_pinned,
         gpu_hours=round(sum((move.gpu_hours for move in moves), 0.0), 3),
+        hours=round(sum((move.hours for move in moves), 0.0), 3),
         instead=()
         if found is not None and not found.moves
         else tuple(each for each in without.evictions if each.why == "preempted"),
-        staying=tuple(
-            StayingPods(reason=why, pods=number)
-            for why, number in sorted(movable.staying.items(), key=lambda each: (-each[1], each[0]))
-        ),
+        staying=tuple(StayingPods(reason=why, pods=number) for why, number in movable.staying()),
         looked_through=result.looked_through,
         is_complete=result.is_complete,
         notes=notes,

@@ -1,19 +1,17 @@
 """PlanSearch: finds the fewest moves, one after the other, after which the wanted pods fit.
 
-A pod moves when it is evicted and another node takes it; it runs there before the next pod is evicted. Plans are looked
-for by the number of their moves. As long as the cluster is small enough, every distribution of its pods that so many
-moves lead to is looked at; then the answer is exact. Beyond that, room is made node by node: pods leave a node that
-would take the wanted pod without them, and where one of them finds no place, room is made for it first in the same way.
+A pod moves when it is evicted and another node takes it; it runs there before the next pod is evicted. First the nodes
+are emptied that take fewest moves: pods leave a node that would take the wanted pod without them, and where one of them
+finds no place, room is made for it first in the same way. Then, as long as the cluster is small enough, every
+distribution of its pods that as many moves lead to is looked at; then the answer is exact.
 """
 
-from collections.abc import Generator, Hashable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final, final
 
 from extender.values.objects.pod import Pod
-from reprieve.lab.plan.movable_pods import MovablePod
 from reprieve.lab.plan.trial_moves import BoundReachedError, Domain, TrialMoves
 from reprieve.lab.plan.wanted_pods import FoundPlan, Move, WantedPods
 
@@ -102,11 +100,11 @@ class ExactSearch:
 
 
 TRIALS: Final = 10_000
-"""How often the Filters may be asked about a pod: in the exact search, and then once more in the other one."""
+"""How often the Filters may be asked about a pod: while nodes are emptied, and then once more in the exact search."""
 WIDTH: Final = 4
-"""The number of nodes that are tried for each pod that leaves, outside the exact search."""
-_TRIES_TO_HOLD: Final = 20
-"""The number of plans that are tried from the beginning for each number of moves."""
+"""The number of nodes on which room is made for a pod, before the one that takes fewest moves is chosen."""
+_DEPTH: Final = 3
+"""How often room is made for a pod that makes room for another one, the wanted pod included."""
 
 
 @final
@@ -121,23 +119,21 @@ class SearchResult:
 
 @final
 class PlanSearch:
-    """State: the moves of the plan that is being tried, and how many trials each part of the search has left."""
+    """State: the nodes that are kept for wanted pods, and how far the search has come."""
 
     def __init__(self, trial: TrialMoves, wanted: WantedPods, trials: int = TRIALS) -> None:
         self._trial = trial
         self._wanted = wanted
-        self._moves: list[Move] = []
-        self._placed: list[tuple[Pod, str]] = []
-        self._busy: frozenset[str] = frozenset()
-        """UIDs of the pods for which room is being made."""
         self._trials = trials
-        self._guided_trials = trials
+        self._spared: frozenset[str] = frozenset()
+        """Nodes that are cheap to empty: pods that move go elsewhere, if they can."""
         self._looked_through = -1
 
     def run(self, max_moves: int) -> SearchResult:
         """Returns a plan with as few moves as the search can find."""
         trial = self._trial
         trial.trials_left = self._trials
+        plan: FoundPlan | None = None
         try:
             nodes = self._wanted.nodes()
             if nodes is not None:
@@ -145,29 +141,24 @@ class PlanSearch:
             self._looked_through = 0
             if self._wanted.is_decided_by_nodes and not trial.nodes_to_clear(self._wanted.pods[0]):
                 return SearchResult(None, max_moves, is_complete=True)  # no node takes it, whatever moves away
+            plan = self._cheapest_first(max_moves)
         except BoundReachedError:
-            return SearchResult(None, self._looked_through, is_complete=False)
-        self._trials = trial.trials_left
-        exact: list[ExactSearch] | None = [ExactSearch(trial, self._wanted, may_wait=False)]
-        for limit in range(1, max_moves + 1):
-            plan: FoundPlan | None = None
-            if exact is not None:
-                trial.trials_left = self._trials
-                try:
-                    plan = self._exactly(exact, limit)
-                    self._looked_through = limit - (plan is not None)
-                    if plan is None and all(each.is_exhausted for each in exact):
-                        return SearchResult(None, max_moves, is_complete=True)  # no move leads to anything new
-                except BoundReachedError:
-                    exact = None
-                self._trials = max(trial.trials_left, 0)
-            if exact is None:
-                plan = self._guided(limit)
-            if plan is not None:
-                return SearchResult(plan, self._looked_through, is_complete=self._looked_through >= len(plan.moves) - 1)
-            if exact is None and not self._guided_trials:
-                break
-        return SearchResult(None, self._looked_through, is_complete=self._looked_through >= max_moves)
+            if self._looked_through < 0:
+                return SearchResult(None, -1, is_complete=False)
+        exact, trial.trials_left = [ExactSearch(trial, self._wanted, may_wait=False)], self._trials
+        most = max_moves if plan is None else len(plan.moves)
+        try:
+            for limit in range(1, most + 1):
+                found = self._exactly(exact, limit)
+                self._looked_through = limit - (found is not None)
+                if found is not None:
+                    return SearchResult(found, self._looked_through, is_complete=True)
+                if all(each.is_exhausted for each in exact):
+                    self._looked_through = most  # no move leads to anything new
+                    break
+        except BoundReachedError:
+            pass
+        return SearchResult(plan, self._looked_through, is_complete=self._looked_through >= most)
 
     def _exactly(self, searches: list[ExactSearch], limit: int) -> FoundPlan | None:
         """Returns a plan of just so many moves; first without, then with moves that wait for a budget."""
@@ -180,108 +171,65 @@ class PlanSearch:
                 searches[1].with_one_more_move()
         return searches[1].with_one_more_move()
 
-    # The guided search.
+    # The cheapest nodes first.
 
-    def _guided(self, limit: int) -> FoundPlan | None:
+    def _cheapest_first(self, most: int) -> FoundPlan | None:
         """Returns a plan of at most so many moves; first without, then with moves that wait for a budget."""
-        trial = self._trial
-        trial.trials_left = self._guided_trials
-        try:
-            for trial.may_wait in (False, True):
-                trial.has_met_budget = False
-                plan = self._plan_with(limit)
-                if plan is not None or not trial.has_met_budget:
+        for self._trial.may_wait in (False, True):
+            self._trial.has_met_budget = False
+            for domain in self._wanted.domains():
+                if (plan := self._emptied(most, domain)) is not None:
                     return plan
-        except BoundReachedError:
-            return None
-        finally:
-            self._guided_trials = max(trial.trials_left, 0)
+            if not self._trial.has_met_budget:
+                break
         return None
 
-    def _plan_with(self, limit: int) -> FoundPlan | None:
-        for domain in self._wanted.domains():
-            with closing(self._room_for(0, limit, domain)) as ways:
-                tried = [(tuple(self._moves), tuple(self._placed)) for _ in islice(ways, _TRIES_TO_HOLD)]
-            for moves, placed in tried:
-                held = self._held(moves, placed)
-                if held is not None:
-                    return held
-        return None
-
-    def _held(self, moves: Sequence[Move], placed: Sequence[tuple[Pod, str]]) -> FoundPlan | None:
-        trial = self._trial
+    def _emptied(self, most: int, domain: Domain) -> FoundPlan | None:
+        """Returns a plan that makes room for one wanted pod after the other."""
+        trial, moves, placed = self._trial, list[Move](), dict[str, str]()
+        with ExitStack() as stack:
+            for pod in self._wanted.pods:
+                cheap = trial.nodes_to_clear(pod, domain)[: len(self._wanted.pods)]
+                self._spared = frozenset(node for node, _ in cheap)
+                found = self._room_for(stack, pod, most - len(moves), _DEPTH, frozenset(), domain)
+                if found is None or not stack.enter_context(trial.placed(pod, found[0])):
+                    return None
+                placed[pod.uid] = found[0]
+                moves += found[1]
         with ExitStack() as stack:
             if not all(stack.enter_context(trial.moved(each, node)) for each, node in moves):
                 return None
-            nodes = self._wanted.nodes()
-            if nodes is not None:
+            if (nodes := self._wanted.nodes()) is not None:
                 return FoundPlan(tuple(moves), nodes)
-            if self._wanted.groups or not all(stack.enter_context(trial.placed(pod, node)) for pod, node in placed):
+            pinned = (trial.placed(pod, placed[pod.uid]) for pod in self._wanted.pods)
+            if self._wanted.groups or not all(map(stack.enter_context, pinned)):
                 return None
-            return FoundPlan(tuple(moves), {pod.uid: node for pod, node in placed}, is_pinned=True)
+        return FoundPlan(tuple(moves), placed, is_pinned=True)
 
-    def _room_for(self, turn: int, left: int, domain: Domain) -> Generator[None]:
-        """Places the wanted pods from this one on, after moves that make room for each; yields once all are placed."""
-        if turn == len(self._wanted.pods):
-            yield
-            return
-        pod, trial = self._wanted.pods[turn], self._trial
-        nodes = trial.nodes_for(pod, domain)
-        if nodes:
-            yield from self._placed_on(pod, nodes[0], turn, left, domain)
-            return
-        for node, going in trial.nodes_to_clear(pod, domain):
-            if going > left:
-                return
-            before = len(self._moves)
-            for _ in self._made_room(pod, node, left):
-                yield from self._placed_on(pod, node, turn, left - (len(self._moves) - before), domain)
-
-    def _placed_on(self, pod: Pod, node: str, turn: int, left: int, domain: Domain) -> Generator[None]:
-        with self._trial.placed(pod, node) as is_placed:
-            if is_placed:
-                self._placed.append((pod, node))
-                try:
-                    yield from self._room_for(turn + 1, left, domain)
-                finally:
-                    self._placed.pop()
-
-    def _made_room(self, pod: Pod, node: str, left: int) -> Generator[None]:
-        """Moves pods away, at most so many, and yields whenever the pod fits on the node."""
+    def _room_for(
+        self, stack: ExitStack, pod: Pod, most: int, depth: int, busy: frozenset[str], domain: Domain = None
+    ) -> tuple[str, list[Move]] | None:
+        """Makes moves, until the stack is closed, after which a node takes the pod; none is busy with other pods."""
         trial = self._trial
-        if trial.fits(pod, node):
-            yield
-            return
-        if not left:
-            return
-        leaving = trial.different_pods(node)
-        if left == 1:
-            leaving = trial.in_the_way(pod, leaving)
-        busy, self._busy = self._busy, self._busy | {pod.uid}
-        try:
-            for each in leaving:
-                if each.uid not in self._busy:
-                    for target in self._targets(each, left - 1):
-                        yield from self._moved_away(each, target, pod, node, left)
-        finally:
-            self._busy = busy
-
-    def _moved_away(self, each: MovablePod, target: str, pod: Pod, node: str, left: int) -> Generator[None]:
-        """Moves a pod to the target, after moves that make room there, and goes on making room for the other pod."""
-        before = len(self._moves)
-        for _ in self._made_room(each.pod, target, left - 1):
-            with self._trial.moved(each, target) as has_moved:
-                if has_moved:
-                    self._moves.append((each, target))
-                    try:
-                        yield from self._made_room(pod, node, left - (len(self._moves) - before))
-                    finally:
-                        self._moves.pop()
-
-    def _targets(self, each: MovablePod, left: int) -> list[str]:
-        """Returns nodes to try for a pod that leaves its own: those that take it at once, or after more moves."""
-        free = self._trial.nodes_for(each.pod)[:WIDTH]
-        if free or not left:
-            return free
-        own = self._trial.node_of[each.uid]
-        return [name for name, going in self._trial.nodes_to_clear(each.pod) if going <= left and name != own][:WIDTH]
+        free = [name for name in trial.nodes_for(pod, domain) if name not in busy]
+        if free:
+            return min(free, key=self._spared.__contains__), []
+        best: tuple[str, list[Move]] | None = None
+        ways = trial.nodes_to_clear(pod, domain) if depth else []
+        for node, leaving in [way for way in ways if way[0] not in busy and len(way[1]) <= most][:WIDTH]:
+            moves: list[Move] = []
+            with ExitStack() as attempt:
+                for each in leaving:
+                    left = most - len(moves) - 1
+                    found = self._room_for(attempt, each.pod, left, depth - 1, busy | {node})
+                    if left < 0 or found is None or not attempt.enter_context(trial.moved(each, found[0])):
+                        break
+                    moves += [*found[1], (each, found[0])]
+                else:
+                    if best is None or len(moves) < len(best[1]):
+                        best = node, moves
+            if best is not None and len(best[1]) == len(leaving):
+                break
+        if best is not None and not all(stack.enter_context(trial.moved(*move)) for move in best[1]):
+            return None
+        return best

@@ -5,7 +5,7 @@ runs Reserve.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, final
 
@@ -16,7 +16,8 @@ from extender.engine.preemption.dry_run import reprieve
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
-from extender.engine.snapshot.axes import Index
+from extender.engine.snapshot.axes import Index, Mask
+from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
 from reprieve.lab.plan.movable_pods import MovablePod, MovablePods
 
@@ -77,7 +78,7 @@ class TrialMoves:
 
     def different_pods(self, node: str) -> list[MovablePod]:
         """Returns one pod of each kind on the node that may move now, the one that loses least."""
-        return list({each.kind: each for each in self._movable_on(node)[::-1]}.values())[::-1]
+        return list({each.kind: each for each in self.movable_on(node)[::-1]}.values())[::-1]
 
     def different_pods_everywhere(self) -> list[MovablePod]:
         """Returns one pod of each kind on each node that may move now, those that lose least first."""
@@ -85,7 +86,8 @@ class TrialMoves:
             (each for node in self._on for each in self.different_pods(node)), key=lambda each: self._rank[each.uid]
         )
 
-    def _movable_on(self, node: str) -> list[MovablePod]:
+    def movable_on(self, node: str) -> list[MovablePod]:
+        """Returns the pods on the node that may move now, those that lose least first."""
         pods = self._on.get(node, {})
         return [pods[uid] for uid in sorted(pods, key=self._rank.__getitem__) if self._may_move(pods[uid])]
 
@@ -116,11 +118,39 @@ class TrialMoves:
 
     def first_choices(self, pod: Pod) -> frozenset[str]:
         """Returns the nodes among which the scheduler would choose for the pod now, its own aside if it has one."""
-        own = self.node_of.get(pod.uid)
+        scores = self.scores(pod)
+        scores.pop(self.node_of.get(pod.uid, ""), None)
+        return frozenset(name for name, score in scores.items() if score == max(scores.values()))
+
+    def scores(self, pod: Pod) -> dict[str, int]:
+        """Returns the nodes that would take the pod if it was evicted now, with their total scores."""
         with self._without(pod):
-            scored = [(name, score) for name, score in self._scored(pod) if name != own]
-        highest = max((score for _, score in scored), default=0)
-        return frozenset(name for name, score in scored if score == highest)
+            return dict(self._scored(pod))
+
+    def may_take(self, pod: Pod) -> Mask:
+        """Returns (N,) the nodes that might take the pod if all pods that may move had left them."""
+        with self._without(pod):
+            cycle = self._cycle(pod)
+            if cycle is None:
+                return np.zeros(len(self.trial.cluster.nodes), np.bool_)
+            snapshot = cycle.snapshot
+            slots = _slots(snapshot, [each for uid, each in self.pods.by_uid.items() if uid != pod.uid])
+            changes = PodChanges(snapshot.pods.node[slots], slots, np.full(len(slots), -1))
+            rows, takes = Rows.of(snapshot).changed(changes), np.ones(len(snapshot.nodes), np.bool_)
+            if cycle.within is not None:
+                takes[:] = np.isin(np.arange(len(takes)), cycle.within)
+            try:
+                for name, plugin in cycle.framework.plugins.filter:
+                    if plugin.looks_only_at_node and name not in cycle.skip_filter_plugins:
+                        takes &= cycle.run_filter_plugin(name, plugin, rows).ok
+            except PluginError:
+                return np.zeros(len(takes), np.bool_)
+            return takes
+
+    def why_nowhere(self, pod: Pod) -> str:
+        """Returns why no node takes the pod now, in the scheduler's words."""
+        with self._without(pod):
+            return self.trial.schedule(pod).message
 
     def in_the_way(self, pod: Pod, leaving: Sequence[MovablePod]) -> list[MovablePod]:
         """Returns those of the pods of which just one has to leave its node so that the pod fits there."""
@@ -152,9 +182,9 @@ class TrialMoves:
                 return []
             return [each for each, opens in zip(leaving, ok.tolist(), strict=True) if opens]
 
-    def nodes_to_clear(self, pod: Pod, domain: Domain = None) -> list[tuple[str, int]]:
-        """Returns the nodes that would take the pod if all that may move left them, and how many have to leave, fewest
-        first. Pods are taken back one by one, those that lose most first, so that a number may be too high.
+    def nodes_to_clear(self, pod: Pod, domain: Domain = None) -> list[tuple[str, list[MovablePod]]]:
+        """Returns the nodes that would take the pod if all that may move left them, and which have to leave, fewest
+        first. Pods are taken back one by one, those that lose most first, so that there may be too many.
         """
         with self._without(pod):
             cycle = self._cycle(pod)
@@ -165,14 +195,14 @@ class TrialMoves:
             leaving: dict[str, list[MovablePod]] = {}
             for name in self._on if domain is None else domain & self._on.keys():
                 place = index.get(name)
-                if place is not None and (in_play is None or place in in_play) and (pods := self._movable_on(name)):
+                if place is not None and (in_play is None or place in in_play) and (pods := self.movable_on(name)):
                     leaving[name] = [each for each in pods[::-1] if each.uid != pod.uid]
             try:
                 return self._cleared(cycle, leaving) if leaving else []
             except PluginError:
                 return []
 
-    def _cleared(self, cycle: Cycle, leaving: Mapping[str, list[MovablePod]]) -> list[tuple[str, int]]:
+    def _cleared(self, cycle: Cycle, leaving: Mapping[str, list[MovablePod]]) -> list[tuple[str, list[MovablePod]]]:
         """Returns `nodes_to_clear` among the keys; `leaving` has pods in the order in which they are taken back."""
         snapshot, names = cycle.snapshot, list(leaving)
         # (V,) of each pod that leaves: the row of its node, and its slot. -1 takes a pod away.
@@ -187,9 +217,12 @@ class TrialMoves:
         # Pods are taken back on all nodes at a time, so that the node with most of them says how many runs there are.
         self.take(int(np.bincount(back, minlength=1).max()) * (1 + len(names) // _ROWS_OF_A_TRIAL))
         stays = reprieve(cycle, without.take(fits), slots[kept], back)
-        going = np.bincount(back[~stays], minlength=int(np.count_nonzero(fits))).tolist()
-        cleared = [name for name, ok in zip(names, fits.tolist(), strict=True) if ok]
-        return sorted(zip(cleared, going, strict=True), key=lambda each: each[1])
+        pods = np.array([each for pods in leaving.values() for each in pods], np.object_)[kept][~stays].tolist()
+        going: dict[int, list[MovablePod]] = {}
+        for each, place in zip(pods, row[kept][~stays].tolist(), strict=True):
+            going.setdefault(place, []).append(each)
+        cleared = [(names[place], going.get(place, [])) for place in np.flatnonzero(fits).tolist()]
+        return sorted(cleared, key=lambda way: (len(way[1]), sum(each.gpu_hours for each in way[1])))
 
     def is_decided_by_nodes(self, pod: Pod) -> bool:
         """Returns whether each node by itself decides whether it takes the pod. Then more pods on a node never help."""
@@ -201,6 +234,15 @@ class TrialMoves:
         )
 
     # Moves.
+
+    @contextmanager
+    def cordoned(self, nodes: Iterable[str]) -> Iterator[None]:
+        """Cordons the nodes for the block."""
+        with self.trial.transaction():
+            for name in nodes:
+                node = self.trial.cluster.nodes[name]
+                self.trial.changed(node, replaced(node, spec=replaced(node.spec, unschedulable=True)))
+            yield
 
     @contextmanager
     def moved(self, each: MovablePod, node: str) -> Iterator[bool]:

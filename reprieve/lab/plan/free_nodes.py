@@ -1,0 +1,291 @@
+"""FreeNodes: which pods move where, so that whole nodes are free.
+
+By numbers the cheapest nodes are emptied first, and fewer moves or more nodes are searched for afterwards. What comes
+out is played: the scheduler places each pod while the nodes that are to be free are cordoned. Only where a pod would
+end up without a node that way, the plan says where it has to go.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+
+from extender.answers.parts import PodName
+from extender.answers.phrases import plural
+from extender.answers.trial import belongs_to_node
+from extender.answers.types import QuestionError
+from extender.engine.snapshot import Rows
+from extender.engine.snapshot.axes import Int64s
+from extender.values.near_names import did_you_mean
+from extender.values.objects.pod import Pod
+from reprieve.lab import limits
+from reprieve.lab.plan.exact_packing import ExactPacking
+from reprieve.lab.plan.movable_pods import MovablePod
+from reprieve.lab.plan.packing import STEPS, Packed, Packing, StepsUsedUpError
+from reprieve.lab.plan.plan_answer import KeptNode
+from reprieve.lab.plan.trial_moves import BoundReachedError, TrialMoves
+from reprieve.lab.plan.wanted_pods import Move
+
+_TRIALS: Final = 20_000
+"""How often the Filters may be asked about a pod while plans are played."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FreeNodesResult:
+    """The nodes that are free after the moves."""
+
+    nodes: tuple[str, ...] = ()
+    moves: tuple[Move, ...] = ()
+    is_complete: bool = False
+    """Whether no plan within the limit of moves has more nodes, or as many after fewer moves."""
+
+    @property
+    def worth(self) -> tuple[int, int, float]:
+        """The higher, the better."""
+        return len(self.nodes), -len(self.moves), -sum(each.gpu_hours for each, _ in self.moves)
+
+
+@final
+class FreeNodes:
+    """State: the cluster in which moves are tried, and what is known by numbers."""
+
+    def __init__(self, moving: TrialMoves, of: str, same: str) -> None:
+        """Raises QuestionError if no node has the resource `of`, or the label `same`; empty for none.
+
+        With a resource, nodes are meant that offer it, and pods that request it.
+        """
+        self._moving, self._of = moving, of
+        moving.trials_left, moving.may_wait = _TRIALS + len(moving.pods.by_uid), True
+        snapshot = moving.trial.cluster.cache.update_snapshot()
+        rows, nodes = Rows.of(snapshot), snapshot.nodes.objects
+        self._names = [node.name for node in nodes]
+        offered = rows.allocatable_of(of) if of else np.ones(len(nodes), np.int64)
+        if not offered.any():
+            known = {name for node in nodes for name in node.status.allocatable}
+            raise QuestionError(f"no node offers {of}{did_you_mean(of, known)}" if of else "there are no nodes")
+        self._offering = [self._names[place] for place in np.flatnonzero(offered).tolist()]
+        self.kept: dict[str, KeptNode] = {}
+        """Node -> why it cannot be free whatever moves, for nodes with the resource."""
+        for each in self._kept_nodes(set(self._offering)):
+            self.kept.setdefault(each.node, each)
+        labels = {key for node in nodes for key in node.labels}
+        if same and same not in labels:
+            raise QuestionError(f'no node has the label "{same}"{did_you_mean(same, labels)}')
+        self._domains: dict[str, list[int]] = {}
+        for place in np.flatnonzero(offered).tolist():
+            node = nodes[place]
+            if same and same not in node.labels:
+                self.kept.setdefault(node.name, KeptNode(node=node.name, why=f"it has no label {same}"))
+            self._domains.setdefault(node.labels.get(same, "") if same else "", []).append(place)
+        if same:
+            self._domains.pop("", None)
+        self._largest = max(map(len, self._domains.values()), default=0)
+        self._pods = [*moving.pods.by_uid.values()]
+        self._packing = self._counted(rows)
+
+    def _kept_nodes(self, offering: set[str]) -> Iterator[KeptNode]:
+        moving = self._moving
+        for pod in moving.trial.cluster.cache.pods:
+            node = pod.spec.node_name
+            if node in offering and pod.uid not in moving.pods.by_uid and self._keeps(pod):
+                why = moving.pods.why_stays(pod.uid)
+                yield KeptNode(node=node, pod=PodName.of(pod), why=why)
+        for name in self._offering:
+            if moving.trial.cluster.nodes[name].spec.unschedulable:
+                yield KeptNode(node=name, why="it is cordoned")
+
+    def _keeps(self, pod: Pod) -> bool:
+        """Returns whether a node with this pod is not free."""
+        if not self._of:
+            return not belongs_to_node(pod)
+        snapshot = self._moving.trial.cluster.cache.update_snapshot()
+        code = snapshot.resources.code_of(self._of)
+        return bool(snapshot.pods.requests[snapshot.pods.slots[pod.uid], code])
+
+    def _counted(self, rows: Rows) -> Packing:
+        snapshot = rows.snapshot
+        slots = np.array([snapshot.pods.slots[each.uid] for each in self._pods], np.intp)
+        requests = np.c_[snapshot.pods.requests[slots], np.ones(len(slots), np.int64)]
+        free = np.c_[rows.allocatable - rows.requested, rows.allowed_pods - rows.pod_count]
+        used: Int64s = np.flatnonzero(requests.any(0))
+        leaves = np.array([self._keeps(each.running) for each in self._pods], np.bool_)
+        where = snapshot.pods.node[slots].tolist()
+        packing = Packing(free[:, used], requests[:, used], where, [each.kind for each in self._pods], leaves)
+        for pod in {each.kind: number for number, each in enumerate(self._pods)}.values():
+            packing.refuse(pod, ~self._moving.may_take(self._pods[pod].pod))
+        return packing
+
+    # The search.
+
+    def run(self, number: int, max_moves: int) -> FreeNodesResult:
+        """Returns the moves after which so many nodes are free, or as many as can be. Raises QuestionError if there are
+        not that many nodes.
+        """
+        if number > self._largest:
+            of, alike = (
+                f" that offer {self._of}" if self._of else "",
+                " of one domain" if len(self._domains) > 1 else "",
+            )
+            raise QuestionError(f"{plural(number, 'node')} cannot be free: there are {self._largest}{of}{alike}")
+        best = FreeNodesResult(is_complete=True)
+        domains = [[node for node in nodes if self._names[node] not in self.kept] for nodes in self._domains.values()]
+        for candidates in sorted(domains, key=lambda nodes: self._fewest(nodes, number)):
+            if len(best.nodes) == number and len(best.moves) <= self._fewest(candidates, number)[1]:
+                break
+            found = self._found(candidates, number, max_moves)
+            is_complete = best.is_complete and found.is_complete
+            best = max(best, found, key=lambda each: each.worth)
+            best = FreeNodesResult(best.nodes, best.moves, is_complete)
+        return best
+
+    def _fewest(self, candidates: Sequence[int], number: int) -> tuple[bool, int]:
+        """Returns whether there are too few candidates, and below how many moves so many cannot be free."""
+        leaving = sorted(len(self._packing.leaving(node)) for node in candidates)
+        return len(candidates) < number, sum(leaving[:number])
+
+    def _found(self, candidates: Sequence[int], number: int, max_moves: int) -> FreeNodesResult:
+        """Returns what is found in one domain; what the scheduler refuses is not packed again."""
+        packing, best, was_refused = self._packing, FreeNodesResult(), False
+        packing.steps, most = STEPS, number
+        while packing.cannot_be_more(candidates, most) or self._fewest(candidates, most)[1] > max_moves:
+            most -= 1
+        try:
+            while packing.steps > 0:
+                packed, is_complete = self._packed(candidates, most, max_moves)
+                moves, refused = self._played(packed)
+                if refused is None:
+                    names = tuple(self._names[node] for node in packed.nodes)
+                    is_complete = is_complete and not was_refused
+                    is_best = len(names) == most and (
+                        most < number or len(moves) == self._fewest(candidates, number)[1]
+                    )
+                    best = FreeNodesResult(names, moves, is_complete or is_best)
+                    break
+                was_refused = True
+            if not best.is_complete and len(best.nodes) < number:
+                best = max(best, self._by_scheduler(candidates, number, max_moves), key=lambda each: each.worth)
+        except BoundReachedError:
+            pass
+        return best
+
+    def _packed(self, candidates: Sequence[int], number: int, max_moves: int) -> tuple[Packed, bool]:
+        """Returns the best packing, and whether there is no better one."""
+        packing = self._packing
+        pods = {node: packing.leaving(node) for node in candidates}
+        lost = {node: sum(self._pods[pod].gpu_hours for pod in pods[node]) for node in candidates}
+        weight = {node: packing.weight(node) for node in candidates}
+        orders: list[Callable[[int], tuple[float, ...]]] = [
+            lambda node: (len(pods[node]), lost[node], weight[node]),
+            lambda node: (len(pods[node]), weight[node]),
+            lambda node: (weight[node],),
+        ]
+        attempts = [packing.cheapest_first(sorted(candidates, key=order), number, max_moves) for order in orders]
+        best = max(attempts, key=lambda each: (len(each.nodes), -len(each.moves), -self._lost(each)))
+        is_complete = True
+        try:
+            for more in range(number, len(best.nodes) - 1, -1):
+                if packing.cannot_be_more(candidates, more):
+                    continue
+                below = max_moves if more > len(best.nodes) else len(best.moves) - 1
+                if (found := ExactPacking(packing, candidates, more).fewest_moves(below)) is not None:
+                    return found, is_complete
+        except StepsUsedUpError:
+            is_complete = False
+        return best, is_complete
+
+    def _lost(self, packed: Packed) -> float:
+        return sum(self._pods[pod].gpu_hours for pod, _ in packed.moves)
+
+    # Played by the scheduler.
+
+    def _played(self, packed: Packed) -> tuple[tuple[Move, ...], tuple[int, int] | None]:
+        """Returns the moves as the scheduler makes them; or the pod that it refuses to place, and the node."""
+        names = [self._names[node] for node in packed.nodes]
+        for is_free in (True, False):
+            moves: list[Move] = []
+            refused = None
+            with self._moving.cordoned(names), ExitStack() as stack:
+                for pod, target in packed.moves:
+                    each, node = self._pods[pod], self._names[target]
+                    if is_free and self._moving.node_of[each.uid] in names:
+                        node = self._choice(each, node)
+                    if not node or not stack.enter_context(self._moving.moved(each, node)):
+                        refused = pod, target
+                        if not is_free:
+                            self._refuse(pod, target)
+                        break
+                    moves.append((each, node))
+            if refused is None:
+                return tuple(moves), None
+        return (), refused
+
+    def _refuse(self, pod: int, target: int) -> None:
+        """Takes note of a place that was just refused: if it was for the sake of a pod that is alike, of all such."""
+        each, there = self._pods[pod], self._moving.movable_on(self._names[target])
+        if any(other.kind == each.kind for other in self._moving.in_the_way(each.pod, there)):
+            self._packing.keep_apart(pod)
+        else:
+            self._packing.refuse(pod, target)
+
+    def _choice(self, each: MovablePod, preferred: str) -> str:
+        """Returns where the scheduler would place the pod, the preferred node among equals; empty for nowhere."""
+        choices = self._moving.first_choices(each.pod)
+        return preferred if preferred in choices else min(choices, default="")
+
+    def _by_scheduler(self, candidates: Sequence[int], number: int, max_moves: int) -> FreeNodesResult:
+        """Returns what comes out where the scheduler alone decides, the nodes first whose pods need least room."""
+        moving, nodes, moves = self._moving, list[str](), dict[str, Move]()
+        with ExitStack() as stack:
+            for place in sorted(candidates, key=self._packing.weight):
+                node, made = self._names[place], list[Move]()
+                with ExitStack() as attempt:
+                    attempt.enter_context(moving.cordoned([node]))
+                    for each in self._leaving(node):
+                        target = self._choice(each, "")
+                        if not target or not attempt.enter_context(moving.moved(each, target)):
+                            break
+                        made.append((each, target))
+                    else:
+                        # A pod that moves again goes where it ends, as late as it does.
+                        after = {uid: move for uid, move in moves.items() if uid not in {each.uid for each, _ in made}}
+                        after |= {each.uid: (each, target) for each, target in made}
+                        if len(after) <= max_moves:
+                            nodes.append(node)
+                            moves = after
+                            stack.push(attempt.pop_all())
+                if len(nodes) == number:
+                    break
+        return FreeNodesResult(tuple(nodes), tuple(moves.values()))
+
+    def _leaving(self, node: str) -> list[MovablePod]:
+        """Returns the pods that keep the node from being free now, those that need most room first."""
+        weight = dict(zip(self._moving.pods.by_uid, self._packing.weight_of.tolist(), strict=True))
+        pods = [each for each in self._moving.movable_on(node) if self._keeps(each.running)]
+        return sorted(pods, key=lambda each: -weight[each.uid])
+
+    # What keeps nodes.
+
+    def kept_in(self, result: FreeNodesResult, is_enough: bool) -> Iterator[KeptNode]:
+        """Yields the nodes that cannot be free beside those of the result, which is played, and why; if these are
+        enough, only those that never can.
+        """
+        yield from (self.kept[name] for name in sorted(self.kept))
+        moving, told = self._moving, 0
+        for name in () if is_enough else self._offering:
+            if name in self.kept or name in result.nodes:
+                continue
+            told += 1
+            if told > limits.PLANNED_NODES:
+                return
+            leaving = self._leaving(name)
+            with moving.cordoned([name]), ExitStack() as stack:
+                for each in leaving:
+                    target = self._choice(each, "")
+                    if not target or not stack.enter_context(moving.moved(each, target)):
+                        yield KeptNode(node=name, pod=PodName.of(each.running), why=moving.why_nowhere(each.pod))
+                        break
+                else:
+                    yield KeptNode(node=name, why=f"{plural(len(leaving), 'more move')} would free it")

@@ -1,0 +1,154 @@
+"""Random clusters of which whole nodes are to be free, and the most that any moves can free, by arithmetic alone."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from extender.rules.api_resources import Object
+from tests.kit.objects import budget, node, pod
+from tests.stories.pod_specs import away_from
+
+SIZES: Final = (1, 1, 1, 2, 2, 3, 4)
+
+
+@final
+@dataclass(frozen=True)
+class FleetApp:
+    """Pods that are alike, made by a ReplicaSet; those that stay were made by nobody.
+
+    Attributes:
+        nodes: the places of their nodes.
+        keeps_apart: whether no two of them may be on one node.
+        zone: where they have to be; empty for anywhere.
+        allowed: how many may be away at a time, by their PodDisruptionBudget; None without one.
+    """
+
+    name: str
+    size: int
+    nodes: tuple[int, ...]
+    stays: bool = False
+    keeps_apart: bool = False
+    zone: str = ""
+    allowed: int | None = None
+
+    @property
+    def may_move(self) -> bool:
+        return not self.stays and self.allowed != 0
+
+    def pods(self) -> Iterator[Object]:
+        for number, place in enumerate(self.nodes):
+            made = pod(f"{self.name}-{number}", str(self.size), labels={"app": self.name})
+            made["metadata"]["uid"] = made["metadata"]["name"]
+            owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": self.name, "uid": self.name}
+            made["metadata"]["ownerReferences"] = [] if self.stays else [{**owner, "controller": True}]
+            made["spec"] |= {"nodeName": f"n{place}"}
+            if self.keeps_apart:
+                made["spec"]["affinity"] = away_from(app=self.name)
+            if self.zone:
+                made["spec"]["nodeSelector"] = {"zone": self.zone}
+            made["status"] = {"phase": "Running", "startTime": "2026-11-01T00:00:00Z"}
+            yield made
+
+
+@final
+@dataclass(frozen=True)
+class Fleet:
+    """Nodes, each with its CPUs and its zone, and what runs on them."""
+
+    cpu: tuple[int, ...]
+    zones: tuple[str, ...]
+    apps: tuple[FleetApp, ...]
+
+    def objects(self) -> list[dict[str, Any]]:
+        nodes = [node(f"n{place}", str(cpu), labels={"zone": self.zones[place]}) for place, cpu in enumerate(self.cpu)]
+        budgets = []
+        for app in self.apps:
+            if app.allowed is not None:
+                kept = budget(app.name, {"matchLabels": {"app": app.name}}, maxUnavailable=app.allowed)
+                budgets.append({**kept, "status": {"disruptionsAllowed": app.allowed}})
+        return [*nodes, *budgets, *(each for app in self.apps for each in app.pods())]
+
+
+def random_fleet(seed: int, most_nodes: int = 8, pods_per_node: float = 1.5, most_pods: int = 9) -> Fleet:
+    """Returns a cluster of 2 to so many nodes. All its pods fit on their nodes."""
+    rng = random.Random(seed)
+    number = rng.randint(2, most_nodes)
+    cpu, zones = tuple(rng.choice((4, 8, 8)) for _ in range(number)), tuple(rng.choice("ab") for _ in range(number))
+    free, apps, left = [*cpu], list[FleetApp](), min(round(number * pods_per_node), most_pods)
+    while left > 0:
+        size, keeps_apart = rng.choice(SIZES), rng.random() < 0.15
+        zone = rng.choice(zones) if rng.random() < 0.15 else ""
+        nodes: list[int] = []
+        for _ in range(rng.randint(1, 3)):
+            fitting = [
+                place
+                for place in range(number)
+                if free[place] >= size and not (keeps_apart and place in nodes) and zone in ("", zones[place])
+            ]
+            left -= 1
+            if fitting and left >= 0:
+                nodes.append(rng.choice(fitting))
+                free[nodes[-1]] -= size
+        allowed = rng.randint(0, 2) if rng.random() < 0.3 else None
+        if nodes:
+            apps.append(
+                FleetApp(f"app-{len(apps)}", size, tuple(nodes), rng.random() < 0.1, keeps_apart, zone, allowed)
+            )
+    return Fleet(cpu, zones, tuple(apps))
+
+
+Contents = tuple[int, ...]
+"""The apps of the pods of a node that may move, sorted."""
+State = tuple[tuple[int, Contents], ...]
+"""The kind of each node, and what is on it, sorted: nodes of one kind are alike."""
+
+
+def fewest_moves(fleet: Fleet) -> tuple[int, int]:
+    """Returns how many nodes can be free at a time, and after how few moves, of all distributions that moves lead to.
+
+    It ends early if more nodes have more room than there is.
+    """
+    fixed: list[list[int]] = [[] for _ in fleet.cpu]
+    moving: list[list[int]] = [[] for _ in fleet.cpu]
+    for number, app in enumerate(fleet.apps):
+        for place in app.nodes:
+            (moving if app.may_move else fixed)[place].append(number)
+    kinds = [*dict.fromkeys(zip(fleet.cpu, fleet.zones, map(tuple, fixed), strict=True))]
+    of_node = [kinds.index(kind) for kind in zip(fleet.cpu, fleet.zones, map(tuple, fixed), strict=True)]
+    level = [tuple(sorted((kind, tuple(sorted(pods))) for kind, pods in zip(of_node, moving, strict=True)))]
+    seen, best, moves, most = {*level}, (0, 0), 0, _most(fleet, kinds, of_node)
+    while level and best[0] < most:
+        for state in level:
+            free = sum(not pods and not kinds[kind][2] for kind, pods in state)
+            best = max(best, (free, -moves))
+        further = {after for state in level for after in _moved(fleet, kinds, state)} - seen
+        seen |= further
+        level, moves = [*further], moves + 1
+    return best[0], -best[1]
+
+
+def _most(fleet: Fleet, kinds: Sequence[tuple[int, str, Contents]], of_node: Sequence[int]) -> int:
+    rooms = sorted(kinds[kind][0] for kind in of_node if not kinds[kind][2])
+    left = sum(fleet.cpu) - sum(app.size * len(app.nodes) for app in fleet.apps)
+    return max(number for number in range(len(rooms) + 1) if sum(rooms[:number]) <= left)
+
+
+def _moved(fleet: Fleet, kinds: Sequence[tuple[int, str, Contents]], state: State) -> Iterator[State]:
+    for start, (kind, pods) in enumerate(state):
+        for number in {*pods}:
+            app = fleet.apps[number]
+            for end, (other, there) in enumerate(state):
+                cpu, zone, fixed = kinds[other]
+                used = sum(fleet.apps[each].size for each in (*there, *fixed))
+                if (
+                    end != start
+                    and used + app.size <= cpu
+                    and app.zone in ("", zone)
+                    and not (app.keeps_apart and number in (*there, *fixed))
+                ):
+                    after = [*state]
+                    left = [*pods]
+                    left.remove(number)
+                    after[start], after[end] = (kind, tuple(left)), (other, tuple(sorted((*there, number))))
+                    yield tuple(sorted(after))
