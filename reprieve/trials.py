@@ -197,25 +197,20 @@ class Trial(Counted):
             return outcome_of(explain(cycle.framework, cycle.snapshot, wanted, cycle.nominations))
 
     def free_nodes(self, count: int, *, of: str = "", same: str = "", max_moves: int = 20) -> "PlanAnswer":
-        """Returns the moves of running pods after which so many nodes are free, those counted that are already:
-        `moves`, in their order; `fits`, whether there are enough; `free`, and `kept` with what keeps others. No pod
-        moves: `evict` and `place` do it.
+        """Returns the `moves` of running pods, in their order, after which so many nodes are `free`, those counted that
+        are already; `fits`, whether there are enough, and `kept`, what keeps others. No pod moves.
 
         Arguments:
             of: a resource, such as nvidia.com/gpu: nodes that offer it, free of pods that request it.
             same: the key of a label of which all these nodes have the same value.
-            max_moves: the most moves.
         """
-        from reprieve.lab.plan.plan import nodes_plan  # noqa: PLC0415 - few trials search for plans
-        from reprieve.lab.plan.plan_answer import PlanRequest  # noqa: PLC0415
+        from reprieve.lab.plan.plan import PlanRequest, nodes_plan  # noqa: PLC0415 - few trials search for plans
 
         with self._step(is_kept=False):
-            wanted = whole(count, "nodes cannot be free", 1), whole(max_moves, "moves are no limit", 1)
             named = line(of, "a resource's name"), line(same, "a label's key")
-            now = next(iter(self._trial.frameworks.values())).now
-            return nodes_plan(
-                self._trial, PlanRequest(free_nodes=wanted[0], max_moves=wanted[1], of=named[0], same=named[1]), now
-            )
+            number, most = whole(count, "nodes cannot be free", 1), whole(max_moves, "moves are no limit", 1)
+            request = PlanRequest(free_nodes=number, of=named[0], same=named[1], max_moves=most)
+            return nodes_plan(self._trial, request, next(iter(self._trial.frameworks.values())).now)
 
     # Steps.
 

@@ -45,6 +45,8 @@ from extender.answers.types import NodesLike, WhatIfRequest
 from extender.values import limits
 from extender.values.golang.json_bytes import read
 from reprieve.lab.agreement import AgreementQuestion
+from reprieve.lab.plan.plan_answer import PlanRequest
+from reprieve.lab.plan.plan_question import PlanQuestion
 from reprieve.sources.manifest_text import ManifestTextError, configuration_in, objects_in
 
 _POLICY: Final = (
@@ -86,8 +88,10 @@ class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fi
     remove_nodes: list[str] = []
     include_pending: bool = False
     by: Literal["cpu", "memory"] = "cpu"
-    ask: Literal["", "fits"] = ""
-    """`fits` asks how many more of the pasted pods find room, and nothing else."""
+    ask: Literal["", "fits", "free"] = ""
+    """`fits` asks how many more of the pasted pods find room, `free` for a plan that frees nodes, and nothing else."""
+    free_nodes: int = 0
+    of: str = ""
 
     def without_texts(self) -> WhatIfRequest:
         return WhatIfRequest(
@@ -283,6 +287,9 @@ async def what_if(caller: KnownCaller) -> Response:
 async def try_what_if(request: Request, caller: KnownCaller) -> Response:
     """Answers the what-if form with a part of a page, to be put below the form."""
     form = decoded(_read_form, await request.body())
+    if form.ask == "free":
+        plan = PlanQuestion(request=PlanRequest(free_nodes=max(form.free_nodes, 1), of=form.of))
+        return _html(pages.plan_part(await caller.simulate(lambda: plan), plan.request))
     if form.ask:
         return _html(pages.capacity_part(await caller.simulate(form.capacity), form.manifest))
     answer = await caller.simulate(form.question)

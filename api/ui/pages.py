@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
+from shlex import quote as quoted
 from typing import Final, get_args
 
 import msgspec
@@ -42,6 +43,8 @@ from extender.values import limits
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import in_words
 from reprieve.lab.agreement import Agreement
+from reprieve.lab.plan.picture import drawn
+from reprieve.lab.plan.plan_answer import PlanAnswer, PlanRequest
 from reprieve.sources.manifest_text import manifest_of, written
 
 MANY_NODES: Final = 40
@@ -331,6 +334,14 @@ def capacity_part(answer: Capacity, manifest: str) -> str:
     """Returns how many more of the pasted pods fit, which is put below the form."""
     command = f"reprieve fits -f - <<'END'\n{manifest.rstrip()}\nEND"
     return _render("capacity.html", answer=answer, command=command, shown=answer.by_node[: limits.PAGE_NODES])
+
+
+def plan_part(answer: PlanAnswer, asked: PlanRequest) -> str:
+    """Returns the moves after which nodes are free, which is put below the form."""
+    command = f"reprieve plan --free-nodes {asked.free_nodes}{f' --of {quoted(asked.of)}' if asked.of else ''}"
+    drawing, most = Markup(drawn(answer)), limits.PAGE_NODES  # noqa: S704 - the drawing escapes what it is given
+    shown, kept = answer.moves[:most], answer.kept[:most]
+    return _render("plan.html", answer=answer, command=command, picture=drawing, moves=shown, kept=kept)
 
 
 def help_page(frame: Frame) -> str:

@@ -146,9 +146,21 @@ def test_a_what_if_is_answered_as_a_part_of_the_page(example: Service) -> None:
     assert "<html" not in answer.text
 
 
+def test_a_plan_that_frees_nodes_is_drawn_before_and_after(example: Service) -> None:
+    answer = example.post("/ui/what-if", {"ask": "free", "freeNodes": 1})
+
+    assert answer.status_code == 200
+    assert re.search("1 node would be free after [0-9]+ moves?: ", answer.text)
+    assert "reprieve plan --free-nodes 1" in answer.text
+    assert answer.text.count("<svg") == 1
+    assert "<html" not in answer.text
+
+
 @pytest.mark.parametrize(
     ("form", "code"),
     [
+        ({"ask": "free", "freeNodes": 1, "of": "example.com/<b>gpu"}, 422),
+        ({"ask": "free", "freeNodes": 1000}, 422),
         ({"manifest": "kind: ["}, 422),
         ({"manifest": "kind: Pod\nspec: 5"}, 422),
         ({"drainNodes": ["nowhere"]}, 422),

@@ -115,7 +115,7 @@ function watchWhatIf(form) {
       const answer = await send("/ui/what-if", {
         manifest: given.get("manifest"), configuration: given.get("configuration"), like: String(given.get("like")).trim(), count: Number(given.get("count")) || 1,
         drainNodes: names("drain"), removeNodes: names("remove"), includePending: given.has("pending"), by: given.get("by"),
-        ask: button.value,
+        ask: button.value, freeNodes: Number(given.get("free")) || 1, of: String(given.get("of")).trim(),
       });
       if (answer.ok) {
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");

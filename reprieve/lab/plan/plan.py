@@ -35,6 +35,8 @@ from reprieve.lab.plan.search import TRIALS, PlanSearch, SearchResult
 from reprieve.lab.plan.trial_moves import TrialMoves
 from reprieve.lab.plan.wanted_pods import FoundPlan, WantedPods
 
+__all__ = ["PlanRequest", "nodes_plan", "plan"]
+
 _TOLD: Final = 3
 """The moves that the summary names."""
 
