@@ -56,9 +56,11 @@ class Cache:
         self._slots: dict[str, int] = {}
         self._nominated: dict[str, int] = {}
         self._writer: ColumnWriter = ColumnWriter(self.objects)
-        # Since the last snapshot, which may be days old: the slots of pods that came or left, the nodes of pods that
-        # did both, of which no more stays, the nodes to write again, and the slots of pods no longer nominated.
+        # Since the last snapshot, which may be days old: the slots of pods that came or left, or that were confirmed
+        # where they are, the nodes of pods that did both, of which no more stays, the nodes to write again, and the
+        # slots of pods no longer nominated.
         self._moves: dict[int, Move] = {}
+        self._renewed: dict[int, tuple[Pod, int]] = {}
         self._passed: set[str] = set()
         self._rewritten: set[str] = set()
         self._unnominated: list[int] = []
@@ -86,7 +88,7 @@ class Cache:
                 other._own(name).images = {image: state.copy() for image, state in entry.images.items()}
         other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
         other._assumed = self._assumed.copy()
-        other._moves, other._passed = self._moves.copy(), self._passed.copy()
+        other._moves, other._renewed, other._passed = self._moves.copy(), self._renewed.copy(), self._passed.copy()
         other._rewritten, other._unnominated = self._rewritten.copy(), self._unnominated.copy()
         # This only tells `update_snapshot` that the nodes are laid out. The new writer has no views yet, so that the
         # snapshot of the original is not handed out.
@@ -179,7 +181,8 @@ class Cache:
         if known is None:
             self._put(pod, self._writer.allocate_slot(pod))
         elif uid in self._assumed:
-            self._replace(known, pod)
+            if known.spec.node_name != pod.spec.node_name or not self._confirm(pod):
+                self._replace(known, pod)
         else:
             raise CacheError(f"pod {_id(pod)} was already in added state")
 
@@ -244,7 +247,7 @@ class Cache:
 
     def is_assumed(self, pod: Pod) -> bool:
         """True between `assume_pod` and the pod's confirmation or withdrawal."""
-        return pod.uid in self._assumed
+        return pod.metadata.uid in self._assumed
 
     def node(self, name: str) -> Node | None:
         """Returns the node; None if there is none, even if there are pods on it."""
@@ -260,15 +263,17 @@ class Cache:
         return list(self._pods.values())
 
     def _put(self, pod: Pod, slot: int) -> None:
-        entry = self._own(pod.spec.node_name)
+        uid, name = pod.metadata.uid, pod.spec.node_name
+        entry = self._own(name)
         entry.slots.append(slot)
         entry.used_ports.update(self._writer.host_ports(slot))
-        self._pods[pod.uid] = pod
-        self._slots[pod.uid] = slot
-        self._moves[slot] = pod.spec.node_name, +1
+        self._pods[uid] = pod
+        self._slots[uid] = slot
+        self._moves[slot] = name, +1
 
     def _take(self, pod: Pod) -> None:
         name, slot = pod.spec.node_name, self._slots.pop(pod.uid)
+        self._renewed.pop(slot, None)
         del self._pods[pod.uid]
         self._assumed.discard(pod.uid)
         entry = self._own(name)
@@ -286,6 +291,27 @@ class Cache:
         if not entry.slots and entry.node is None:
             del self._nodes[name]
             self._passed.discard(name)
+
+    def _confirm(self, pod: Pod) -> bool:
+        """Replaces a pod by its newer version in its slot, which differs in labels at most; returns whether it does.
+
+        The API server copies labels of the node to a pod that is bound.
+        """
+        uid, name = pod.metadata.uid, pod.spec.node_name
+        slot = self._slots[uid]
+        code = self._writer.code_of_renewed(slot, pod)
+        if code is None:
+            return False
+        slots = self._own(name).slots
+        # In the order in which `_take` and `_put` leave pods.
+        hole = slots.index(slot)
+        slots[hole], slots[-1] = slots[-1], slot
+        del self._pods[uid]
+        self._pods[uid] = pod
+        self._assumed.discard(uid)
+        self._renewed[slot] = pod, code
+        self._passed.add(name)
+        return True
 
     def _replace(self, old: Pod, new: Pod) -> None:
         # First, since it raises for a pod that cannot be read, and the old one must then stay.
@@ -347,7 +373,11 @@ class Cache:
         is_current = self._writer.views_are_current and not (self._moves or self._passed or self._rewritten)
         if self._snapshot is not None and is_current and self._num_listed == self._tree.num_nodes:
             return self._snapshot
-        if self._rewritten or self._snapshot is None or len(self._laid_out) > self._tree.num_nodes:
+        for slot, (pod, label_code) in self._renewed.items():
+            self._writer.renew(slot, pod, label_code)
+        self._renewed.clear()
+        nodes_change = bool(self._rewritten or self._snapshot is None or len(self._laid_out) > self._tree.num_nodes)
+        if nodes_change:
             self._update_nodes()
         else:
             self._apply_changes()
@@ -363,7 +393,7 @@ class Cache:
         self._unnominated.clear()
         if self._writer.has_unused_symbols:
             self._writer.drop_unused_symbols()
-        if self._writer.is_bloated:
+        if nodes_change and self._writer.is_bloated:
             self._writer.drop_unused_values()
         self._snapshot = self._writer.snapshot()
         if self._num_listed != self._tree.num_nodes:
@@ -442,9 +472,10 @@ class Cache:
 
 
 def _uid(pod: Pod) -> str:
-    if not pod.uid:
+    uid = pod.metadata.uid
+    if not uid:
         raise CacheError("cannot get cache key for pod with empty UID")
-    return pod.uid
+    return uid
 
 
 def _id(pod: Pod) -> str:

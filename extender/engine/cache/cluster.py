@@ -28,8 +28,7 @@ Nominee = tuple[int, Pod]
 _LOG: Final = Logger(__name__)
 
 
-def not_at_all(frameworks: Iterable[Any]) -> None:
-    """Leaves frameworks as they are: all is known of the cluster."""
+def _not_at_all(frameworks: Iterable[Any]) -> None: ...
 
 
 @final
@@ -45,7 +44,7 @@ class Cluster:
         """UID -> pod without spec.nodeName, in order of arrival. Assumed pods are in the cache, too."""
         self.unreadable: dict[str, tuple[str, str]] = {}
         """UID -> (namespace/name, the error)."""
-        self.narrow: Callable[[Iterable[Any]], None] = not_at_all
+        self.narrow: Callable[[Iterable[Any]], None] = _not_at_all
         """Narrows frameworks that answer about this cluster to what is known of it."""
         self._nominated: dict[str, Pod] = {}
         self._nominees: Mapping[str, tuple[Nominee, ...]] | None = None
@@ -156,7 +155,7 @@ class Cluster:
     # Pods.
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        before = identified(old).uid if old is not None else None
+        before = identified(old).metadata.uid if old is not None else None
         pod = identified(new) if new is not None else None
         if old is not None and before is not None and (pod is None or pod.uid != before):
             # The name now belongs to another pod, or to none.
@@ -234,9 +233,10 @@ class Cluster:
                 cache.update_snapshot()
 
     def _place(self, pod: Pod) -> None:
-        self.pending.pop(pod.uid, None)
-        self._unnominate(pod.uid)
-        known = self.cache.pod(pod.uid)
+        uid = pod.metadata.uid
+        self.pending.pop(uid, None)
+        self._unnominate(uid)
+        known = self.cache.pod(uid)
         try:
             if known is not None and known.spec.node_name != pod.spec.node_name and not self.cache.is_assumed(known):
                 self.cache.remove_pod(known)
@@ -248,12 +248,12 @@ class Cluster:
         except (ValueError, CacheError) as exc:
             # A pod that cannot be read (for example, one with an invalid quantity) must not keep other pods from being
             # scheduled.
-            self._leave_node(pod.uid)
-            if self.unreadable.get(pod.uid) != (pod.key, str(exc)):
+            self._leave_node(uid)
+            if self.unreadable.get(uid) != (pod.key, str(exc)):
                 _LOG.error(exc, "Scheduler cache AddPod failed", pod=pod)
-            self.unreadable[pod.uid] = pod.key, str(exc)
+            self.unreadable[uid] = pod.key, str(exc)
         else:
-            self.unreadable.pop(pod.uid, None)
+            self.unreadable.pop(uid, None)
 
     def _forget(self, uid: str) -> None:
         self._leave_node(uid)

@@ -48,6 +48,7 @@ class ColumnWriter:
         self._taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]] = SymbolTable()
         self._tallies: Tallies = Tallies()
         self._counted_symbols = [0 for _ in Attribute]
+        self._counted_kinds = self._most_symbols = 0
         self._num_parts = 0
         self._most_parts = SPARE_PARTS
         self._generation = 0
@@ -100,6 +101,7 @@ class ColumnWriter:
         for) are shared.
         """
         other = ColumnWriter(objects)
+        self._counted_kinds = -1  # the copy's reader counts from the beginning
         for name in vars(self).keys() - MADE_ANEW:
             value = getattr(self, name)
             setattr(other, name, value if isinstance(value, int) else value.copy())
@@ -120,7 +122,7 @@ class ColumnWriter:
 
         If it raises QuantityError or DecodeError because the pod cannot be read, nothing has changed.
         """
-        encoding, started, codes = self._reader.read(pod, self._tallies.symbols)
+        encoding, codes = self._reader.read(pod, self._tallies.symbols)
         slot = self._free.pop() if self._free else self._new_slot()
         self._pods[slot], self._uids[slot] = pod, pod.metadata.uid
         self._requests[: len(self.resources), slot] = 0
@@ -133,11 +135,37 @@ class ColumnWriter:
                     self._add_resource(name)
             else:
                 self._requests[place, slot] = amount
-        self._non_zero_requests[0, slot], self._non_zero_requests[1, slot] = encoding.non_zero
+        self._non_zero_requests[:, slot] = encoding.non_zero
         self._priority[slot] = encoding.priority
-        self._start_time[slot] = started
+        self._start_time[slot] = encoding.start_time
         self._codes[:, slot] = codes
         return slot
+
+    def code_of_renewed(self, slot: int, pod: Pod) -> int | None:
+        """Returns the code of the pod's labels if all else that the columns hold of it is as of the one in the slot;
+        else None. Raises as `allocate_slot`.
+        """
+        encoding, codes = self._reader.read(pod, self._tallies.symbols)
+        requests = dict.fromkeys(self.resources, 0) | dict(encoding.requests)
+        is_alike = (
+            self._codes[1:, slot].tolist() == [*codes[1:]]
+            and self._requests[: len(self.resources), slot].tolist() == [*requests.values()]
+            and self._non_zero_requests[:, slot].tolist() == [*encoding.non_zero]
+            and self._priority[slot] == encoding.priority
+            and self._start_time[slot] == encoding.start_time
+        )
+        return codes[Attribute.LABELS] if is_alike else None
+
+    def renew(self, slot: int, pod: Pod, label_code: int) -> None:
+        """Replaces the pod in a slot by a newer version of it, which `code_of_renewed` has accepted."""
+        self._pods[slot] = pod
+        before, node = tuple(self._codes[:, slot].tolist()), int(self._node[slot])
+        if before[Attribute.LABELS] == label_code:
+            return
+        self._codes[Attribute.LABELS, slot] = label_code
+        if node != NO_NODE:
+            self._tallies.count(before, node, -1)
+            self._tallies.count(tuple(self._codes[:, slot].tolist()), node, +1)
 
     def index_pod(self, slot: int) -> None:
         """Makes the pod in the slot findable by its UID, in place of an earlier pod with that UID."""
@@ -204,11 +232,10 @@ class ColumnWriter:
 
         The pods of each Job have labels of their own: a cluster with Jobs would otherwise take ever more memory.
         """
-        num_symbols = [*map(len, self._tallies.symbols)]
-        if num_symbols != self._counted_symbols:
+        if self._reader.num_kinds != self._counted_kinds:
             self._count_parts()
         most = 2 * (len(self._pods) - len(self._free)) + SPARE_SYMBOLS
-        return self._num_parts > self._most_parts or max(num_symbols) > most
+        return self._num_parts > self._most_parts or self._most_symbols > most
 
     def drop_unused_symbols(self) -> None:
         """Renumbers the symbols, keeping those of the pods in slots, and drops all sums, which are made of codes."""
@@ -231,6 +258,7 @@ class ColumnWriter:
             for code in range(self._counted_symbols[attribute], len(symbols)):
                 self._num_parts += num_parts(symbols[code])
             self._counted_symbols[attribute] = len(symbols)
+        self._counted_kinds, self._most_symbols = self._reader.num_kinds, max(self._counted_symbols)
 
     def _new_slot(self) -> int:
         slot = len(self._pods)

@@ -3,32 +3,14 @@
 import pytest
 
 from extender.engine.cache import Cache
-from extender.engine.snapshot.pod_attributes import Attribute
+from extender.engine.snapshot.pod_attributes import Attribute, LabelClass
 from extender.testing import PodBuilder, make_cache, make_node, make_pod
-from extender.values.objects.decoding import replaced
-from extender.values.objects.meta import Condition, OwnerReference
-from extender.values.objects.pod import ContainerStatus, Pod, ResourceRequirements
+from extender.values.objects.pod import Pod
 from tests.kit.storage import ephemeral
-
-INFEASIBLE = Condition(type="PodResizePending", status="True", reason="Infeasible")
 
 
 def a_pod(name: str, cpu: str = "1") -> PodBuilder:
     return make_pod(name).label(app="a").req(cpu=cpu, memory="1Gi").node("n")
-
-
-def resized(name: str, *conditions: Condition, cpu: str = "3") -> Pod:
-    """A pod whose container has more than it asks for."""
-    pod = a_pod(name).obj()
-    has = ContainerStatus(
-        name=pod.spec.containers[0].name, resources=ResourceRequirements(requests={"cpu": cpu, "memory": "1Gi"})
-    )
-    return replaced(pod, status=replaced(pod.status, container_statuses=[has], conditions=[*conditions]))
-
-
-def of(owner: str, pod: Pod) -> Pod:
-    owners = [OwnerReference(uid=owner)] if owner else []
-    return replaced(pod, metadata=replaced(pod.metadata, owner_references=owners))
 
 
 def assumed(cache: Cache, pod: Pod) -> tuple[object, ...]:
@@ -59,31 +41,58 @@ def assumed(cache: Cache, pod: Pod) -> tuple[object, ...]:
         pytest.param(a_pod("p"), a_pod("q").start_time("2026-01-01T00:00:00Z"), id="start"),
         pytest.param(a_pod("p"), a_pod("q").terminating(), id="deletion"),
         pytest.param(a_pod("p").volume(ephemeral()), a_pod("q").volume(ephemeral()), id="claims named after the pod"),
-        pytest.param(a_pod("p"), a_pod("q").volume(ephemeral()), id="a volume"),
-        pytest.param(a_pod("p"), a_pod("q").init_req(cpu="8"), id="an init container"),
-        pytest.param(a_pod("p"), a_pod("q").overhead(cpu="1"), id="overhead"),
-        pytest.param(a_pod("p"), resized("q"), id="what the container has"),
-        pytest.param(resized("p"), resized("q", cpu="4"), id="how much it has"),
-        pytest.param(resized("p"), resized("q", INFEASIBLE), id="a resize that cannot be done"),
     ],
 )
-@pytest.mark.parametrize("owner", ["", "rs"])
-def test_a_pod_is_read_after_another_as_it_is_alone(
-    before: PodBuilder | Pod, pod: PodBuilder | Pod, owner: str
-) -> None:
-    """However little the two differ, with an owner or without."""
-    first, second = (of(owner, each if isinstance(each, Pod) else each.obj()) for each in (before, pod))
+def test_a_pod_is_read_after_another_as_it_is_alone(before: PodBuilder, pod: PodBuilder) -> None:
+    """However little the two differ."""
     node = make_node("n").capacity(cpu="16", memory="64Gi").obj()
     used, fresh = make_cache(node), make_cache(node)
-    assumed(used, first)
-    used.remove_pod(first)
+    assumed(used, before.obj())
+    used.remove_pod(before.obj())
 
-    assert assumed(used, second) == assumed(fresh, second)
+    assert assumed(used, pod.obj()) == assumed(fresh, pod.obj())
 
 
-def test_pods_of_several_owners_that_come_in_turns_are_read_as_they_are_alone() -> None:
-    pods = [of(f"rs-{number % 3}", a_pod(f"p{number}", cpu=str(1 + number % 3)).obj()) for number in range(9)]
-    node = make_node("n").capacity(cpu="64", memory="64Gi").obj()
-    together = make_cache(node)
+@pytest.mark.parametrize("is_in_snapshot", [False, True], ids=["before the next snapshot", "after it"])
+@pytest.mark.parametrize(
+    "bound",
+    [
+        pytest.param(a_pod("p"), id="as it was assumed"),
+        pytest.param(a_pod("p").label(zone="z1"), id="with the labels of its node"),
+        pytest.param(a_pod("p", cpu="2"), id="other requests"),
+        pytest.param(a_pod("p").priority(7), id="priority"),
+        pytest.param(a_pod("p").host_port(80), id="host ports"),
+        pytest.param(a_pod("p").pod_anti_affinity("zone", app="a"), id="affinity"),
+        pytest.param(a_pod("p").start_time("2026-01-01T00:00:00Z"), id="start"),
+    ],
+)
+def test_a_confirmed_pod_is_in_the_columns_as_if_it_had_come_so(bound: PodBuilder, *, is_in_snapshot: bool) -> None:
+    """Where other pods are on the node, too."""
+    caches = [make_cache(make_node("n").capacity(cpu="16", memory="64Gi").obj()) for _ in range(2)]
+    confirmed, fresh = caches
+    confirmed.assume_pod(a_pod("p").obj())
+    confirmed.assume_pod(a_pod("q").label(app="q").obj())
+    if is_in_snapshot:
+        assert is_counted(confirmed, "a")
+    confirmed.add_pod(bound.obj())
+    fresh.add_pod(a_pod("q").label(app="q").obj())
+    fresh.add_pod(bound.obj())
 
-    assert [assumed(together, pod)[:2] for pod in pods] == [assumed(make_cache(node), pod)[:2] for pod in pods]
+    seen, expected = (cache.update_snapshot() for cache in caches)
+
+    assert confirmed.dump() == fresh.dump()
+    assert not confirmed.is_assumed(bound.obj())
+    assert [seen.pod_at(slot) for slot in seen.pods.on_node[0]] == [a_pod("q").label(app="q").obj(), bound.obj()]
+    assert seen.nodes.requested.tolist() == expected.nodes.requested.tolist()
+    assert [is_counted(cache, value) for cache in caches for value in ("a", "q")] == [True] * 4
+    assert is_counted(confirmed, "z1", "zone") == is_counted(fresh, "z1", "zone")
+
+
+def is_counted(cache: Cache, value: str, key: str = "app") -> bool:
+    """Whether a tally of the pods with this label counts just one on the node."""
+    snapshot = cache.update_snapshot()
+
+    def weight(symbol: object) -> int:
+        return int(isinstance(symbol, LabelClass) and (key, value) in symbol.labels)
+
+    return bool(snapshot.tally(Attribute.LABELS, (key, value), weight).per_node[0] == 1)
