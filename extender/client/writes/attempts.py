@@ -9,7 +9,7 @@ is forgotten there.
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any, Final, final
 
@@ -62,8 +62,8 @@ class Attempts:
         except DecodeError as exc:
             raise CallUnknown(f"the API server's answer cannot be read: {exc}") from exc
 
-    async def _send(self, call: ApiCall[Any]) -> Any:
-        return await send(self._client, call, self._now())
+    def _send(self, call: ApiCall[Any]) -> Coroutine[Any, Any, Any]:
+        return send(self._client, call, self._now())
 
     async def _bind(self, call: BindPod) -> None:
         loop = asyncio.get_running_loop()

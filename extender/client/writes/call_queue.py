@@ -49,8 +49,8 @@ class CallQueue:
     """The calls in order of arrival, by lane; about one pod at most one waits, and one is performed."""
 
     def __init__(self) -> None:
-        self._lanes: dict[Lane, OrderedDict[asyncio.Future[Any], Ticket]] = {lane: OrderedDict() for lane in Lane}
-        """By outcome, so that a cancelled call is found among thousands."""
+        self.lanes: dict[Lane, OrderedDict[asyncio.Future[Any], Ticket]] = {lane: OrderedDict() for lane in Lane}
+        """Those that wait and are not held back, by outcome, so that a cancelled one is found among thousands."""
         self._by_object: dict[str, Ticket] = {}
         """For calls with a relevance: the one that waits or is being performed."""
         self._in_flight: set[Ticket] = set()
@@ -62,14 +62,14 @@ class CallQueue:
             outcome.set_exception(CallError(CLOSED))
         elif call.relevance:
             self._add_relevant(call, outcome)
-        elif lane_of(call) is Lane.EVENTS and len(self._lanes[Lane.EVENTS]) >= limits.EVENTS_QUEUED:
+        elif lane_of(call) is Lane.EVENTS and len(self.lanes[Lane.EVENTS]) >= limits.EVENTS_QUEUED:
             outcome.set_exception(CallSkipped("too many events wait to be recorded"))
         else:
             self._enqueue(Ticket(call, outcome))
 
     def pop(self, lane: Lane) -> Ticket | None:
         """Returns the next call of a lane, to be performed and then passed to `finish`; None if none waits."""
-        waiting = self._lanes[lane]
+        waiting = self.lanes[lane]
         if not waiting:
             return None
         _, ticket = waiting.popitem(last=False)
@@ -89,7 +89,7 @@ class CallQueue:
 
     def withdraw(self, outcome: "asyncio.Future[Any]") -> None:
         """Removes the call with this outcome unless it is being performed, because its caller was cancelled."""
-        for waiting in self._lanes.values():
+        for waiting in self.lanes.values():
             withdrawn = waiting.pop(outcome, None)
             if withdrawn is not None:
                 if withdrawn.call.relevance:
@@ -103,28 +103,24 @@ class CallQueue:
         """Fails all waiting calls; events with CallSkipped, because the caller logs their number in one line."""
         self._is_closed = True
         held_back = [ticket.following for ticket in self._in_flight]
-        for ticket in [*(ticket for waiting in self._lanes.values() for ticket in waiting.values()), *held_back]:
+        for ticket in [*(ticket for waiting in self.lanes.values() for ticket in waiting.values()), *held_back]:
             if ticket is not None and not ticket.outcome.done():
                 kind = CallSkipped if isinstance(ticket.call, RecordEvent) else CallError
                 ticket.outcome.set_exception(kind(CLOSED))
-        for waiting in self._lanes.values():
+        for waiting in self.lanes.values():
             waiting.clear()
         self._by_object = {key: ticket for key, ticket in self._by_object.items() if ticket in self._in_flight}
 
     def waiting(self) -> Iterator[ApiCall[Any]]:
         """Yields the calls that wait, including those that are held back."""
-        for waiting in self._lanes.values():
+        for waiting in self.lanes.values():
             yield from (ticket.call for ticket in waiting.values())
         yield from (ticket.following.call for ticket in self._in_flight if ticket.following is not None)
-
-    def num_waiting(self, lane: Lane) -> int:
-        """Returns the number of calls that wait in a lane, without those that are held back."""
-        return len(self._lanes[lane])
 
     @property
     def is_empty(self) -> bool:
         """True when no call waits or is being performed."""
-        return not self._in_flight and not any(self._lanes.values())
+        return not self._in_flight and not any(self.lanes.values())
 
     def _add_relevant(self, call: ApiCall[Any], outcome: "asyncio.Future[Any]") -> None:
         if outcome.done():
@@ -150,14 +146,14 @@ class CallQueue:
         else:
             _overwrite(latest, CallSkipped(OVERWRITTEN))
         if latest is first:
-            del self._lanes[lane_of(latest.call)][latest.outcome]
+            del self.lanes[lane_of(latest.call)][latest.outcome]
             del self._by_object[call.object_key]
             self._add_relevant(call, outcome)
         else:
             first.following = Ticket(call, outcome)
 
     def _enqueue(self, ticket: Ticket) -> None:
-        self._lanes[lane_of(ticket.call)][ticket.outcome] = ticket
+        self.lanes[lane_of(ticket.call)][ticket.outcome] = ticket
 
 
 def _overwrite(ticket: Ticket, why: CallSkipped) -> None:

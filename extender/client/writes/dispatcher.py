@@ -30,6 +30,8 @@ AT_A_TIME: Final[Mapping[Lane, int]] = {Lane.URGENT: 64, Lane.ORDINARY: 32, Lane
 bindings in limbo fill theirs, and must not keep other calls from failing.
 """
 
+_LANES: Final = tuple(Lane)
+
 _log = logging.getLogger(__name__)
 
 
@@ -63,7 +65,8 @@ class ApiDispatcher:
             exponential(0.001, 2, 15),
         )
         """The durations of all calls but events, by call type and result."""
-        self._wake = asyncio.Event()
+        self._workers: asyncio.TaskGroup | None = None
+        """Begins what performs calls, while `run` runs."""
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
@@ -72,15 +75,14 @@ class ApiDispatcher:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._recorder.keep())
-                while True:
-                    self._wake.clear()
-                    # No name for the ticket: it would outlive the call, with a failure and the frames of its caller.
-                    while (chosen := self._next()) is not None:
-                        self._num_in_flight[chosen[0]] += 1
-                        group.create_task(self._work(*chosen))
-                    await self._wake.wait()
+                self._workers = group
+                try:
+                    self._begin()
+                    await asyncio.get_running_loop().create_future()
+                finally:
+                    self._workers = None
         finally:
-            lost = self._queue.num_waiting(Lane.EVENTS)
+            lost = len(self._queue.lanes[Lane.EVENTS])
             if lost:
                 _log.warning("%d events were not recorded: %s", lost, CLOSED)
             self._queue.close()
@@ -90,11 +92,10 @@ class ApiDispatcher:
         """Performs the call, unless a cancelled caller withdraws it before it was begun. Raises CallError."""
         outcome = self._add(call)
         try:
-            result: T = await asyncio.shield(outcome)
+            result: T = await outcome
         except asyncio.CancelledError:
             self._queue.withdraw(outcome)
             self._note_idleness()
-            outcome.add_done_callback(_forget)
             raise
         finally:
             # A failure's traceback has this frame, and those of the callers: with a name here it would hold itself.
@@ -137,8 +138,13 @@ class ApiDispatcher:
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.add(call, outcome)
         self._note_idleness()
-        self._wake.set()
+        self._begin()
         return outcome
+
+    def _begin(self) -> None:
+        """Begins a call that may begin, once this turn of the event loop is over: others may replace it until then."""
+        if self._workers is not None and self._next_lane() is not None:
+            self._workers.create_task(self._work())
 
     def _note_idleness(self) -> None:
         if self._queue.is_empty:
@@ -146,18 +152,25 @@ class ApiDispatcher:
         else:
             self._is_idle.clear()
 
-    def _next(self) -> tuple[Lane, Ticket] | None:
-        for lane in Lane:
-            if self._num_in_flight[lane] >= AT_A_TIME[lane]:
-                continue
-            if lane is Lane.EVENTS and self._queue.num_waiting(Lane.URGENT):
-                continue
-            ticket = self._queue.pop(lane)
-            if ticket is not None:
-                return lane, ticket
+    def _next_lane(self) -> Lane | None:
+        """Returns the first lane with a call that may begin."""
+        waiting = self._queue.lanes
+        for lane in _LANES:
+            if waiting[lane] and self._num_in_flight[lane] < AT_A_TIME[lane]:
+                return None if lane is Lane.EVENTS and waiting[Lane.URGENT] else lane
         return None
 
-    async def _work(self, lane: Lane, ticket: Ticket) -> None:
+    async def _work(self) -> None:
+        """Performs a call, and then in the same task one after the other that waits for its turn."""
+        while (lane := self._next_lane()) is not None:
+            # No name for the ticket here: it would outlive the call, with a failure and the frames of its caller.
+            await self._perform(lane, self._queue.pop(lane))
+
+    async def _perform(self, lane: Lane, ticket: Ticket | None) -> None:
+        if ticket is None:
+            return
+        self._num_in_flight[lane] += 1
+        self._begin()
         call, succeeded, now = ticket.call, False, asyncio.get_running_loop().time
         began = now()
         try:
@@ -178,13 +191,14 @@ class ApiDispatcher:
                 _log.exception("performing %s", type(call).__name__)
             if not ticket.outcome.done():
                 ticket.outcome.set_exception(exc)
+            else:
+                _log.info("a call whose caller had gone: %s", exc)
         finally:
             if lane is not Lane.EVENTS:
                 self.durations.observe(now() - began, call_type_of(call), "success" if succeeded else "error")
             self._num_in_flight[lane] -= 1
             self._queue.finish(ticket, succeeded=succeeded)
             self._note_idleness()
-            self._wake.set()
             del ticket  # as in `perform`
 
 
@@ -194,9 +208,3 @@ def call_type_of(call: ApiCall[Any]) -> str:
     return CALL_TYPES.get(name) or "".join(
         f"_{letter.lower()}" if letter.isupper() else letter for letter in name
     ).lstrip("_")
-
-
-def _forget(outcome: "asyncio.Future[Any]") -> None:
-    """Logs the error of a cancelled caller's call, so that asyncio does not report it as never retrieved."""
-    if not outcome.cancelled() and outcome.exception() is not None:
-        _log.info("a call whose caller had gone: %s", outcome.exception())

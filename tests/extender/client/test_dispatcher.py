@@ -50,6 +50,24 @@ async def test_events_wait_until_no_binding_waits() -> None:
     assert written == [0, 1]
 
 
+async def test_once_no_binding_waits_as_many_events_as_may_be_are_written_at_a_time() -> None:
+    """Though it is one binding alone that ends then."""
+    event_takes_a_second = Fault(delay(1), verb="create", resource="events", times=None)
+    server = Server(Fault(delay(1), **BINDING, times=None), event_takes_a_second)
+    pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
+    async with server.dispatching() as dispatcher:
+        bindings = [dispatcher.submit(BindPod.of(pod, "n1")) for pod in pods]
+        for pod in pods[: 2 * AT_A_TIME[Lane.EVENTS]]:
+            dispatcher.submit(RecordEvent(reference_to(pod), "Normal", "Scheduled", "Binding", "done", "a-scheduler"))
+        written = []
+        for _ in range(3):
+            await asyncio.sleep(1.01)
+            written.append(server.count("create", "events"))
+        await asyncio.gather(*bindings)
+
+    assert written == [AT_A_TIME[Lane.EVENTS], 2 * AT_A_TIME[Lane.EVENTS], 2 * AT_A_TIME[Lane.EVENTS]]
+
+
 async def test_other_writes_go_on_while_bindings_are_stuck() -> None:
     server = Server(Fault(black_hole(), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
