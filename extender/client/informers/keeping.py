@@ -15,7 +15,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.kinds import NODES, PODS, WatchedKind
 from extender.values.objects.meta import ApiObject, Condition, ObjectMeta
 from extender.values.objects.node import Node
-from extender.values.objects.pod import Pod, PodSpec, Volume
+from extender.values.objects.pod import Pod, PodSpec, PodStatus, Volume
 
 P = TypeVar("P")
 
@@ -32,18 +32,19 @@ class SharedParts:
         self._size = 0
         self._encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
 
-    def __call__(self, part: P) -> P:
-        """Returns the first part that was equal to this one; a long one itself."""
+    def __call__(self, part: P, made: Callable[[P], P] | None = None) -> P:
+        """Returns the first part that was equal to this one, or what was `made` of that; a long one itself."""
         name = part if isinstance(part, str) else self._encode(part)
-        if len(name) > limits.SHARED_PART_BYTES:
-            return part
         known: P | None = self._known.get(name)
         if known is None:
+            known = part if made is None else made(part)
+            if len(name) > limits.SHARED_PART_BYTES:
+                return known
             self._size += len(name) + _ENTRY_BYTES
             if self._size > limits.SHARED_PARTS:
                 self._known.clear()
                 self._size = len(name) + _ENTRY_BYTES
-            known = self._known[name] = part
+            self._known[name] = known
         return known
 
 
@@ -90,31 +91,43 @@ class PodKeeper:
             "allocated_resources",
             "resource_claim_statuses",
         )
+        # Most pods are equal in all of the spec but the node, and until they start or are refused in all of the status.
+        self._specs, self._statuses = SharedParts(), SharedParts()
 
     def __call__(self, pod: Pod) -> Pod:
         meta, spec, status, same = pod.metadata, pod.spec, pod.status, self._strings
         if spec.node_name:
             meta, spec = _read_of_others(meta), _without_container_ports(spec)
             status = replaced(status, conditions=_without_times(status.conditions))
+        is_its_own = status.start_time or (status.conditions and not spec.node_name)
         return Pod(
             metadata=_shared_metadata(meta, self._metadata, same),
             spec=self._shared_spec(spec),
-            status=self._status.share(
-                status,
-                phase=same(status.phase),
-                start_time=status.start_time and same(status.start_time),
-                nominated_node_name=status.nominated_node_name and same(status.nominated_node_name),
-            ),
+            status=self._shared_status(status) if is_its_own else self._statuses(status, self._shared_status),
+        )
+
+    def _shared_status(self, status: PodStatus) -> PodStatus:
+        same = self._strings
+        return self._status.share(
+            status,
+            phase=same(status.phase),
+            start_time=status.start_time and same(status.start_time),
+            nominated_node_name=status.nominated_node_name and same(status.nominated_node_name),
         )
 
     def _shared_spec(self, spec: PodSpec) -> PodSpec:
-        same = self._strings
-        read = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
-        if len(read) < len(spec.volumes):
+        node = spec.node_name
+        if spec.volumes:
+            read = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
             spec = replaced(spec, volumes=read)
+        if not node:
+            return self._specs(spec, self._shared_parts)
+        return replaced(self._specs(replaced(spec, node_name=""), self._shared_parts), node_name=self._strings(node))
+
+    def _shared_parts(self, spec: PodSpec) -> PodSpec:
+        same = self._strings
         return self._spec.share(
             spec,
-            node_name=spec.node_name and same(spec.node_name),
             scheduler_name=spec.scheduler_name and same(spec.scheduler_name),
             priority_class_name=spec.priority_class_name and same(spec.priority_class_name),
             preemption_policy=spec.preemption_policy and same(spec.preemption_policy),

@@ -6,7 +6,7 @@ Upstream: apimachinery/pkg/watch/streamwatcher.go.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Generic, TypeVar, final
+from typing import Any, Final, Generic, NamedTuple, TypeVar, final
 
 import msgspec
 
@@ -55,7 +55,7 @@ class ObjectReader(Generic[T]):
     ) -> None:
         self._kind = kind
         self._wire: Any = _with_kind(kind.type)
-        self._fields = kind.type.__struct_fields__
+        self._decode_put = msgspec.json.Decoder(_event_with(self._wire)).decode
         self._keep = keep or keeper_of(kind)
         self._is_whole = is_whole
 
@@ -65,14 +65,32 @@ class ObjectReader(Generic[T]):
             wire = decoding.decode(self._wire, data)
         except decoding.DecodeError as exc:
             raise UnreadableObjectError(str(exc), self.identify(data)) from exc
+        kept = self._kept(wire, kind_required=kind_required)
+        return whole(kept, data) if self._is_whole(kept) else kept
+
+    def read_put(self, line: bytes) -> T | None:
+        """Returns the object of an event in one pass, if it was added or modified, and can be read so.
+
+        Raises UnreadableObjectError for an object of another kind.
+        """
+        try:
+            event = self._decode_put(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        if event.type not in _PUT:
+            return None
+        kept = self._kept(event.object, kind_required=True)
+        return whole(kept, _ENVELOPE.decode(line).object) if self._is_whole(kept) else kept
+
+    def _kept(self, wire: Any, *, kind_required: bool) -> T:
         if wire.kind != self._kind.name and (wire.kind or kind_required):
             raise UnreadableObjectError(f"expected a {self._kind.name}, not a {wire.kind!r:.64}", None)
         if wire.api_version != self._kind.api_version and (wire.api_version or kind_required):
             raise UnreadableObjectError(f"expected {self._kind.api_version}, not {wire.api_version!r:.64}", None)
         if not wire.metadata.name:
             raise UnreadableObjectError("the object has no name", None)
-        kept = self._keep(self._kind.type(*(getattr(wire, field) for field in self._fields)))
-        return whole(kept, data) if self._is_whole(kept) else kept
+        *members, _, _ = msgspec.structs.astuple(wire)
+        return self._keep(self._kind.type(*members))
 
     def identify(self, data: bytes | msgspec.Raw) -> ObjectMeta | None:
         """Returns name, namespace, UID and resource version, if they can be read, of a broken object."""
@@ -112,12 +130,18 @@ def _with_kind(kind: type[ApiObject]) -> type[msgspec.Struct]:
     return msgspec.defstruct(f"{kind.__name__}OnTheWire", fields, bases=(kind,), frozen=True, gc=False, rename="camel")
 
 
+@cache
+def _event_with(wire: type[msgspec.Struct]) -> Any:
+    fields: Any = [("type", str), ("object", wire)]
+    return msgspec.defstruct(f"{wire.__name__}Event", fields, frozen=True, gc=False)
+
+
+_PUT: Final = ("ADDED", "MODIFIED")
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Put(Generic[T]):
+class Put(NamedTuple, Generic[T]):
     """An object was added or modified."""
 
     object: T
@@ -151,11 +175,14 @@ def read_event(line: bytes, reader: ObjectReader[T]) -> Event[T]:
         DoubtfulAnswerError: the line is no watch event, so that some change is unknown.
         ApiError: the line is an error of the watch.
     """
+    put = reader.read_put(line)
+    if put is not None:
+        return Put(put)
     try:
         event = _ENVELOPE.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise DoubtfulAnswerError(f"expected an event: {exc}") from exc
-    if event.type in ("ADDED", "MODIFIED"):
+    if event.type in _PUT:
         return Put(reader.read(event.object, kind_required=True))
     if event.type == "DELETED":
         gone = reader.identify(event.object)

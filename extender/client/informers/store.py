@@ -8,9 +8,8 @@ CompareResourceVersion.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Generic, TypeVar, final
+from typing import Final, Generic, NamedTuple, TypeVar, final
 
 from extender.values import limits
 from extender.values.objects.cluster import Key
@@ -29,8 +28,7 @@ T = TypeVar("T", bound=HasMetadata)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
+class Change(NamedTuple, Generic[T]):
     """An object was added (`old` is None), modified, or deleted (`new` is None). Old and new have the same UID."""
 
     old: T | None
