@@ -5,24 +5,25 @@
 import asyncio
 import math
 import random
-from collections.abc import AsyncIterator, Callable, Container, Mapping
+from collections.abc import AsyncIterator, Callable, Container, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import NamedTuple, final
+from time import perf_counter
+from typing import Any, NamedTuple, final
 from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
 import msgspec
 
 from extender.client import errors
-from extender.client.request_metrics import ATTEMPTS, ERROR, timed
+from extender.client.request_metrics import ATTEMPTS, ERROR, observe_duration
 from extender.client.transport.carrier import (
     Body,
+    Carried,
     Carrier,
     ClientResponse,
     Headers,
     TransportCarrier,
     WatchLines,
-    carried,
 )
 from extender.client.transport.connections import Connections
 from extender.values import limits
@@ -132,9 +133,9 @@ class Client:
         """Returns an object, or a list."""
         return await self.request("GET", path, params=params, timeout=timeout)
 
-    async def create(self, path: str, obj: object, *, timeout: float = 30.0) -> bytes:
+    def create(self, path: str, obj: object, *, timeout: float = 30.0) -> Coroutine[Any, Any, bytes]:
         """Returns the created object. `path` is that of the resource, or of a subresource such as `binding`."""
-        return await self.request("POST", path, body=obj, timeout=timeout)
+        return self.request("POST", path, body=obj, timeout=timeout)
 
     async def update(self, path: str, obj: object, *, timeout: float = 30.0) -> bytes:
         return await self.request("PUT", path, body=obj, timeout=timeout)
@@ -200,7 +201,8 @@ class Client:
         # `_wait_before_retry`.
         retries = 0
         is_second_identity = False
-        with timed(method, self._host):
+        began = perf_counter()
+        try:
             while True:
                 if self._rate_limit is not None:
                     await self._rate_limit.wait()
@@ -216,6 +218,8 @@ class Client:
                         raise
                     retries += 1
                     await asyncio.sleep(wait * (1 + 0.2 * self._rng.random()))
+        finally:
+            observe_duration(perf_counter() - began, method, self._host)
 
     @asynccontextmanager
     async def watch(self, path: str, *, params: Mapping[str, str], silence: float) -> AsyncIterator[WatchLines]:
@@ -244,7 +248,7 @@ class Client:
             # it.
             if is_write and (why_not := self._fence()) is not None:
                 raise errors.Fenced(why_not)
-            with carried(str(request), f"no answer within {seconds:g} s"):
+            with Carried(request, f"no answer within {seconds:g} s"):
                 async with asyncio.timeout(seconds):
                     response = await self._send(carrier, identity, request, seconds)
                     try:
@@ -260,7 +264,7 @@ class Client:
         async with AsyncExitStack() as stack:
             carrier, identity = await stack.enter_async_context(self._connections.lent())
             # The head of the response comes as soon as the watch begins, long before its first event.
-            with carried(str(request), f"no answer within {seconds:g} s"):
+            with Carried(request, f"no answer within {seconds:g} s"):
                 async with asyncio.timeout(seconds):
                     response = await self._send(carrier, identity, request, seconds)
                     stack.push_async_callback(response.aclose)
@@ -323,7 +327,7 @@ async def _check_answer(request: _Request, response: ClientResponse, statuses: C
         retry_after = float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
         raise errors.from_response(str(request), response.status, body, retry_after=retry_after)
     found = response.header("content-type")
-    if request.accept == JSON and found and found.partition(";")[0].strip().lower() != JSON:
+    if request.accept == JSON and found not in ("", JSON) and found.partition(";")[0].strip().lower() != JSON:
         raise errors.NotKubernetes(
             f"{request}: answered {response.status} with {found[:64]!r} instead of JSON", status=response.status
         )

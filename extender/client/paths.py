@@ -1,7 +1,9 @@
 """Paths of the Kubernetes API, and the rights that requests to them need."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, final
 from urllib.parse import quote
 
@@ -27,15 +29,21 @@ def path(
     """
     if subresource is not None and name is None:
         raise ValueError(f"{plural}/{subresource}: a subresource needs the name of an object")
-    parts = ["apis", group, version] if group else ["api", version]
-    if namespace is not None:
-        parts += ["namespaces", namespace]
-    parts.append(plural)
-    if name is not None:
-        parts.append(name)
-    if subresource is not None:
-        parts += subresource.split("/")
-    return "/" + "/".join(map(_segment, parts))
+    collection = _collection(group, version, plural, namespace)
+    if name is None:
+        return collection
+    below = "" if subresource is None else _joined(subresource.split("/"))
+    return f"{collection}/{_segment(name)}{below}"
+
+
+@lru_cache(64)
+def _collection(group: str, version: str, plural: str, namespace: str | None) -> str:
+    root = ("apis", group, version) if group else ("api", version)
+    return _joined((*root, plural) if namespace is None else (*root, "namespaces", namespace, plural))
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "".join(f"/{_segment(part)}" for part in parts)
 
 
 def _segment(text: str) -> str:

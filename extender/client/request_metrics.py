@@ -5,8 +5,6 @@ Upstream: component-base/metrics/prometheus/restclient/metrics.go; client-go/res
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from time import perf_counter
 from typing import Final
 
 from prometheus_client.metrics_core import Metric
@@ -27,14 +25,9 @@ _DURATIONS: Final = Histogram(
 )
 
 
-@contextmanager
-def timed(method: str, host: str) -> Iterator[None]:
-    """Observes how long a request takes, whatever becomes of it."""
-    began = perf_counter()
-    try:
-        yield
-    finally:
-        _DURATIONS.observe(perf_counter() - began, method, host)
+def observe_duration(seconds: float, method: str, host: str) -> None:
+    """Observes how long a request took, whatever became of it."""
+    _DURATIONS.observe(seconds, method, host)
 
 
 def request_metrics() -> Iterator[Metric]:

@@ -6,8 +6,7 @@ import asyncio
 import zlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
 from typing import Final, cast, final
 
 import httpx
@@ -69,24 +68,33 @@ class Carrier(ABC):
         """Closes all connections, including those in use."""
 
 
-@contextmanager
-def carried(request: str, waited: str) -> Iterator[None]:
-    """Raises whatever a carrier raises as an ApiError; `waited` are the words for a timeout.
+@final
+class Carried:
+    """A block that raises whatever a carrier raises as an ApiError; `waited` are the words for a timeout.
 
     That is more than a carrier promises, because event loops, TLS and parsers raise what they like about a connection
     that is lost, and nobody who waits for an answer may end by it.
     """
-    try:
-        yield
-    except ApiError:
-        raise
-    except TimeoutError as exc:
-        raise NoAnswer(f"{request}: {waited}", timed_out=True) from exc
-    except NotSentError as exc:
-        raise Unreachable(f"{request}: {exc}") from exc
-    except Exception as exc:
-        what = str(exc) if isinstance(exc, CutError) else f"{type(exc).__name__}: {exc}"
-        raise NoAnswer(f"{request}: no answer: {what}", timed_out=False) from exc
+
+    __slots__ = ("_request", "_waited")
+
+    def __init__(self, request: object, waited: str) -> None:
+        self._request = request
+        self._waited = waited
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: type[BaseException] | None, exc: BaseException | None, traceback: object) -> None:
+        match exc:
+            case None | ApiError():
+                return
+            case TimeoutError():
+                raise NoAnswer(f"{self._request}: {self._waited}", timed_out=True) from exc
+            case NotSentError():
+                raise Unreachable(f"{self._request}: {exc}") from exc
+            case Exception():
+                what = str(exc) if isinstance(exc, CutError) else f"{type(exc).__name__}: {exc}"
+                raise NoAnswer(f"{self._request}: no answer: {what}", timed_out=False) from exc
 
 
 _NOTHING_SENT: Final = (
@@ -169,8 +177,8 @@ class Body:
     """
 
     def __init__(self, request: str, response: ClientResponse) -> None:
-        encoding = response.header("content-encoding").strip().lower()
-        if encoding not in ("", "identity", "gzip"):
+        encoding = response.header("content-encoding")
+        if encoding and (encoding := encoding.strip().lower()) not in ("", "identity", "gzip"):
             raise NotKubernetes(
                 f"{request}: the answer cannot be decompressed: it is {encoding[:64]!r}", status=response.status
             )
@@ -179,7 +187,7 @@ class Body:
         self._inflater = zlib.decompressobj(GZIP) if encoding == "gzip" else None
 
     async def read_some(self) -> bytes:
-        """Returns the next bytes; none at the end. Errors of the carrier are passed on, see `carried`."""
+        """Returns the next bytes; none at the end. Errors of the carrier are passed on, see `Carried`."""
         inflater = self._inflater
         if inflater is None:
             return await self._response.read_some()
@@ -202,7 +210,8 @@ class Body:
         """Returns the whole body. Raises NotKubernetes if it has more than `cap` bytes."""
         parts: list[bytes] = []
         total = 0
-        while part := await self.read_some():
+        read_some = self._response.read_some if self._inflater is None else self.read_some
+        while part := await read_some():
             total += len(part)
             if total > cap:
                 raise NotKubernetes(
@@ -243,7 +252,7 @@ class WatchLines(AsyncIterator[bytes]):
         return lines
 
     async def _next_chunk(self) -> bytes:
-        with carried(self._request, f"not a byte for {self._silence:g} s"):
+        with Carried(self._request, f"not a byte for {self._silence:g} s"):
             async with asyncio.timeout(self._silence):
                 chunk = await self._body.read_some()
         if not chunk:

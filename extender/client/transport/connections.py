@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -177,12 +175,15 @@ class Connections:
         self._read_at = 0.0
         self._closed = False
 
-    @asynccontextmanager
-    async def lent(self) -> AsyncIterator[tuple[Carrier, Identity]]:
-        """Yields the carrier for the next request, and the identity; both are read again after Unauthorized.
+    def lent(self) -> "Loan":
+        """Returns a block that yields the carrier for the next request, and the identity; both are read again after
+        Unauthorized.
 
-        Raises Unreachable if credentials or certificates cannot be read, and no earlier ones can be used.
+        It raises Unreachable if credentials or certificates cannot be read, and no earlier ones can be used.
         """
+        return Loan(self)
+
+    async def lend(self) -> tuple[ConnectionPool, Identity]:
         if self._closed:
             raise RuntimeError("the client is closed")
         now = asyncio.get_running_loop().time()
@@ -192,17 +193,16 @@ class Connections:
         except (CredentialsError, TlsError) as error:
             raise Unreachable(str(error)) from error
         pool.users += 1
-        try:
-            yield pool.carrier, identity
-        except Unauthorized:
-            self._target.credentials.invalidate(identity)
+        return pool, identity
+
+    async def give_back(self, pool: ConnectionPool, refused: Identity | None) -> None:
+        if refused is not None:
+            self._target.credentials.invalidate(refused)
             self._read_at = float("-inf")
-            raise
-        finally:
-            pool.users -= 1
-            for unused in [retired for retired in self._retired if not retired.users]:
-                self._retired.remove(unused)
-                await unused.carrier.aclose()
+        pool.users -= 1
+        for unused in [retired for retired in self._retired if not retired.users]:
+            self._retired.remove(unused)
+            await unused.carrier.aclose()
 
     async def aclose(self) -> None:
         """Closes all connections, including those in use."""
@@ -233,6 +233,21 @@ class Connections:
             log.info("Certificates for %s have changed", self._target.server)
             self._retired.append(pool)
         return found
+
+
+@final
+class Loan:
+    """The block of one request; see `Connections.lent`."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    async def __aenter__(self) -> tuple[Carrier, Identity]:
+        self._pool, self._identity = await self._connections.lend()
+        return self._pool.carrier, self._identity
+
+    async def __aexit__(self, _: type[BaseException] | None, exc: BaseException | None, traceback: object) -> None:
+        await self._connections.give_back(self._pool, self._identity if isinstance(exc, Unauthorized) else None)
 
 
 def _open(target: Target, material: TlsMaterial) -> Carrier:

@@ -50,8 +50,9 @@ class Connection(asyncio.Protocol):
     @property
     def is_open(self) -> bool:
         """Whether the server has neither closed the connection, as far as is known, nor sent anything unsolicited."""
-        has_ended = self._loss is not None or self._got_unsolicited
-        return not (has_ended or self._transport is None or self._transport.is_closing())
+        if self._loss is not None or self._got_unsolicited or self._transport is None:
+            return False
+        return not self._transport.is_closing()
 
     @property
     def is_reusable(self) -> bool:
@@ -143,15 +144,16 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Handles a header or a trailer."""
-        if self._response is not None and not self._response.has_head:
-            self._response.headers.setdefault(name.lower(), value)
+        response = self._response
+        if response is not None and not response.has_head and (name := name.lower()) not in response.headers:
+            response.headers[name] = value
 
     def on_headers_complete(self) -> None:
         """Handles the end of a head, which may be one of 1xx, after which the response itself follows."""
         status = self._parser.get_status_code()
         is_final = status >= 200 or status == HTTPStatus.SWITCHING_PROTOCOLS
         if self._response is not None and not self._got_unsolicited and is_final:
-            self._response.status = status
+            self._response.status, self._response.has_head = status, True
 
     def on_body(self, body: bytes) -> None:
         if self._response is None or self._got_unsolicited:
@@ -182,6 +184,8 @@ class Http1Response(ClientResponse):
 
     def __init__(self, connection: Connection, on_close: Callable[[Connection], None]) -> None:
         self.status = 0
+        self.has_head = False
+        """Whether status and headers have arrived."""
         self.headers: dict[bytes, bytes] = {}
         self.is_complete = False
         self.error: CutError | None = None
@@ -190,11 +194,6 @@ class Http1Response(ClientResponse):
         self._unread: list[bytes] = []
         self._num_unread = 0
         self._waiting: asyncio.Future[None] | None = None
-
-    @property
-    def has_head(self) -> bool:
-        """Whether status and headers have arrived."""
-        return self.status != 0
 
     @property
     def is_unread(self) -> bool:

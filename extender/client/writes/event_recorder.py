@@ -7,14 +7,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, final
 
 from extender.client.client import STRATEGIC_MERGE_PATCH, Client
 from extender.client.errors import AlreadyExists, ApiError, Fenced, NotFound
 from extender.client.paths import path
-from extender.client.writes.call_requests import wire
 from extender.engine.framework import CallError, RecordEvent
 from extender.values import limits
 from extender.values.golang.times import rfc3339
@@ -51,14 +50,14 @@ class EventRecorder:
         self._client = client
         self._now = now
         self._instance = instance
-        self._recorded: dict[RecordEvent, _Recorded] = {}
+        self._recorded: dict[tuple[object, ...], _Recorded] = {}
         self._last_name = 0
 
     async def record(self, event: RecordEvent) -> None:
         """Writes the event, or counts it. Raises CallError."""
         now = self._now()
         at, loop_time = rfc3339(now, "microseconds"), asyncio.get_running_loop().time()
-        key = replace(event, note="")
+        key = event.regarding, event.type, event.reason, event.action, event.reporting_controller, event.related
         known = self._recorded.get(key)
         if known is None:
             if len(self._recorded) >= limits.EVENTS_KNOWN:
@@ -134,10 +133,10 @@ class EventRecorder:
             "reason": event.reason,
             "type": event.type,
             "note": _cut(event.note),
-            "regarding": wire(event.regarding),
+            "regarding": event.regarding,
         }
         if event.related is not None:
-            body["related"] = wire(event.related)
+            body["related"] = event.related
         if known.count > 1:
             body["series"] = _series(known)
         return body
