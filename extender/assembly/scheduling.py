@@ -182,9 +182,10 @@ class SlowAttempts(Reporter):
         self._ended(info, seconds)
 
     def _ended(self, info: QueuedPodInfo, seconds: float) -> None:
-        steps = {point: self._metrics.steps[point] for point in _POINTS if point in self._metrics.steps}
-        self._metrics.steps.clear()
         # The steps of a pod group count for its first pod.
-        if seconds >= SLOW and steps:
+        if seconds >= SLOW:
+            steps = {point: self._metrics.steps[point] for point in _POINTS if point in self._metrics.steps}
             in_words = {point: f"{took * 1000:.1f}ms" for point, took in steps.items()}
-            _LOG.info(0, "Scheduling took long", pod=info.pod, total=f"{seconds * 1000:.1f}ms", **in_words)
+            if steps:
+                _LOG.info(0, "Scheduling took long", pod=info.pod, total=f"{seconds * 1000:.1f}ms", **in_words)
+        self._metrics.steps.clear()

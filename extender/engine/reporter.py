@@ -4,6 +4,7 @@ what was decided about a pod, in a form in which two decisions can be compared.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, final
 
 import msgspec
@@ -95,22 +96,23 @@ class Reporters(Reporter):
     """Passes decisions on to reporters. One that fails keeps nothing from others; its first exception is logged."""
 
     def __init__(self, *reporters: Reporter) -> None:
-        self._reporters: Final = reporters
-        self._failed: Final[set[Reporter]] = set()
-
-    def tell(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """Calls this method of each reporter."""
-        for each in self._reporters:
-            try:
-                getattr(each, name)(*args, **kwargs)
-            except Exception as exc:
-                if each not in self._failed:
-                    _LOG.exception(exc, "What was decided could not be reported; this is logged once")
-                self._failed.add(each)
+        self.reporters: Final = reporters
+        self.logged: Final[set[Reporter]] = set()
 
 
 def _passed_on(name: str) -> Callable[..., None]:
-    return lambda reporters, *args, **kwargs: reporters.tell(name, *args, **kwargs)
+    method_of = attrgetter(name)
+
+    def tell(told: Reporters, *args: Any, **kwargs: Any) -> None:
+        for each in told.reporters:
+            try:
+                method_of(each)(*args, **kwargs)
+            except Exception as exc:
+                if each not in told.logged:
+                    _LOG.exception(exc, "What was decided could not be reported; this is logged once")
+                told.logged.add(each)
+
+    return tell
 
 
 for _name in [name for name in vars(Reporter) if not name.startswith("_")]:

@@ -1,7 +1,6 @@
 """Changes that would let a pod fit, each tried by evaluating the changed pod, with a patch, a command, and objects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from shlex import quote
 from typing import Any, Final, Literal, final
@@ -84,7 +83,7 @@ class _Trials:
         copied = self._snapshot.objects.copy()
         for each in objects:
             copied.changed(copied.known(each), each)
-        return _Trials(self._framework, replace(self._snapshot, objects=copied), self._nominations)
+        return _Trials(self._framework, msgspec.structs.replace(self._snapshot, objects=copied), self._nominations)
 
     def opened(self, pod: Pod, rows: Rows | None = None) -> Index:
         """Returns the places of the nodes, or of the hypothetical rows, on which such a pod would fit."""

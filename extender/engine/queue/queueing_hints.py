@@ -6,10 +6,11 @@ Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, isEventOfInterest, is
 import enum
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Final, final
+
+import msgspec
 
 from extender.engine.framework.events import ClusterEvent, QueueingHint, QueueingHintFunction, QueueingHintMap
 from extender.engine.queue.queued_pod_info import QueuedPodInfo, Refusal
@@ -31,8 +32,7 @@ class QueueingStrategy(enum.Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class ChangeToHint:
+class ChangeToHint(msgspec.Struct, frozen=True, eq=False):
     """An event, the object before and after it, and the hints registered for it."""
 
     event: ClusterEvent

@@ -18,6 +18,7 @@ from extender.engine import framework as fwk
 from extender.engine.runtime.demands import DEMANDS, refusal_of_demands
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.memory import (
+    HASH_BYTES,
     EqualPodsAnswer,
     EqualPodsAnswers,
     Filters,
@@ -183,12 +184,14 @@ class Cycle(fwk.CycleState):
         UnschedulableAndUnresolvable does. Raises PluginError if one raised or answered with a code that PreFilter does
         not have.
         """
-        refused = refusal_of_demands(self.pod, self._snapshot.objects)
-        if refused is not None:
-            self.pre_filter = PreFilterOutcome(refused)
-            return self.pre_filter
+        signature, spec = signature_of(self.pod), self.pod.spec
+        if len(signature) == HASH_BYTES or spec.volumes or spec.resource_claims:
+            refused = refusal_of_demands(self.pod, self._snapshot.objects)
+            if refused is not None:
+                self.pre_filter = PreFilterOutcome(refused)
+                return self.pre_filter
         skipped: set[str] = set()
-        self.pod_signature = signature_of(self.pod)
+        self.pod_signature = signature
         self._remembered = self.framework.memory.recall(self.pod_signature, self._snapshot)
         try:
             outcome = self._pre_filtered(skipped)
@@ -369,7 +372,7 @@ class Cycle(fwk.CycleState):
             kept = ok.nonzero()[0]
             standing = kept if standing is None else standing[kept]
             rows = rows.take(kept)
-        return np.ones(num_rows, np.bool_) if passing is None else passing
+        return ~np.zeros(num_rows, np.bool_) if passing is None else passing
 
     # PreScore and Score.
 

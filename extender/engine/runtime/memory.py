@@ -34,6 +34,9 @@ KEPT_SIGNATURES_AT_MOST = 1024
 KEPT_SIGNATURE_BYTES = 4096
 """Longer ones are kept as a hash, so that pods with large specs take no more memory than others."""
 
+HASH_BYTES = sha256().digest_size
+"""A pod with a signature of another length and without claims demands no more than KEPT_SIGNATURE_BYTES."""
+
 NEVER = -1
 
 _ENCODE = msgspec.json.Encoder().encode

@@ -51,8 +51,9 @@ def _label(old: HasMetadata | None, new: HasMetadata | None) -> str:
     item = old if new is None else new
     if item is None:
         return ""
-    resource = _RESOURCE_OF.get(kind_of(item))
-    if isinstance(item, Pod):
+    if not isinstance(item, Pod):
+        resource = _RESOURCE_OF.get(kind_of(item))
+    else:
         resource = EventResource.ASSIGNED_POD if item.spec.node_name else EventResource.UNSCHEDULABLE_POD
     return _LABELS[resource, _action(old, new)] if resource is not None else ""
 

@@ -276,14 +276,13 @@ class Scheduler:
 
         With `waits` the write of the pod's condition is left to the caller, who gets it.
         """
-        pod = info.pod
         reporter, profile, seconds = self._world.reporter, framework.profile_name, perf_counter() - began
         if isinstance(outcome, AssumedPod):
             reporter.decided(info, profile, outcome.node, outcome.evaluated_nodes, outcome.feasible_nodes, seconds)
             trace = CURRENT.get()
             if trace is not None:
                 trace.goes_on()
-            tasks.create_task(self._bind(framework, info, outcome, began), name=f"binding of {pod.key}")
+            tasks.create_task(self._bind(framework, info, outcome, began))
         else:
             reporter.failed(info, profile, outcome.status, seconds)
             self._count_failure(framework, outcome, began)

@@ -389,7 +389,9 @@ class Rows:
     def _sums(self, key: str, per_node: Int64s, of_pods: Callable[[PodColumns, Index], Int64s]) -> Int64s:
         """Returns a column over rows: the sums per node, and what `of_pods` says that the changed pods add."""
         known = self._columns.get(key)
-        if known is None:
+        if known is None and self._base is None:
+            known = self._columns[key] = self.of_nodes(per_node)
+        elif known is None:
             pods = self.snapshot.pods
             known = self._column(key, lambda: per_node, _adding(lambda pod: of_pods(pods, pod)))
         return known

@@ -5,9 +5,9 @@ between two generations; Account: what nodes have and pods take, in numbers that
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import final
 
+import msgspec
 import numpy as np
 
 from extender.engine.snapshot.axes import Index, Int64s
@@ -92,8 +92,7 @@ class ChangeLog:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """Nodes, pods and the other objects of the cluster, as columns.
 
     It is read-only, and valid until the cache's next `update_snapshot()`, which writes the columns in place: take one

@@ -145,15 +145,17 @@ class Tally:
         sums, weights = self._sums, self._weights
         if sums is None:
             raise LookupError("the tally has no sums yet")
-        for codes, node, sign in moves:
-            weight = weights.get(codes[attribute])
-            if weight is not None:
-                sums[node] += sign * weight
-                for bins, by_value, positive in self._by_value.values():
-                    # As in `sums_by_value`: the bin 0 of nodes without the label is the last entry.
-                    value = bins[node] - 1
-                    by_value[value] += sign * weight
-                    positive[value] = by_value[value] > 0
+        # Nearly all moves are of pods without a weight, so that these are left out by what is fastest.
+        counted = [
+            (weights[codes[attribute]], node, sign) for codes, node, sign in moves if codes[attribute] in weights
+        ]
+        for weight, node, sign in counted:
+            sums[node] += sign * weight
+            for bins, by_value, positive in self._by_value.values():
+                # As in `sums_by_value`: the bin 0 of nodes without the label is the last entry.
+                value = bins[node] - 1
+                by_value[value] += sign * weight
+                positive[value] = by_value[value] > 0
         self.moves_read += len(moves)
 
     def by_value(self, column: LabelColumn) -> Int64s:

@@ -6,9 +6,10 @@ attempt.
 """
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, final
@@ -38,12 +39,11 @@ class Histogram:
         self._labels = tuple(labels)
         self._bounds = list(bounds)
         # Labels -> a count for each bucket, the count of larger values, and the sum.
-        self._observed: dict[tuple[str, ...], list[float]] = {}
+        length = len(self._bounds) + 2
+        self._observed = defaultdict[tuple[str, ...], list[float]](lambda: [0] * length)
 
     def observe(self, value: float, *labels: str) -> None:
-        observed = self._observed.get(labels)
-        if observed is None:
-            observed = self._observed[labels] = [0] * (len(self._bounds) + 2)
+        observed = self._observed[labels]
         observed[bisect_left(self._bounds, value)] += 1
         observed[-1] += value
 
@@ -208,14 +208,17 @@ class TimedPoint:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if isinstance(exc, Unanswered):
-            return
-        status, seconds = self.status if kind is None else "Error", perf_counter() - self._began
-        self._metrics.points.observe(seconds, self._point, status, self._profile)
-        self._metrics.steps[self._point] = self._metrics.steps.get(self._point, 0.0) + seconds
+        status, seconds = self.status, perf_counter() - self._began
+        if kind is not None:
+            if isinstance(exc, Unanswered):
+                return
+            status = "Error"
+        metrics, point = self._metrics, self._point
+        metrics.points.observe(seconds, point, status, self._profile)
+        metrics.steps[point] += seconds
         trace = CURRENT.get()
         if trace is not None:
-            trace.timed(seconds, "", self._point, status)
+            trace.timed(seconds, "", point, status)
 
 
 @final
@@ -267,6 +270,8 @@ class Metrics:
         """Pods scheduled only after the periodic flush of unschedulable ones: a hint is missing."""
         self.running: Counter[str] = Counter()
         """Operation -> number of tasks that perform it now."""
+        self.timed: Final[Callable[[str, str], TimedPoint]] = partial(TimedPoint, self)
+        """Returns a block that is observed as one run of all plugins of an extension point, for a profile."""
         # Buckets are upstream's, so that dashboards and alerts for kube-scheduler work.
         self.plugins: Final = PluginMetrics()
         self.points: Final = Histogram(
@@ -275,7 +280,7 @@ class Metrics:
             ("extension_point", "status", "profile"),
             exponential(0.0001, 2, 12),
         )
-        self.steps: dict[str, float] = {}
+        self.steps: defaultdict[str, float] = defaultdict(float)
         """Extension point -> seconds, since whoever tells of slow attempts emptied it."""
         self.algorithm: Final = Histogram(
             "scheduler_scheduling_algorithm_duration_seconds",
@@ -323,10 +328,6 @@ class Metrics:
             (),
             exponential(1, 2, 5),
         )
-
-    def timed(self, point: str, profile: str) -> "TimedPoint":
-        """Returns a block that is observed as one run of all plugins of an extension point."""
-        return TimedPoint(self, point, profile)
 
     def attempted(self, result: str, profile: str, seconds: float) -> None:
         """Counts an attempt that has ended; a successful one ends with its binding."""

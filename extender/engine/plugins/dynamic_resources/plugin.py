@@ -82,6 +82,9 @@ NOT_OFFERED: Final = "cannot fit resource"
 
 
 _CLAIMS: Final = fwk.StateKey[ClaimsOfCycle]("DynamicResources")
+_NONE: Final = ClaimsOfCycle()
+"""What is found out about no claims, which is nothing."""
+_TO_DO, _NOTHING_TO_DO = (fwk.PreFlight(status, allow_parallel=True) for status in (fwk.SUCCESS, fwk.SKIP))
 _TRACKER: Final = fwk.StateKey[ClaimTracker]("DynamicResources")
 
 
@@ -187,7 +190,7 @@ class DynamicResources(
     def _claims(self, state: fwk.CycleState) -> ClaimsOfCycle:
         """Returns what PreFilter found, none if equal pods skip it. Raises NotFoundError."""
         if self.name in state.skip_filter_plugins and state.find(_CLAIMS) is None:
-            return ClaimsOfCycle()
+            return _NONE
         return state.read(_CLAIMS)
 
     def _extended(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> ExtendedRequests | None:
@@ -298,9 +301,7 @@ class DynamicResources(
 
     def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
         cycle = self._claims(state)
-        return fwk.PreFlight(
-            fwk.SUCCESS if cycle.claims or cycle.extended is not None else fwk.SKIP, allow_parallel=True
-        )
+        return _TO_DO if cycle.claims or cycle.extended is not None else _NOTHING_TO_DO
 
     async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
         """Writes allocations and reservations of the pod's claims, and waits until their devices are usable."""

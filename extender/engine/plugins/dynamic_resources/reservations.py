@@ -103,6 +103,8 @@ class Reservations:
 
     def reserve(self, cycle: ClaimsOfCycle, pod: fwk.Pod, node: str, table: Mapping[Key, ResourceClaim]) -> fwk.Status:
         """Reserves the devices found on the node, so that no other pod gets them. The table is as for `write`."""
+        if not cycle.claims and cycle.to_allocate is None:
+            return fwk.SUCCESS
         chosen = [(claim, cycle.joined[identity(claim)]) for claim in cycle.claims if identity(claim) in cycle.joined]
         wanted, found = cycle.claims_on.get(node), cycle.node_allocations.get(node)
         # Where no claim is wanted, the device plugins of the node offer all the extended resources.
