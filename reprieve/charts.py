@@ -57,25 +57,24 @@ class Chart:
         further, notes = play(simulation, WhatIfRequest(create=objects), admits)
         named = ((each["kind"], each["metadata"]) for each in objects)
         workloads = {(metadata.get("namespace"), f"{kind}/{metadata.get('name')}") for kind, metadata in named}
-        tried = {each.pod.uid for each in simulation.placements}
+        uids = {placement.pod.uid for placement in simulation.placements}
         for pod in [*cluster.pending.values()]:
-            if pod.uid not in tried and (pod.namespace, workload_of(pod)) in workloads:
+            if pod.uid not in uids and (pod.namespace, workload_of(pod)) in workloads:
                 simulation.submit(pod, "pending")
         asyncio.run(simulation.run())
         if not simulation.is_complete:
             raise StartUpError(f"{self._name}: the simulation reached its limit: try fewer pods")
-        tried = {each.pod.uid for each in simulation.placements if each.cause != "evicted"}
+        own = {placement.pod.uid for placement in simulation.placements if placement.cause != "evicted"}
         pods = {pod.uid: pod for pod in (*cluster.pending.values(), *cluster.cache.pods) if not pod.is_terminating}
-        self._pods = [
-            each for uid, each in pods.items() if uid in tried or (each.namespace, workload_of(each)) in workloads
-        ]
-        if not self._pods:
+        self._pods = [pod for pod in pods.values() if pod.uid in own or (pod.namespace, workload_of(pod)) in workloads]
+        self.pods = {pod.key: pod.spec.node_name for pod in self._pods}
+        if not self.pods:
             raise StartUpError(f"{self._name}: no pod comes of it: its workloads want none now")
         self._why_evicting, self._why_pending = why, dict[str, Explanation]()
         for pod in self._pods:
             if not pod.spec.node_name:
                 asyncio.run(_explain(trial, self._why_pending, pod))
-        self._nodes, self.pods = cluster.nodes, {pod.key: pod.spec.node_name for pod in self._pods}
+        self._nodes = cluster.nodes
         self.evictions = tuple(each for each in simulation.evictions if each.why == "preempted")
         self.notes = (*notes, *further)
 
@@ -111,17 +110,16 @@ class Chart:
         """
         __tracebackhide__ = True
         number = Counter(map(workload_of, self._pods))
-        several = [each for each in number if each and number[each] > 1 and not each.startswith("DaemonSet/")]
-        meant = [each for each in number if each == workload] if workload else several
-        if not meant:
+        several = [name for name in number if name and number[name] > 1 and not name.startswith("DaemonSet/")]
+        names = [name for name in number if name == workload] if workload else several
+        if not names:
             raise ReprieveError(f"{self._name} has no pods of {workload or 'a workload with several'}")
         spread = Spread(by=topology_key, max_skew=max_skew, min_domains=min_domains)
-        running = {
-            name: [pod for pod in self._pods if workload_of(pod) == name and pod.spec.node_name] for name in meant
-        }
-        unmet = [each for name, pods in running.items() for each in uneven(name, spread, pods, self._nodes)]
+        running = [pod for pod in self._pods if pod.spec.node_name in self._nodes]
+        pods_of = {name: [pod for pod in running if workload_of(pod) == name] for name in names}
+        unmet = [each for name, pods in pods_of.items() for each in uneven(name, spread, pods, self._nodes)]
         if unmet:
-            why = {name: answer for name, answer in self._why_pending.items() if name in meant}
+            why = {name: answer for name, answer in self._why_pending.items() if name in names}
             raise self._failure([f"{each.expected}, but {each.happened}" for each in unmet], why)
         return True
 

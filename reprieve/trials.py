@@ -89,6 +89,9 @@ class Trial(Counted):
             other._turns, other._next_turn = self._turns.copy(), self._next_turn
             return other
 
+    def __reduce__(self) -> str:
+        raise ReprieveError("a trial does not travel: send its Cluster, or trial.objects(), and open a trial there")
+
     def _words(self) -> str:
         return "it is over" if self._done is None else f"{super()._words()}; steps: {len(self._done)}"
 

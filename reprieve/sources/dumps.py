@@ -11,9 +11,10 @@ from typing import Any, Final
 from extender import rules
 from extender.answers.questions import Questions
 from extender.rules.api_resources import RESOURCES, Object
-from extender.rules.claim_templates import templates_among
-from extender.rules.state_file import HOW_TO_DUMP, load_state, read_state
+from extender.rules.claim_templates import ClaimTemplates
+from extender.rules.state_file import HOW_TO_DUMP, load_state, read_state, state_bytes
 from extender.values import limits
+from extender.values.concurrency.process import collector_paused
 from extender.values.objects.decoding import DecodeError, convert
 from extender.values.objects.kinds import KINDS
 from extender.values.objects.listed_events import ListedEvents, WrittenEvent, newest
@@ -28,6 +29,8 @@ STANDARD_INPUT: Final = Path("-")
 _ENDINGS: Final = (".json", ".yaml", ".yml")
 _GZIP: Final = b"\x1f\x8b"
 """What a recording begins with, as other files may."""
+_OWN_FORM: Final = b'{"reprieve":'
+"""What a cluster begins with in a form of its own; see `saved_clusters`."""
 
 
 @asynccontextmanager
@@ -39,8 +42,16 @@ async def about_dump(
     `tell` is called with a line for people about a dump that says less than it should, or has objects that are left
     out. Raises InputError.
     """
+    if at is None and dump != STANDARD_INPUT and _begins(dump, _OWN_FORM):
+        from reprieve.sources.saved_clusters import unpacked  # noqa: PLC0415 - most dumps are none
+
+        own, notes = unpacked(state_bytes(dump), str(dump), None if config is None else read_configuration(config))
+        for note in notes:
+            tell(note)
+        yield own
+        return
     recording = None
-    if dump != STANDARD_INPUT and _is_gzipped(dump):
+    if dump != STANDARD_INPUT and _begins(dump, _GZIP):
         from reprieve.lab.recordings import Recording, is_recording  # noqa: PLC0415 - most dumps are none
 
         recording = Recording(dump) if is_recording(dump) else None
@@ -66,12 +77,11 @@ async def about_dump(
         tell(f"{source}: {note}")
     if not state.nodes:
         tell(f"{source} has no nodes; {HOW_TO_DUMP}")
-    yield Questions.of(
-        configuration,
-        state,
-        partial(rules.trial, templates_among(objects), features=configuration.feature_gates),
-        events=partial(_events_about, [obj for obj in objects if obj.get("kind") == "Event"]),
-    )
+    events = partial(_events_about, [obj for obj in objects if obj.get("kind") == "Event"])
+    admits = partial(rules.trial, ClaimTemplates(objects), features=configuration.feature_gates)
+    with collector_paused():
+        questions = Questions.of(configuration, state, admits, events=events)
+    yield questions
 
 
 def once_each(objects: Iterable[Object]) -> tuple[list[Object], str]:
@@ -142,9 +152,9 @@ def _regarded(event: dict[str, Any]) -> tuple[object, ...]:
     return tuple(about.get(field) for field in ("kind", "namespace", "name")) if isinstance(about, dict) else ()
 
 
-def _is_gzipped(path: Path) -> bool:
+def _begins(path: Path, head: bytes) -> bool:
     try:
         with path.open("rb") as file:
-            return file.read(len(_GZIP)) == _GZIP
+            return file.read(len(head)) == head
     except OSError:
         return False  # who reads the objects says why

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from extender.rules.api_resources import RESOURCES
 from extender.values.byte_order_marks import in_utf8
+from extender.values.concurrency.process import collector_paused
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import DecodeError
 from extender.values.objects.kinds import KINDS
@@ -127,7 +128,8 @@ def state_of(objects: Iterable[dict[str, Any]]) -> ClusterState:
         if table is not None:
             lists.setdefault(table, []).append(obj)
     try:
-        return ClusterState.decode(lists)
+        with collector_paused():
+            return ClusterState.decode(lists)
     except DecodeError:
         for table, found in lists.items():
             for obj in found:

@@ -115,7 +115,7 @@ import random
 
 import numpy as np
 
-from reprieve import Capacity, Cluster, NodeArrays, Placement, PreemptionAnswer, plugin as fwk
+from reprieve import Capacity, Chart, Cluster, Explanation, NodeArrays, Placement, PreemptionAnswer, plugin as fwk
 from reprieve.testing import check_filter, make_node, make_pod, make_snapshot
 
 
@@ -143,6 +143,22 @@ def asked_of_a_pod(cluster: Cluster) -> list[str]:
         answer: PreemptionAnswer = trial.preempt("x")
         room: Capacity = trial.fits({"kind": "Pod"})
         return [victim.pod.key for victim in answer.victims] + [str(room.by_node[0].pods)]
+
+
+def why(cluster: Cluster) -> str:
+    with cluster.trial() as trial:
+        answer: Explanation = trial.why("x")
+        return answer.summary + str([each.text for each in answer.fixes])
+
+
+def test_chart(reprieve_chart: Chart, reprieve_cluster: Cluster) -> None:
+    assert reprieve_chart.will_fit() and reprieve_chart.evicts_nobody()
+    assert reprieve_chart.spreads_over("zone", min_domains=3, max_skew=1, workload="Deployment/web")
+    assert "default/web-1" in reprieve_chart.pods and not reprieve_cluster.chart("x.yaml", namespace="x").evictions
+
+
+def of_a_list(listed: dict[str, object]) -> Cluster:
+    return Cluster.load(listed)
 
 
 def laws(seed: int) -> None:

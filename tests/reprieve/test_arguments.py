@@ -75,7 +75,7 @@ def test_lists_are_taken_apart() -> None:
     """As json.load gives them, one in another, and of one kind."""
     unnamed = {key: value for key, value in node("b").items() if key not in ("kind", "apiVersion")}
     for source in (in_a_list(node("a"), in_a_list(unnamed, kind="NodeList")), [in_a_list(node("a"), node("b"))]):
-        with Cluster.load(source).trial() as trial:  # type: ignore[arg-type]
+        with Cluster.load(source).trial() as trial:
             assert sorted(trial.nodes().names) == ["a", "b"]
 
 

@@ -189,6 +189,17 @@ def test_unchanged_chart_whose_pods_are_pending_does_not_pass() -> None:
     assert failure(made.will_fit).startswith("the chart: 1 of 3 pods would be pending\n")
 
 
+def test_pod_on_a_node_that_is_not_known_is_in_no_domain() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "shop", "uid": "u", "controller": True}
+    lost = running("shop-0", "gone", "1", labels={"app": "shop"})
+    lost["metadata"]["ownerReferences"] = [owner]
+
+    made = chart(workload("StatefulSet", "shop", pod("shop"), replicas=3), there=cluster(lost, nodes=2))
+
+    assert made.spreads_over("zone")
+    assert "a skew of 0: 1 in zone-0, 1 in zone-1" in failure(made.spreads_over, "zone", min_domains=3)
+
+
 def test_another_template_is_rolled_out() -> None:
     made = chart(deployment(replicas=3, cpu="2"), there=there_already(3))
 

@@ -1,0 +1,141 @@
+"""A cluster after changes is the one that was loaded with them; what they leave alone is shared."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.testing import random_cluster
+from extender.values.objects.kinds import NODES, PODS
+from reprieve import Cluster, ReprieveError
+from tests.api.test_asking_with_few_rights import ANN, OBJECTS, role
+from tests.extender.answers.test_trial import objects_of
+from tests.kit.api_with_roles import serving_with_roles
+from tests.kit.random_storage import random_cluster_with_volumes
+from tests.reprieve.test_library import as_mapping, node, nodes_of, pod, state_of
+
+Object = dict[str, Any]
+
+
+def deleted(obj: Object) -> Object:
+    return {"type": "DELETED", "object": obj}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_came_and_went_is_there_as_if_it_had_been_loaded(seed: int) -> None:
+    """In any number of changes, of which each may come as an object or as an event."""
+    chance = random.Random(seed)
+    drawn = (random_cluster, random_cluster_with_volumes)[seed % 2](chance)
+    objects = [as_mapping(each) for each in objects_of(drawn, chance)]
+    first, later = objects[: len(objects) // 2], objects[len(objects) // 2 :]
+    gone = chance.sample(objects, len(objects) // 4)
+
+    cluster = Cluster.load(first)
+    for each in later:
+        cluster = cluster.updated([chance.choice((each, {"type": "ADDED", "object": each}))])
+    cluster = cluster.updated(map(deleted, gone))
+
+    with cluster.trial() as trial, Cluster.load(each for each in objects if each not in gone).trial() as loaded:
+        assert trial.pods == loaded.pods
+        assert state_of(trial)[2:] == state_of(loaded)[2:]
+        assert nodes_of(trial.schedule()).keys() == nodes_of(loaded.schedule()).keys()
+
+
+def test_the_cluster_before_stays_as_it_was() -> None:
+    cluster = Cluster.load([node("a"), pod("one", on="a")])
+    with cluster.trial() as trial:
+        before = state_of(trial)
+
+    cluster.updated([deleted(pod("one")), node("b"), node("a", cpu="1"), pod("two", on="b")])
+
+    with cluster.trial() as trial:
+        assert state_of(trial) == before
+
+
+def test_what_stays_is_shared() -> None:
+    cluster = Cluster.load([node("a"), pod("one", on="a"), pod("two")])
+
+    updated = cluster.updated([pod("three", on="a")])
+
+    before, after = ({item.name: item for item in each._questions.items()} for each in (cluster, updated))
+    assert all(after[name] is item for name, item in before.items())
+
+
+@pytest.mark.parametrize(
+    ("change", "pods"),
+    [
+        pytest.param(pod("one", on="b"), {"default/one": "b", "default/two": ""}, id="a pod on another node"),
+        pytest.param(pod("two", on="b"), {"default/one": "a", "default/two": "b"}, id="a pending one that runs now"),
+        pytest.param(
+            {**pod("one", on="a"), "status": {"phase": "Succeeded"}}, {"default/two": ""}, id="a finished one"
+        ),
+        pytest.param(
+            {"type": "MODIFIED", "object": {**pod("one"), "metadata": {"name": "one", "uid": "another"}}},
+            {"default/one": "", "default/two": ""},
+            id="another one of its name",
+        ),
+        pytest.param(
+            deleted({"kind": "Pod", "metadata": {"name": "two"}}), {"default/one": "a"}, id="a name is enough"
+        ),
+        pytest.param(deleted(pod("none")), {"default/one": "a", "default/two": ""}, id="what is not there"),
+        pytest.param(
+            {"type": None, "object": pod("three")},
+            {"default/one": "a", "default/two": "", "default/three": ""},
+            id="an event of kopf's first list",
+        ),
+        pytest.param(
+            {"type": "DELETED", "object": "a model", "raw_object": pod("two")},
+            {"default/one": "a"},
+            id="an event of the Kubernetes client",
+        ),
+        pytest.param(
+            {"type": "BOOKMARK", "object": {"kind": "Pod"}}, {"default/one": "a", "default/two": ""}, id="none"
+        ),
+        pytest.param(
+            {"apiVersion": "example.com/v1", "kind": "Gateway", "metadata": {"name": "one"}},
+            {"default/one": "a", "default/two": ""},
+            id="a kind of which nothing hangs",
+        ),
+    ],
+)
+def test_a_change_has_the_meaning_that_a_watch_gives_it(change: Object, pods: dict[str, str]) -> None:
+    cluster = Cluster.load([node("a"), node("b"), pod("one", on="a"), pod("two")])
+
+    with cluster.updated([change]).trial() as trial:
+        assert trial.pods == pods
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        pytest.param([3], "3 is no object with a kind", id="a number"),
+        pytest.param(["default/one"], "'default/one' is no object with a kind", id="a name"),
+        pytest.param([{"metadata": {"name": "one"}}], "is no object with a kind", id="no kind"),
+        pytest.param([{"type": "DELETED", "object": None}], "None is no object with a kind", id="nothing"),
+        pytest.param(
+            [{"type": "ERROR", "object": {"kind": "Status", "message": "too old resource version"}}],
+            "an event of type ERROR is no change: too old resource version; list the objects anew",
+            id="the end of a watch",
+        ),
+        pytest.param(
+            [{"kind": "Pod", "metadata": {"name": "one"}, "spec": 3}], "Pod one: Expected `object`", id="a wrong form"
+        ),
+        pytest.param(None, "None is no object with a kind", id="none at all"),
+    ],
+)
+def test_what_is_no_change_is_told_in_one_line(changes: Any, words: str) -> None:
+    cluster = Cluster.load([node("a")])
+
+    with pytest.raises(ReprieveError) as told:
+        cluster.updated(changes)
+
+    assert words in str(told.value)
+
+
+def test_what_could_not_be_listed_stays_unknown(tmp_path: Path) -> None:
+    with serving_with_roles(OBJECTS, {ANN: role(NODES, PODS)}) as api:
+        cluster = Cluster.connect(api.kubeconfig(ANN, tmp_path))
+
+    with cluster.updated([node("n3")]).trial() as trial:
+        assert "not known" in trial.schedule("dev/volumes")[0].message
