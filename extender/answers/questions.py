@@ -120,6 +120,11 @@ class Questions:
         return Questions(configuration, Cluster.of(state), admits, **further)
 
     @property
+    def about(self) -> Cluster:
+        """What is asked about. It is only read."""
+        return self._cluster
+
+    @property
     def size(self) -> tuple[int, int]:
         """The numbers of nodes and of pods that every copy of the cluster has."""
         return len(self._cluster.nodes), len(self._cluster.cache.pods) + len(self._cluster.pending)

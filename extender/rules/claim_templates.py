@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final, final
 
 from extender.rules.api_resources import RESOURCE_CLAIM_TEMPLATES, Object
 
@@ -15,21 +15,22 @@ def no_template(namespace: str, name: str) -> Object | None:
     return None
 
 
-def templates_among(objects: Iterable[Mapping[str, Any]]) -> TemplateOf:
-    """Returns what finds the ResourceClaimTemplates of a cluster in a file."""
-    found = {}
-    for obj in objects:
-        metadata = obj.get("metadata")
-        if (
-            obj.get("kind") == RESOURCE_CLAIM_TEMPLATES.kind
-            and isinstance(metadata, Mapping)
-            and isinstance(obj.get("spec"), Mapping)
-        ):
-            found[str(metadata.get("namespace") or "default"), str(metadata.get("name"))] = obj
+@final
+class ClaimTemplates:
+    """Finds the ResourceClaimTemplates of a cluster in a file, as a `TemplateOf`."""
 
-    def template_of(namespace: str, name: str) -> Object | None:
-        obj = found.get((namespace, name))
+    def __init__(self, objects: Iterable[Mapping[str, Any]]) -> None:
+        self.found: Final[dict[tuple[str, str], Mapping[str, Any]]] = {}
+        for obj in objects:
+            metadata = obj.get("metadata")
+            if (
+                obj.get("kind") == RESOURCE_CLAIM_TEMPLATES.kind
+                and isinstance(metadata, Mapping)
+                and isinstance(obj.get("spec"), Mapping)
+            ):
+                self.found[str(metadata.get("namespace") or "default"), str(metadata.get("name"))] = obj
+
+    def __call__(self, namespace: str, name: str) -> Object | None:
+        obj = self.found.get((namespace, name))
         # A caller may complete its copy.
         return None if obj is None else copy.deepcopy(dict(obj))
-
-    return template_of

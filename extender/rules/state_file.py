@@ -54,12 +54,16 @@ class StateFileError(InputError, ValueError):
 
 def load_state(path: Path) -> list[Object]:
     """Returns the objects in a file, each with its kind and apiVersion, unchecked. Raises StateFileError."""
+    return read_state(state_bytes(path), f"state file {path}")
+
+
+def state_bytes(path: Path) -> bytes:
+    """Returns what is in a file, of more bytes than may be read the first. Raises StateFileError."""
     try:
         with path.open("rb") as file:
-            data = _content(file, limits.STATE_FILE_BYTES)
+            return _content(file, limits.STATE_FILE_BYTES)
     except (OSError, MemoryError) as exc:
         raise StateFileError(f"state file {path}: {_why_unread(exc)}") from exc
-    return read_state(data, f"state file {path}")
 
 
 def read_state(data: bytes, source: str) -> list[Object]:

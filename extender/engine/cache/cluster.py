@@ -28,7 +28,8 @@ Nominee = tuple[int, Pod]
 _LOG: Final = Logger(__name__)
 
 
-def _not_at_all(frameworks: Iterable[Any]) -> None: ...
+def not_at_all(frameworks: Iterable[Any]) -> None:
+    """Leaves frameworks as they are: all is known of the cluster."""
 
 
 @final
@@ -44,7 +45,7 @@ class Cluster:
         """UID -> pod without spec.nodeName, in order of arrival. Assumed pods are in the cache, too."""
         self.unreadable: dict[str, tuple[str, str]] = {}
         """UID -> (namespace/name, the error)."""
-        self.narrow: Callable[[Iterable[Any]], None] = _not_at_all
+        self.narrow: Callable[[Iterable[Any]], None] = not_at_all
         """Narrows frameworks that answer about this cluster to what is known of it."""
         self._nominated: dict[str, Pod] = {}
         self._nominees: Mapping[str, tuple[Nominee, ...]] | None = None

@@ -11,7 +11,7 @@ import pytest
 from extender.answers.trial import Trial
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.engine.cache.cluster import Cluster
-from extender.rules.claim_templates import templates_among
+from extender.rules.claim_templates import ClaimTemplates
 from extender.rules.trial_registry import TrialRegistry
 from extender.testing import make_node, make_pod
 from extender.values.objects.claims import is_fully_bound
@@ -600,7 +600,7 @@ def test_a_template_of_the_cluster_will_do_and_one_that_is_not_known_is_named() 
     before, wants = deepcopy(ONE_GPU), pod(**WANTS_ONE_GPU)
     about = cluster()
 
-    made = apply_manifests(Trial(about, {}), [wants], partial(TrialRegistry, templates_among([ONE_GPU])))
+    made = apply_manifests(Trial(about, {}), [wants], partial(TrialRegistry, ClaimTemplates([ONE_GPU])))
 
     assert [each.resource_claim_name for each in made.pods[0].status.resource_claim_statuses] == ["web-gpu-1"]
     assert ("default", "web-gpu-1") in about.cache.objects.resource_claims
