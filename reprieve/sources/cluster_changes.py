@@ -19,11 +19,13 @@ def updated(questions: Questions, changes: Iterable[object]) -> Questions:
     # What the copy has from this one is not looked for again: the columns as they are laid out, and the names of pods.
     before.cache.update_snapshot()
     before.named("")
-    cluster = before.fork()
+    cluster, pods = before.fork(), list[Pod]()
     for is_gone, obj in map(_told, changes):
         for item in state_of([obj]).items():
             old = (cluster.named(item.key) if isinstance(item, Pod) else None) or item
             cluster.changed(old, None if is_gone else item)
+            pods += [item] if isinstance(item, Pod) else []
+    cluster.draw_other_uids(pods)
     narrow(cluster, gaps_of(before))
     return Questions(questions.configuration, cluster, questions.admits)
 

@@ -48,13 +48,15 @@ DEPLOYMENT = workload("Deployment", "web", {"spec": {"containers": [{"name": "c"
 )  # fmt: skip
 def test_pods_of_a_trial_stay_beside_those_of_a_later_one(first: Callable[[Trial], object]) -> None:
     """All have UIDs of their own."""
-    with Cluster.load([node("a"), node("b")]).trial() as trial:
+    cluster = Cluster.load([node("a"), node("b")])
+    with cluster.trial() as trial:
         first(trial)
-        with Cluster.load(trial.objects()).trial() as later:
-            before = later.pods
-            placed = later.schedule(DEPLOYMENT | {"metadata": {"name": "more"}})
+        for there in (Cluster.load(trial.objects()), cluster.updated(trial.objects())):
+            with there.trial() as later:
+                before = later.pods
+                placed = [later.schedule(DEPLOYMENT | {"metadata": {"name": name}}) for name in ("more", "many")]
 
-            assert later.pods == {**before, **nodes_of(placed)}
+                assert later.pods == {**before, **nodes_of(placed[0]), **nodes_of(placed[1])}
 
 
 # Why.

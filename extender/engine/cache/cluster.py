@@ -60,11 +60,15 @@ class Cluster:
         cluster = Cluster()
         for item in state.items():
             cluster.changed(None, item)
-        # UIDs of what is tried in it are drawn by this number: not those that were drawn for pods which it has from an
-        # earlier trial.
-        uids = "".join(pod.uid for pod in (*cluster.pending.values(), *cluster.cache.pods))
-        cluster.changes = crc32(uids.encode(errors="surrogatepass"))
+        cluster.draw_other_uids((*cluster.pending.values(), *cluster.cache.pods))
         return cluster
+
+    def draw_other_uids(self, pods: Iterable[Pod]) -> None:
+        """Has UIDs of what is tried in this cluster drawn by another number than those of pods that it now has, which
+        may be of an earlier trial.
+        """
+        uids = "".join(pod.uid for pod in pods)
+        self.changes = crc32(uids.encode(errors="surrogatepass"), self.changes & 0xFFFFFFFF)
 
     def fork(self) -> "Cluster":
         other = Cluster(self.cache.fork())
