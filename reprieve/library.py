@@ -12,12 +12,15 @@ import msgspec
 from extender import rules
 from extender.answers.questions import Questions
 from extender.answers.types import Capacity, Explanation, PreemptionAnswer
+from extender.engine.cache.cluster import not_at_all
 from extender.engine.framework import Plugin, PostFilterPlugin
 from extender.engine.runtime.registry import why_not_a_plugin
 from extender.rules.claim_templates import ClaimTemplates
 from extender.rules.state_file import save_state
 from extender.values.concurrency.process import collector_paused
+from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load, load_file
+from extender.values.objects.kinds import KINDS
 from extender.values.reasons import in_one_line
 from reprieve.arguments import ReprieveError, gates_of, in_words, line, outcome_of, plain, several
 from reprieve.results import Counted, NodeArrays, Placement, objects_of
@@ -82,11 +85,17 @@ class Cluster(Counted):
             return Cluster(questions, filter(None, [copies, left_out_of(objects)]))
 
     @staticmethod
-    def connect(kubeconfig: str | Path | None = None, *, context: str | None = None) -> "Cluster":
+    def connect(
+        kubeconfig: str | Path | None = None,
+        *,
+        context: str | None = None,
+        feature_gates: Mapping[str, bool] | None = None,
+    ) -> "Cluster":
         """Returns the cluster behind an API server as it is now. It is read once, and nothing is written to it.
 
         Arguments:
             kubeconfig, context: None for those that kubectl would use.
+            feature_gates: as for `trial`. Some have further kinds read, such as pod groups.
 
         Raises:
             ReprieveError: the cluster does not answer, or does not let its nodes be listed. What hangs on other kinds
@@ -94,7 +103,9 @@ class Cluster(Counted):
         """
         from reprieve.sources.live_clusters import about_cluster  # noqa: PLC0415 - a file takes no client
 
-        live = _read(about_cluster(None if kubeconfig is None else Path(kubeconfig), context, None))
+        gates = {} if feature_gates is None else gates_of(feature_gates)
+        file = None if kubeconfig is None else Path(kubeconfig)
+        live = _read(about_cluster(file, context, None, feature_gates=gates))
         with in_words():
             live.check_trials()
         return Cluster(live.questions, live.notes)
@@ -168,8 +179,8 @@ class Cluster(Counted):
                 recording.
             plugins: classes of own plugins. Unless the configuration names one of them, they are enabled at all their
                 points, in its first profile.
-            feature_gates: name -> whether it is on, `{"GenericWorkload": True}`; for others those of the recording, or
-                of REPRIEVE_FEATURE_GATES, apply.
+            feature_gates: name -> whether it is on, `{"GenericWorkload": True}`; for others those of `connect`, of the
+                recording, or of REPRIEVE_FEATURE_GATES apply.
 
         Raises:
             ReprieveError: the configuration is wrong, a plugin is none or refuses its arguments, or a feature gate
@@ -186,6 +197,7 @@ class Cluster(Counted):
             if feature_gates is not None:
                 known = with_gates(known, gates_of(feature_gates))
                 admits = partial(admits, features=known.feature_gates)
+                self._check_was_read(known.feature_gates)
             if isinstance(configuration, Mapping):
                 known = load(msgspec.json.encode(plain(configuration)), known.feature_gates)
             elif isinstance(configuration, str | Path):
@@ -197,6 +209,11 @@ class Cluster(Counted):
             return Trial(
                 self._questions.trial(with_plugins(known, own, _that_preempt(own)), own, asks_for_names=True), admits
             )
+
+    def _check_was_read(self, features: FeatureGates) -> None:
+        on = features.on - self._questions.configuration.feature_gates.on
+        if self._questions.about.narrow is not not_at_all and (unread := {kind.gate for kind in KINDS} & on):
+            raise ReprieveError(f"the cluster was read without what {min(unread)} is about: give it to Cluster.connect")
 
     def chart(self, manifests: str | Path, *, namespace: str = "default") -> "Chart":
         """Returns what becomes of the pods of a chart, placed as `reprieve whatif -f` does, with preemption.

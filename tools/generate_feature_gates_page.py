@@ -15,7 +15,8 @@ _HEAD: Final = f"""\
 
 `--feature-gates=A=true,B=false` switches features as kube-scheduler's flag does; `AllAlpha` and `AllBeta` stand for all
 gates of a stage. `--emulated-version=1.37` takes the defaults of another version than {DEFAULT_VERSION}. Commands that
-decide by themselves, such as `reprieve why --dump`, read `REPRIEVE_FEATURE_GATES` and `REPRIEVE_EMULATED_VERSION`.
+decide by themselves, such as `reprieve why --dump`, read `REPRIEVE_FEATURE_GATES` and `REPRIEVE_EMULATED_VERSION`;
+[a trial](library.md#configurations-and-plugins) takes `feature_gates=` over them.
 
 A gate that is unknown, locked, newer than the emulated version, or needs another one that is off is refused in
 kube-scheduler's words. Gates of other parts of Kubernetes have no effect, and the log says so. `/configz` shows which

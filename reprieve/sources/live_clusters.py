@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from extender.client.event_reader import EventReader
 from extender.values.config.configuration import Configuration
 from extender.values.objects.kinds import KINDS
 from extender.values.targets.target import Target
-from reprieve.sources.configurations import read_configuration
+from reprieve.sources.configurations import read_configuration, with_gates
 from reprieve.sources.listing import Listed, UnlistedError, in_words, list_cluster
 from reprieve.sources.not_known import Narrowing
 from reprieve.sources.reaching import cluster_away, target_of
@@ -70,12 +70,14 @@ async def about_cluster(
     config: Path | None,
     show: Callable[[str], None] = lambda _: None,
     namespaces: Iterable[str] = (),
+    feature_gates: Mapping[str, bool] = {},
 ) -> AsyncIterator[LiveAnswers]:
     """Yields answers about the cluster as it is now, as far as the user may list it; nothing is watched.
 
-    `namespaces` are those asked about, besides that of the kubeconfig. Raises as `about_followed_cluster`.
+    `namespaces` are those asked about, besides that of the kubeconfig; `feature_gates` go before those of the
+    environment. Raises as `about_followed_cluster`.
     """
-    configuration, target = read_configuration(config), target_of(kubeconfig, context)
+    configuration, target = with_gates(read_configuration(config), feature_gates), target_of(kubeconfig, context)
     async with aclosing(Client(target)) as client:
         listed = await _listed_once(client, target, configuration, {target.namespace, *namespaces}, show)
         narrowing = Narrowing(listed.gaps, listed.cluster)

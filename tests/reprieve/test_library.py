@@ -136,6 +136,28 @@ def test_cluster_behind_an_api_server_is_read_once(tmp_path: Path) -> None:
         assert nodes_of(trial.schedule(pod("two"))) == {"default/two": "a"}
 
 
+def test_cluster_behind_an_api_server_is_read_with_what_feature_gates_are_about(tmp_path: Path) -> None:
+    gang = pod_group("gang", 2)
+    gang["metadata"]["namespace"] = "default"
+    members = [pod(f"m{number}", "3", schedulingGroup={"podGroupName": "gang"}) for number in range(2)]
+    file = tmp_path / "cluster.json"
+    file.write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": [node("a"), gang, *members]}))
+    with serving(state=file, feature_gates="GenericWorkload=true,GangScheduling=true") as service:
+        kubeconfig = kubeconfig_for(service.port, tmp_path)
+
+        without, cluster = Cluster.connect(kubeconfig), Cluster.connect(kubeconfig, feature_gates=ONLY_GANGS)
+
+    with pytest.raises(ReprieveError, match=r"without what GenericWorkload is about"):
+        without.trial(feature_gates=ONLY_GANGS)
+    for gates in (None, ONLY_GANGS):
+        with cluster.trial(feature_gates=gates) as trial:
+            assert nodes_of(trial.schedule()) == {"default/m0": "", "default/m1": ""}
+            trial.add_nodes(like="a")
+            assert all(each.node for each in trial.schedule())
+    with cluster.trial(feature_gates=dict.fromkeys(ONLY_GANGS, False)) as trial:
+        assert nodes_of(trial.schedule("m0")) == {"default/m0": "a"}
+
+
 def test_recording_is_read_at_a_moment(tmp_path: Path) -> None:
     async def tell(cluster: Any) -> None:
         create(cluster, "early")

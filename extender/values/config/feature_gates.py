@@ -77,7 +77,7 @@ class FeatureGates:
     def changed(self, given: Mapping[str, bool]) -> "FeatureGates":
         """Returns these features with further gates over them. Raises as `of`."""
         known, default = _known(self.version), _DEFAULTS[self.version]
-        free = (name for name in (*_ALL, *known) if name in _ALL or GATES[name].only is None)
+        free = (name for name in known if GATES[name].only is None)
         own = {name: name in self.on for name in free if (name in self.on) is not (name in default)}
         return FeatureGates.of({**own, **given}, self.version)
 

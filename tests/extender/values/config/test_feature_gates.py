@@ -3,7 +3,7 @@ know.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -252,3 +252,24 @@ def test_the_code_asks_for_every_gate_that_switches_and_for_no_other() -> None:
     assert {*_asked_for(), *GATE_OF.values()} - GATES.keys() == set()
     assert switching - {*_asked_for(), *GATE_OF.values()} == set()
     assert {name for name in _asked_for() if name not in switching} == set()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("given", [{}, {"OpportunisticBatching": False}, {"DRAPrioritizedList": False}])
+@pytest.mark.parametrize("further", [{}, {"OpportunisticBatching": True}, {"GenericWorkload": False}, {"Nope": True}])
+def test_gates_over_others_are_as_if_all_had_been_given_at_once(
+    version: str, given: dict[str, bool], further: dict[str, bool]
+) -> None:
+    def outcome(make: Callable[[], FeatureGates]) -> FeatureGates | str:
+        try:
+            return make()
+        except ValueError as exc:
+            return str(exc)
+
+    try:
+        gates = FeatureGates.of(given, version)
+    except ValueError:
+        return  # the version does not know one of them
+
+    at_once = outcome(lambda: FeatureGates.of({**given, **further}, version))
+    assert outcome(lambda: gates.changed(further)) == at_once
