@@ -179,7 +179,11 @@ def _exported_by(name: str) -> Iterable[str]:
 
 
 def library(tree: Tree) -> Iterator[str]:
-    """Names of `reprieve`, with the public attributes of its classes and the parameters of their methods."""
+    """Names of `reprieve`, with the public attributes of its classes and the parameters of their methods; and those of
+    the plugin of pytest.
+    """
+    for plugin in tree.glob("reprieve/pytest_plugin.py"):  # older trees have none
+        yield from set(re.findall(r"(?:def |\")((?:--)?reprieve[_-]\w+)", plugin.read_text(encoding="utf-8")))
     with suppress(ModuleNotFoundError):  # older trees have no library
         for exported in _exported_by("reprieve"):
             of_class = getattr(import_module("reprieve"), exported)
