@@ -11,9 +11,12 @@ import numpy.typing as npt
 
 from extender.answers.phrases import plural
 from extender.answers.shown import Columns, Framed, Shown
+from extender.engine.evaluation.evaluate import Evaluation
+from extender.engine.snapshot import Rows, Snapshot
 from extender.values.objects.kinds import kind_of
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
+from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 
 __all__ = ["NodeArrays", "Placement"]
 
@@ -101,6 +104,30 @@ class NodeArrays(Framed):
         for what, amounts in (("requested", self.requested), ("allocatable", self.allocatable)):
             columns |= zip((f"{what}.{name}" for name in self.resources), amounts.T, strict=True)
         return columns
+
+
+def node_arrays(of: Snapshot | Evaluation) -> NodeArrays:
+    """Returns the nodes of a snapshot, or what they are to the pod of an evaluation."""
+    found = of if isinstance(of, Evaluation) else None
+    snapshot = of if isinstance(of, Snapshot) else of.snapshot
+    nodes, names = snapshot.nodes, [node.name for node in snapshot.nodes.objects]
+    feasible = np.full(len(names), found is None)
+    reasons, scores = [""] * len(names), dict[str, npt.NDArray[np.int64]]()
+    if found is not None:
+        feasible[at := np.array([nodes.index[name] for name in found.feasible], np.intp)] = True
+        refused = found.statuses
+        for place in np.flatnonzero(~feasible).tolist():
+            reasons[place] = found.error if refused is None else refused.at_place(place, snapshot).message
+        for plugin, of_feasible in {} if found.scores is None else found.scores.weighted.items():
+            scores[plugin] = np.zeros(len(names), np.int64)
+            scores[plugin][at] = of_feasible
+    rows, offered = Rows.of(snapshot), {name for node in nodes.objects for name in node.status.allocatable}
+    resources = [*(first := [CPU, MEMORY, EPHEMERAL_STORAGE]), *sorted(offered - {*first, PODS})]
+    allocatable, requested = (
+        np.stack([column(name) for name in resources], axis=1) for column in (rows.allocatable_of, rows.requested_of)
+    )
+    pods = nodes.pod_count.copy()
+    return NodeArrays(names, resources, allocatable, requested, pods, feasible, reasons, scores)
 
 
 class Counted(Shown):

@@ -8,7 +8,6 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-import numpy.typing as npt
 
 from extender.answers import trial as engine
 from extender.answers.explain.preemption import preemption_answer
@@ -16,13 +15,11 @@ from extender.answers.types import Capacity, Explanation, NodesLike, PreemptionA
 from extender.answers.what_if import capacity, manifests, pinned_pods, simulated_pods, what_if
 from extender.answers.what_if.admission import Admits
 from extender.engine.evaluation.evaluate import evaluate
-from extender.engine.snapshot import Rows
 from extender.values.near_names import did_you_mean
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.grouping import group_of
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from reprieve.arguments import (
     Objects,
     ReprieveError,
@@ -36,7 +33,7 @@ from reprieve.arguments import (
     whole,
 )
 from reprieve.equal_pods import without_copies
-from reprieve.results import Counted, NodeArrays, Placement, Placements, objects_of
+from reprieve.results import Counted, NodeArrays, Placement, Placements, node_arrays, objects_of
 
 if TYPE_CHECKING:
     from reprieve.lab.plan.plan_answer import PlanAnswer
@@ -123,26 +120,7 @@ class Trial(Counted):
         with self._step(is_kept=False):
             wanted = None if pod is None else self._one(pod)
             found = None if wanted is None else outcome_of(evaluate(self._trial.cycle(wanted)))
-            snapshot = self._trial.cluster.cache.update_snapshot() if found is None else found.snapshot
-            nodes, names = snapshot.nodes, [node.name for node in snapshot.nodes.objects]
-            feasible = np.full(len(names), found is None)
-            reasons, scores = [""] * len(names), dict[str, npt.NDArray[np.int64]]()
-            if found is not None:
-                feasible[at := np.array([nodes.index[name] for name in found.feasible], np.intp)] = True
-                refused = found.statuses
-                for place in np.flatnonzero(~feasible).tolist():
-                    reasons[place] = found.error if refused is None else refused.at_place(place, snapshot).message
-                for plugin, of_feasible in {} if found.scores is None else found.scores.weighted.items():
-                    scores[plugin] = np.zeros(len(names), np.int64)
-                    scores[plugin][at] = of_feasible
-            rows, offered = Rows.of(snapshot), {name for node in nodes.objects for name in node.status.allocatable}
-            resources = [*(first := [CPU, MEMORY, EPHEMERAL_STORAGE]), *sorted(offered - {*first, PODS})]
-            allocatable, requested = (
-                np.stack([column(name) for name in resources], axis=1)
-                for column in (rows.allocatable_of, rows.requested_of)
-            )
-            pods = nodes.pod_count.copy()
-            return NodeArrays(names, resources, allocatable, requested, pods, feasible, reasons, scores)
+            return node_arrays(found or self._trial.cluster.cache.update_snapshot())
 
     def fits(self, pod: Objects, limit: int | None = None, *, nodes: str | Iterable[str] | None = None) -> Capacity:
         """Returns how many more of a pod, or of a workload's pods, would be placed, one after the other and without
