@@ -2,7 +2,7 @@
 
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, final
@@ -506,6 +506,11 @@ class Trial(Counted):
     def _lose_turns(self, pods: Sequence[Pod], step: ExitStack) -> None:
         turns = {pod.uid: self._turns.pop(pod.uid) for pod in pods if pod.uid in self._turns}
         step.callback(self._turns.update, turns)
+
+
+def parts_of(trial: Trial) -> tuple[engine.Trial, list[Pod], Callable[[Pod], str]]:
+    """Returns what is below a trial, its pending pods, and what says why one is not tried."""
+    return trial._trial, trial._waiting(), trial._why_not_tried
 
 
 def _scores_of(attempt: engine.TrialAttempt) -> Mapping[str, int]:

@@ -169,7 +169,7 @@ def laws(seed: int) -> None:
 
 def test_a_strict_type_checker_knows_all_names(place: Environment, tmp_path: Path) -> None:
     program = "from reprieve import Cluster, Trial\nwith Cluster.load('x').trial() as trial:\n    reveal_type(trial)\n"
-    of_the_extra_gym = "from reprieve.gym import SchedulingEnvironment\nprint(SchedulingEnvironment)\n"
+    of_the_extra_gym = "from reprieve.gym import SchedulingEnvironment, TrialEnvironment\nprint(SchedulingEnvironment, TrialEnvironment)\n"
     (tmp_path / "program.py").write_text(program + of_the_extra_gym)
     (tmp_path / "own.py").write_text(OWN)
     mypy = f"{sys.executable} -m mypy --strict --python-executable {place.bin / 'python'}"

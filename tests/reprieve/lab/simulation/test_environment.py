@@ -13,7 +13,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from extender.values.config.configuration import Configuration
-from reprieve.lab.simulation.environment import Progress, SchedulingEnvironment
+from reprieve.gym import Progress, SchedulingEnvironment
 from reprieve.lab.simulation.playing import play
 from reprieve.lab.simulation.sweeping import read_workloads
 from reprieve.lab.simulation.workload import WorkloadError
