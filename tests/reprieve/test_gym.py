@@ -1,5 +1,7 @@
 """Environments of Gymnasium: what an agent may do, what comes of it, and pods that are placed without time passing."""
 
+import runpy
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -15,7 +17,7 @@ from gymnasium.utils.env_checker import check_env
 from reprieve import Cluster, ReprieveError
 from reprieve.gym import Progress, SchedulingEnvironment, TrialEnvironment
 from tests.reprieve.lab.simulation.test_environment import WORKLOAD, last_feasible, played
-from tests.reprieve.test_library import node, pod
+from tests.reprieve.test_library import ROOT, node, pod
 
 SMALL = [
     *(node(f"node-{number}", cpu=str(4 + number)) for number in range(4)),
@@ -272,3 +274,23 @@ def test_cluster_without_a_choice_is_refused(objects: list[dict[str, Any]]) -> N
 def test_fewer_rows_than_nodes_are_refused() -> None:
     with pytest.raises(ValueError, match="max_nodes=3: the cluster has 4 nodes"):
         TrialEnvironment(SMALL, max_nodes=3)
+
+
+@pytest.mark.slow
+def test_the_example_learns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """On the sample of a GPU cluster, with fewer episodes than it has by default."""
+    picture = tmp_path / "curve.png"
+    arguments = ["--generations", "2", "--size", "6", "--seeds", "1", "--plot", str(picture)]
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", ["place_gpus.py", *arguments])
+
+    runpy.run_path("examples/gym/place_gpus.py", run_name="__main__")
+
+    least, most, *generations = (
+        float(word.rstrip("%")) for word in capsys.readouterr().out.split() if word.endswith("%")
+    )
+    assert least < most and len(generations) == 2
+    assert generations[-1] > least + 5
+    assert picture.read_bytes().startswith(b"\x89PNG")
