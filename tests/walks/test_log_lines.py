@@ -89,8 +89,11 @@ def test_scores_of_nodes_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert len(totals) == 1
 
 
-def test_bound_pod_is_not_logged_at_verbosity_zero(caplog: pytest.LogCaptureFixture) -> None:
-    assert not [line for line in said(one_pod_is_bound, 0, caplog) if "web" in line]
+@pytest.mark.parametrize(("verbosity", "is_logged"), [(0, False), (2, True)])
+def test_a_bound_pod_is_logged_from_verbosity_two_on(
+    verbosity: int, *, is_logged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert any("web" in line for line in said(one_pod_is_bound, verbosity, caplog)) == is_logged
 
 
 def test_why_a_pod_waits(caplog: pytest.LogCaptureFixture) -> None:
