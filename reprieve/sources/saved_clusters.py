@@ -49,7 +49,8 @@ class _Saved(msgspec.Struct, frozen=True, gc=False):
     configuration: dict[str, Any]
     features: FeatureGates
     notes: tuple[str, ...]
-    gaps: Gaps
+    gaps: Gaps | None
+    """None for a cluster that was not listed."""
     templates: Sequence[dict[str, Any]]
     objects: ClusterState
     """All but the pods."""
@@ -122,18 +123,18 @@ def _whole(model: Pod, parts: OwnParts) -> Pod:
     )
 
 
-def gaps_of(cluster: Cluster) -> Gaps:
+def gaps_of(cluster: Cluster) -> Gaps | None:
     if cluster.narrow is not_at_all:
-        return {}
+        return None
     from reprieve.sources.not_known import Narrowing  # noqa: PLC0415 - it loads a client, which most clusters do not need
 
     gaps = cluster.narrow.gaps if isinstance(cluster.narrow, Narrowing) else {}
     return {plural: (gap.why, gap.namespaces) for plural, gap in gaps.items()}
 
 
-def narrow(cluster: Cluster, gaps: Gaps) -> None:
+def narrow(cluster: Cluster, gaps: Gaps | None) -> None:
     """Has plugins that are asked about the cluster say so where something could not be listed."""
-    if gaps:
+    if gaps is not None:
         from reprieve.sources.listing import Gap  # noqa: PLC0415 - as above
         from reprieve.sources.not_known import Narrowing  # noqa: PLC0415
 

@@ -1,6 +1,7 @@
 """The library decides as the scheduler does, takes back what it has done, and says in words what it cannot do."""
 
 import asyncio
+import pickle
 import random
 import subprocess
 import sys
@@ -148,8 +149,9 @@ def test_cluster_behind_an_api_server_is_read_with_what_feature_gates_are_about(
 
         without, cluster = Cluster.connect(kubeconfig), Cluster.connect(kubeconfig, feature_gates=ONLY_GANGS)
 
-    with pytest.raises(ReprieveError, match=r"without what GenericWorkload is about"):
-        without.trial(feature_gates=ONLY_GANGS)
+    for each in (without, pickle.loads(pickle.dumps(without)), without.updated([node("b")])):
+        with pytest.raises(ReprieveError, match=r"without what GenericWorkload is about"):
+            each.trial(feature_gates=ONLY_GANGS)
     for gates in (None, ONLY_GANGS):
         with cluster.trial(feature_gates=gates) as trial:
             assert nodes_of(trial.schedule()) == {"default/m0": "", "default/m1": ""}
