@@ -125,16 +125,10 @@ class TrialEnvironment(AgentEnvironment):
                 self._refusals[str(exc)] += 1
             else:
                 self._put(cycle, rows.names[0])
-        progress, refusals = self._progress(), self._refusals.most_common()
-        report = {
-            "nodes": len(self._engine.cluster.nodes),
-            "pods": self._expected,
-            "placed": self._num_placed,
-            "refused": self._refusals.total(),
-            "allocated": progress.allocated,
-            "refusals": [{"message": message, "pods": pods} for message, pods in refusals],
-        }
-        return progress, {"report": report}
+        refusals = [{"message": message, "pods": pods} for message, pods in self._refusals.most_common()]
+        nodes, progress = len(self._engine.cluster.nodes), self._progress()
+        counts = {"nodes": nodes, "pods": self._expected, "placed": self._num_placed, "refused": self._refusals.total()}
+        return progress, {"report": {**counts, "allocated": progress.allocated, "refusals": refusals}}
 
     def _placed(self, choice: NodeChoice, wanted: Int64s) -> NodeChoice | agents.Outcome:
         best = np.flatnonzero(wanted == wanted.max())
@@ -145,9 +139,8 @@ class TrialEnvironment(AgentEnvironment):
 
     def _put(self, cycle: Cycle, node: str) -> None:
         attempt = self._engine.place(cycle, node)
-        if attempt.node:
-            self._num_placed += 1
-        else:
+        self._num_placed += bool(attempt.node)
+        if not attempt.node:
             self._refusals[attempt.message] += 1
 
     def _progress(self) -> Progress:

@@ -3,7 +3,6 @@
 An episode asks for a choice after the other: a pod, and several nodes that all Filters let pass. Needs the extra `gym`.
 """
 
-import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -132,10 +131,9 @@ class AgentEnvironment(EzPickle, gymnasium.Env[ObservedArrays, Any]):
         """Raises ValueError for an action or a number of rows that there cannot be."""
         if action not in ("node", "weights"):
             raise ValueError(f'action={action!r:.80}: it is "node" or "weights"')
-        if max_nodes is not None and _whole(max_nodes) < 1:
+        if max_nodes is not None and (type(max_nodes) is not int or max_nodes < 1):
             raise ValueError(f"max_nodes={max_nodes!r:.80}: give a whole number of at least 1")
-        self._acts_on_nodes = action == "node"
-        self._reward = reward
+        self._acts_on_nodes, self._reward = action == "node", reward
         self._choice: NodeChoice | None = None
         self._is_valid = True
 
@@ -151,8 +149,7 @@ class AgentEnvironment(EzPickle, gymnasium.Env[ObservedArrays, Any]):
         """Sets the sizes and spaces, by the nodes and plugins of a choice."""
         nodes = first.rows.snapshot.nodes.objects
         self.max_nodes = rows = max_nodes or len(nodes)
-        self.resources = resources_of(nodes)
-        self.score_plugins = first.plugins
+        self.resources, self.score_plugins = resources_of(nodes), first.plugins
         count, plugins = len(self.resources), len(self.score_plugins)
         shapes = {"nodes": (rows, 2 * count), "scores": (rows, plugins), "pod": (count,)}
         boxes = {name: spaces.Box(0.0, 1.0, shape) for name, shape in shapes.items()}
@@ -193,7 +190,8 @@ class AgentEnvironment(EzPickle, gymnasium.Env[ObservedArrays, Any]):
         """Returns (R,) scores for the nodes that the action prefers, equal ones if the scheduler has to choose."""
         wanted = np.zeros(len(choice.rows), np.int64)
         if self._acts_on_nodes:
-            if not 0 <= (row := _whole(action)) < self.max_nodes:
+            row = np.asarray(action)
+            if row.shape or row.dtype.kind not in "iu" or not 0 <= row < self.max_nodes:
                 raise ValueError(f"action {action!r:.80}: give the row of a node, 0 to {self.max_nodes - 1}")
             wanted[choice.rows.node == row] = fwk.MAX_NODE_SCORE
             self._is_valid = bool(wanted.any())
@@ -241,11 +239,3 @@ class AgentEnvironment(EzPickle, gymnasium.Env[ObservedArrays, Any]):
             **{name: empty.copy() for name, empty in self._empty.items()},
             "feasible": np.zeros(self.max_nodes, np.int8),
         }
-
-
-def _whole(number: Any) -> int:
-    """Returns a whole number; -1 for anything else."""
-    try:
-        return -1 if isinstance(number, bool) else operator.index(number)
-    except TypeError:
-        return -1
