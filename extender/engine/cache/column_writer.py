@@ -48,7 +48,7 @@ class ColumnWriter:
         self._taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]] = SymbolTable()
         self._tallies: Tallies = Tallies()
         self._counted_symbols = [0 for _ in Attribute]
-        self._counted_kinds = self._most_symbols = 0
+        self._counted_reads = self._most_symbols = 0
         self._num_parts = 0
         self._most_parts = SPARE_PARTS
         self._generation = 0
@@ -101,7 +101,7 @@ class ColumnWriter:
         for) are shared.
         """
         other = ColumnWriter(objects)
-        self._counted_kinds = -1  # the copy's reader counts from the beginning
+        self._counted_reads = -1  # the copy's reader counts from the beginning
         for name in vars(self).keys() - MADE_ANEW:
             value = getattr(self, name)
             setattr(other, name, value if isinstance(value, int) else value.copy())
@@ -122,7 +122,7 @@ class ColumnWriter:
 
         If it raises QuantityError or DecodeError because the pod cannot be read, nothing has changed.
         """
-        encoding, codes = self._reader.read(pod, self._tallies.symbols)
+        encoding, started, codes = self._reader.read(pod, self._tallies.symbols)
         slot = self._free.pop() if self._free else self._new_slot()
         self._pods[slot], self._uids[slot] = pod, pod.metadata.uid
         self._requests[: len(self.resources), slot] = 0
@@ -135,9 +135,9 @@ class ColumnWriter:
                     self._add_resource(name)
             else:
                 self._requests[place, slot] = amount
-        self._non_zero_requests[:, slot] = encoding.non_zero
+        self._non_zero_requests[0, slot], self._non_zero_requests[1, slot] = encoding.non_zero
         self._priority[slot] = encoding.priority
-        self._start_time[slot] = encoding.start_time
+        self._start_time[slot] = started
         self._codes[:, slot] = codes
         return slot
 
@@ -145,14 +145,14 @@ class ColumnWriter:
         """Returns the code of the pod's labels if all else that the columns hold of it is as of the one in the slot;
         else None. Raises as `allocate_slot`.
         """
-        encoding, codes = self._reader.read(pod, self._tallies.symbols)
+        encoding, started, codes = self._reader.read(pod, self._tallies.symbols)
         requests = dict.fromkeys(self.resources, 0) | dict(encoding.requests)
         is_alike = (
             self._codes[1:, slot].tolist() == [*codes[1:]]
             and self._requests[: len(self.resources), slot].tolist() == [*requests.values()]
             and self._non_zero_requests[:, slot].tolist() == [*encoding.non_zero]
             and self._priority[slot] == encoding.priority
-            and self._start_time[slot] == encoding.start_time
+            and self._start_time[slot] == started
         )
         return codes[Attribute.LABELS] if is_alike else None
 
@@ -232,7 +232,7 @@ class ColumnWriter:
 
         The pods of each Job have labels of their own: a cluster with Jobs would otherwise take ever more memory.
         """
-        if self._reader.num_kinds != self._counted_kinds:
+        if self._reader.num_read != self._counted_reads:
             self._count_parts()
         most = 2 * (len(self._pods) - len(self._free)) + SPARE_SYMBOLS
         return self._num_parts > self._most_parts or self._most_symbols > most
@@ -258,7 +258,7 @@ class ColumnWriter:
             for code in range(self._counted_symbols[attribute], len(symbols)):
                 self._num_parts += num_parts(symbols[code])
             self._counted_symbols[attribute] = len(symbols)
-        self._counted_kinds, self._most_symbols = self._reader.num_kinds, max(self._counted_symbols)
+        self._counted_reads, self._most_symbols = self._reader.num_read, max(self._counted_symbols)
 
     def _new_slot(self) -> int:
         slot = len(self._pods)

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Final, final
 
-import msgspec
-
 from extender.engine.snapshot.pod_attributes import (
     Attribute,
     PodSymbol,
@@ -14,7 +12,6 @@ from extender.engine.snapshot.pod_attributes import (
     volume_class,
 )
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable
-from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod, start_time
 from extender.values.objects.resource_amounts import assigned_requests
 from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
@@ -22,11 +19,7 @@ from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMOR
 Symbols = tuple[SymbolTable[PodSymbol], ...]
 """The symbols of each `Attribute`."""
 
-KEPT_KINDS: Final = 256
-KEPT_BYTES: Final = 4096
-"""Pods that take more bytes are read anew, so that large ones take no more memory than others."""
-
-_ENCODE: Final = msgspec.json.Encoder().encode
+KINDS_KEPT: Final = 4096
 
 
 @final
@@ -38,45 +31,67 @@ class PodEncoding:
     """(resource, amount) of every requested resource."""
     non_zero: tuple[int, int]
     priority: int
-    start_time: int
 
 
 def encode_pod(pod: Pod) -> PodEncoding:
-    """Raises QuantityError, which names the field, for a request that is no quantity, DecodeError for a start time."""
+    """Raises QuantityError, which names the field, for a request that is no quantity."""
     requests, milli_cpu, memory = assigned_requests(pod)
     native = ((CPU, requests.milli_cpu), (MEMORY, requests.memory), (EPHEMERAL_STORAGE, requests.ephemeral_storage))
-    return PodEncoding((*native, *requests.scalar.items()), (milli_cpu, memory), pod.priority, start_time(pod))
+    return PodEncoding((*native, *requests.scalar.items()), (milli_cpu, memory), pod.priority)
 
 
 @final
 class PodReader:
-    """Reads pods for their columns. State: what was read of the last kinds of pods, which differ in name and node."""
+    """Reads pods for their columns. State: the last pod of each owner and labels, from which the next often differs
+    little. A pod that is bound gets more labels.
+    """
 
     def __init__(self) -> None:
+        self._last: dict[tuple[object, ...], tuple[Pod, PodEncoding, tuple[int, ...]]] = {}
         self._symbols: Symbols = ()
-        self._known: dict[bytes, tuple[PodEncoding, tuple[int, ...]]] = {}
-        self.num_kinds = 0
-        """How often a pod was read that was like none before, and may have had new symbols."""
+        self.num_read = 0
+        """How many pods were like none before, and may have had new symbols."""
 
-    def read(self, pod: Pod, symbols: Symbols) -> tuple[PodEncoding, tuple[int, ...]]:
-        """Returns the pod's numbers, and its code for each `Attribute`. Raises as `encode_pod`."""
-        if symbols is not self._symbols:
-            self._symbols, self._known = symbols, {}
-        meta, spec = pod.metadata, pod.spec
-        if spec.volumes:  # the claims of ephemeral ones are named after the pod
-            self.num_kinds += 1
-            return encode_pod(pod), codes_of(pod, symbols)
-        spec = replaced(spec, node_name="") if spec.node_name else spec
-        key = _ENCODE((meta.namespace, meta.labels, meta.deletion_timestamp, spec, pod.status))
-        known = self._known.get(key)
-        if known is None:
-            self.num_kinds += 1
-            known = encode_pod(pod), codes_of(pod, symbols)
-            if len(key) <= KEPT_BYTES:
-                if len(self._known) >= KEPT_KINDS:
-                    del self._known[next(iter(self._known))]
-                self._known[key] = known
-        return known
+    def read(self, pod: Pod, symbols: Symbols) -> tuple[PodEncoding, int, tuple[int, ...]]:
+        """Returns the pod's numbers, when it started, and its code for each `Attribute`.
+
+        Raises as `encode_pod`, and DecodeError for a start time.
+        """
+        if symbols is not self._symbols or len(self._last) > KINDS_KEPT:
+            self._last.clear()
+            self._symbols = symbols
+        meta = pod.metadata
+        owners = meta.owner_references
+        kind = owners[0].uid if owners else "", *meta.labels.items()
+        last = self._last.get(kind)
+        if last is not None and _are_read_alike(pod, last[0]):
+            return last[1], start_time(pod), last[2]
+        self.num_read += 1
+        read = encode_pod(pod), start_time(pod), codes_of(pod, symbols)
+        if not any(volume.ephemeral for volume in pod.spec.volumes):  # whose claims are named after the pod
+            self._last[kind] = pod, read[0], read[2]
+        return read
+
+
+def _are_read_alike(pod: Pod, other: Pod) -> bool:
+    # Field by field, since lists that are shared compare in no time.
+    spec, others, meta, status = pod.spec, other.spec, pod.metadata, pod.status
+    return (
+        meta.namespace == other.metadata.namespace
+        and meta.deletion_timestamp == other.metadata.deletion_timestamp
+        and spec.containers == others.containers
+        and spec.volumes == others.volumes
+        and spec.affinity == others.affinity
+        and spec.priority == others.priority
+        and spec.init_containers == others.init_containers
+        and spec.overhead == others.overhead
+        and spec.resources == others.resources
+        and status.container_statuses == other.status.container_statuses
+        and status.init_container_statuses == other.status.init_container_statuses
+        and status.resources == other.status.resources
+        and status.allocated_resources == other.status.allocated_resources
+        and not any(condition.type == "PodResizePending" for condition in status.conditions)
+    )
 
 
 def codes_of(pod: Pod, symbols: Symbols) -> tuple[int, ...]:

@@ -5,12 +5,30 @@ import pytest
 from extender.engine.cache import Cache
 from extender.engine.snapshot.pod_attributes import Attribute, LabelClass
 from extender.testing import PodBuilder, make_cache, make_node, make_pod
-from extender.values.objects.pod import Pod
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import Condition, OwnerReference
+from extender.values.objects.pod import ContainerStatus, Pod, ResourceRequirements
 from tests.kit.storage import ephemeral
+
+INFEASIBLE = Condition(type="PodResizePending", status="True", reason="Infeasible")
 
 
 def a_pod(name: str, cpu: str = "1") -> PodBuilder:
     return make_pod(name).label(app="a").req(cpu=cpu, memory="1Gi").node("n")
+
+
+def resized(name: str, *conditions: Condition, cpu: str = "3") -> Pod:
+    """A pod whose container has more than it asks for."""
+    pod = a_pod(name).obj()
+    has = ContainerStatus(
+        name=pod.spec.containers[0].name, resources=ResourceRequirements(requests={"cpu": cpu, "memory": "1Gi"})
+    )
+    return replaced(pod, status=replaced(pod.status, container_statuses=[has], conditions=[*conditions]))
+
+
+def of(owner: str, pod: Pod) -> Pod:
+    owners = [OwnerReference(uid=owner)] if owner else []
+    return replaced(pod, metadata=replaced(pod.metadata, owner_references=owners))
 
 
 def assumed(cache: Cache, pod: Pod) -> tuple[object, ...]:
@@ -41,16 +59,34 @@ def assumed(cache: Cache, pod: Pod) -> tuple[object, ...]:
         pytest.param(a_pod("p"), a_pod("q").start_time("2026-01-01T00:00:00Z"), id="start"),
         pytest.param(a_pod("p"), a_pod("q").terminating(), id="deletion"),
         pytest.param(a_pod("p").volume(ephemeral()), a_pod("q").volume(ephemeral()), id="claims named after the pod"),
+        pytest.param(a_pod("p"), a_pod("q").volume(ephemeral()), id="a volume"),
+        pytest.param(a_pod("p"), a_pod("q").init_req(cpu="8"), id="an init container"),
+        pytest.param(a_pod("p"), a_pod("q").overhead(cpu="1"), id="overhead"),
+        pytest.param(a_pod("p"), resized("q"), id="what the container has"),
+        pytest.param(resized("p"), resized("q", cpu="4"), id="how much it has"),
+        pytest.param(resized("p"), resized("q", INFEASIBLE), id="a resize that cannot be done"),
     ],
 )
-def test_a_pod_is_read_after_another_as_it_is_alone(before: PodBuilder, pod: PodBuilder) -> None:
-    """However little the two differ."""
+@pytest.mark.parametrize("owner", ["", "rs"])
+def test_a_pod_is_read_after_another_as_it_is_alone(
+    before: PodBuilder | Pod, pod: PodBuilder | Pod, owner: str
+) -> None:
+    """However little the two differ, with an owner or without."""
+    first, second = (of(owner, each if isinstance(each, Pod) else each.obj()) for each in (before, pod))
     node = make_node("n").capacity(cpu="16", memory="64Gi").obj()
     used, fresh = make_cache(node), make_cache(node)
-    assumed(used, before.obj())
-    used.remove_pod(before.obj())
+    assumed(used, first)
+    used.remove_pod(first)
 
-    assert assumed(used, pod.obj()) == assumed(fresh, pod.obj())
+    assert assumed(used, second) == assumed(fresh, second)
+
+
+def test_pods_of_several_owners_that_come_in_turns_are_read_as_they_are_alone() -> None:
+    pods = [of(f"rs-{number % 3}", a_pod(f"p{number}", cpu=str(1 + number % 3)).obj()) for number in range(9)]
+    node = make_node("n").capacity(cpu="64", memory="64Gi").obj()
+    together = make_cache(node)
+
+    assert [assumed(together, pod)[:2] for pod in pods] == [assumed(make_cache(node), pod)[:2] for pod in pods]
 
 
 @pytest.mark.parametrize("is_in_snapshot", [False, True], ids=["before the next snapshot", "after it"])
