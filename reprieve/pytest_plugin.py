@@ -4,6 +4,7 @@ Every run of pytest imports it where Reprieve is installed, so that it loads the
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import pytest
@@ -19,7 +20,10 @@ _CLUSTER: Final = "the cluster in which charts are tried: what `kubectl get ... 
 _CHART: Final = "reprieve_chart(chart, *, namespace='default'): what is tried: a text, file or folder"
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    with suppress(AttributeError):
+        # pytest rewrites the assertions in all packages of a distribution with a plugin: a second, for none.
+        pluginmanager.rewrite_hook._must_rewrite -= {"api", "extender", "reprieve"}  # type: ignore[attr-defined]
     parser.getgroup("reprieve").addoption("--reprieve-cluster", metavar="FILE", help=_CLUSTER)
     parser.addini("reprieve_cluster", _CLUSTER, type="paths")
 

@@ -147,3 +147,18 @@ def test_run_that_asks_for_nothing_loads_nothing(pytester: pytest.Pytester, monk
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     pytester.runpytest_subprocess("-p", "reprieve").assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_assertions_of_the_library_are_not_rewritten(pytester: pytest.Pytester) -> None:
+    """As pytest does with all packages of a distribution that has a plugin, which takes longer than to load them."""
+    pytester.makepyfile(
+        "import sys\n\n\ndef test_it():\n    import reprieve.library\n"
+        "    ours = [each for name, each in sys.modules.items() if name.partition('.')[0] in ('reprieve', 'extender')]\n"
+        "    assert len(ours) > 100\n"
+        "    rewritten = {each.__name__ for each in ours if 'Rewriting' in type(each.__spec__.loader).__name__}\n"
+        "    assert rewritten <= {'reprieve', 'reprieve.pytest_plugin'}\n"
+    )
+
+    for how in ("--assert=rewrite", "--assert=plain"):
+        pytester.runpytest_subprocess(how, "-p", "no:schemathesis").assert_outcomes(passed=1)
