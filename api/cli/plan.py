@@ -120,7 +120,10 @@ _SCRIPT: Final = """\
 set -eu
 trap uncordon EXIT
 trap 'exit 1' INT TERM
-running() { kubectl get pods -n "$1" --field-selector="spec.nodeName=$2,status.phase=Running" -o name | wc -l; }
+running() {  # namespace, Kind/name of a controller: prints how many of its pods run and are not being deleted
+  kubectl get pods -n "$1" -o jsonpath='{range .items[?(@.status.phase=="Running")]}{.metadata.ownerReferences[0].kind}\
+/{.metadata.ownerReferences[0].name} {.metadata.deletionTimestamp}{"\\n"}{end}' | grep -cxF "$2 " || true
+}
 within() {  # minutes, what is waited for, the command that is tried until it succeeds
   minutes=$1 what=$2 tries=0; shift 2
   until "$@"; do
@@ -133,13 +136,13 @@ evicted() {
   printf '{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s"}}' "$2" "$1" |
     kubectl create --raw "/api/v1/namespaces/$1/pods/$2/eviction" -f -
 }
-landed() { [ "$(running "$1" "$2")" -gt "$3" ]; }
-move() {  # namespace, pod, the node where it is to run, nodes that are cordoned until it runs
-  namespace=$1 pod=$2 node=$3; shift 3
+landed() { [ "$(running "$1" "$2")" -ge "$3" ]; }
+move() {  # namespace, pod, its controller, the node where it is to run, nodes that are cordoned until it runs
+  namespace=$1 pod=$2 owner=$3 node=$4; shift 4
   [ $# -eq 0 ] || kubectl cordon "$@"
-  before=$(running "$namespace" "$node")
+  before=$(running "$namespace" "$owner")
   within 60 "the eviction of $namespace/$pod" evicted "$namespace" "$pod"
-  within 30 "the pod in place of $namespace/$pod to run on $node" landed "$namespace" "$node" "$before"
+  within 30 "the pod in place of $namespace/$pod to run, on $node" landed "$namespace" "$owner" "$before"
   [ $# -eq 0 ] || kubectl uncordon "$@"
 }"""
 
@@ -158,7 +161,10 @@ def _as_script(files: list[str], console: Console, answer: PlanAnswer, _: bool) 
         to, rivals = quote(move.to_node), [name for name in move.cordon if name not in closed]
         if move.to_node in closed:
             lines.append(f"kubectl uncordon {to}")
-        lines.append(" ".join(["move", *map(quote, (move.pod.namespace, move.pod.name, move.to_node, *rivals))]))
+        if move.needs_steering and not move.cordon:
+            lines.append(f"# The scheduler may prefer other nodes to {move.to_node}, too many to cordon.")
+        names = move.pod.namespace, move.pod.name, move.owner, move.to_node, *rivals
+        lines.append(" ".join(["move", *map(quote, names)]))
         if move.to_node in closed:
             lines.append(f"kubectl cordon {to}")
         meanwhile |= dict.fromkeys(rivals)

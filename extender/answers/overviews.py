@@ -204,7 +204,7 @@ class PlannedMove(Answer, frozen=True, kw_only=True):
     needs_steering: bool = False
     """Whether the scheduler would choose another node for it of its own accord, the one that it leaves aside."""
     cordon: tuple[str, ...] = ()
-    """The nodes to cordon until it runs, as the scheduler would, or might, choose one of them."""
+    """The nodes to cordon until it runs, as the scheduler would, or might, choose one of them; none of very many."""
     waits_for: tuple[str, ...] = ()
     """The PodDisruptionBudget that earlier moves have used up: the pods that these moved have to be ready again before
     this one goes.

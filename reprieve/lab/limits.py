@@ -7,7 +7,8 @@ from extender.values.limits import Door, Limit
 # fmt: off
 PODS_PLANNED: Final = Limit(Door.QUESTIONS, 200, "pods of a plan", "422")
 PLANNED_NODES: Final = Limit(Door.ANSWERS, 200,
-    "nodes that a plan draws, and nodes of which it says why they are not free", "further ones are left out")
+    "nodes that a plan draws, nodes of which it says why they are not free, and nodes that are cordoned for a move",
+    "further ones are left out; none is cordoned where they are more")
 WORKLOAD_BYTES: Final = Limit(Door.CONFIGURATION, 2**28,
     "bytes of a file of a workload, unpacked", "an error of `simulate`")
 WORKLOAD_YAML_NODES: Final = Limit(Door.CONFIGURATION, 1_000_000,

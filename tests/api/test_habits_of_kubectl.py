@@ -126,9 +126,9 @@ def test_a_pod_that_is_placed_has_no_message_of_a_refusal() -> None:
 
 
 KUBECTL = """#!/bin/sh
-echo "kubectl $*" >> "$LOG"
+printf '%s\\n' "kubectl $*" >> "$LOG"
 case "$1" in
-  get) seq 1 "$(grep -c eviction "$LOG")" ;;
+  get) echo "ReplicaSet/x " ;;
   create) cat > /dev/null ;;
 esac
 """

@@ -41,6 +41,16 @@ def test_the_sample_works_as_it_is(still: Running, open_page: OpenPage) -> None:
     expect(page.locator("#result .placements tbody tr")).to_contain_text(["default/sample"])
 
 
+def test_moves_that_free_nodes_are_drawn_and_listed(still: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{still.url}/ui/what-if")
+    page.get_by_role("group", name="Nodes to free").get_by_label("How many").fill("2")
+    page.get_by_role("button", name="Plan the moves").click()
+
+    expect(page.locator("#result .summary")).to_contain_text("2 nodes would be free after")
+    expect(page.locator("#result svg text").filter(has_text="free")).to_have_count(2)
+    expect(page.get_by_role("region", name="Moves").locator("tbody tr")).not_to_have_count(0)
+
+
 def test_a_what_if_can_be_sent_as_a_link(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Objects to create").fill("")

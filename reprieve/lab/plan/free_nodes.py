@@ -17,10 +17,8 @@ from extender.answers.phrases import plural
 from extender.answers.trial import belongs_to_node
 from extender.answers.types import QuestionError
 from extender.engine.snapshot import Rows
-from extender.engine.snapshot.axes import Int64s
 from extender.values.near_names import did_you_mean
 from extender.values.objects.pod import Pod
-from reprieve.lab import limits
 from reprieve.lab.plan.exact_packing import ExactPacking
 from reprieve.lab.plan.movable_pods import MovablePod
 from reprieve.lab.plan.packing import STEPS, Packed, Packing, StepsUsedUpError
@@ -57,8 +55,8 @@ class FreeNodes:
 
         With a resource, nodes are meant that offer it, and pods that request it.
         """
-        self._moving, self._of = moving, of
-        moving.trials_left, moving.may_wait = _TRIALS + len(moving.pods.by_uid), True
+        self._moving, self._pods = moving, [*moving.pods.by_uid.values()]
+        moving.trials_left, moving.may_wait = _TRIALS + len(self._pods), True
         snapshot = moving.trial.cluster.cache.update_snapshot()
         rows, nodes = Rows.of(snapshot), snapshot.nodes.objects
         self._names = [node.name for node in nodes]
@@ -66,55 +64,42 @@ class FreeNodes:
         if not offered.any():
             known = {name for node in nodes for name in node.status.allocatable}
             raise QuestionError(f"no node offers {of}{did_you_mean(of, known)}" if of else "there are no nodes")
-        self._offering = [self._names[place] for place in np.flatnonzero(offered).tolist()]
-        self.kept: dict[str, KeptNode] = {}
-        """Node -> why it cannot be free whatever moves, for nodes with the resource."""
-        for each in self._kept_nodes(set(self._offering)):
-            self.kept.setdefault(each.node, each)
         labels = {key for node in nodes for key in node.labels}
         if same and same not in labels:
             raise QuestionError(f'no node has the label "{same}"{did_you_mean(same, labels)}')
+        self._of, self._requests = of, (snapshot.pods.requests[:, snapshot.resources.code_of(of)] if of else None)
+        self._slots = dict(snapshot.pods.slots)
+        self.kept: dict[str, KeptNode] = {}
+        """Node -> why it cannot be free whatever moves, for nodes with the resource."""
         self._domains: dict[str, list[int]] = {}
         for place in np.flatnonzero(offered).tolist():
             node = nodes[place]
-            if same and same not in node.labels:
-                self.kept.setdefault(node.name, KeptNode(node=node.name, why=f"it has no label {same}"))
             self._domains.setdefault(node.labels.get(same, "") if same else "", []).append(place)
+            if node.spec.unschedulable or (same and same not in node.labels):
+                why = "it is cordoned" if node.spec.unschedulable else f"it has no label {same}"
+                self.kept[node.name] = KeptNode(node=node.name, why=why)
+        self._offering = [self._names[place] for places in self._domains.values() for place in places]
         if same:
             self._domains.pop("", None)
-        self._largest = max(map(len, self._domains.values()), default=0)
-        self._pods = [*moving.pods.by_uid.values()]
-        self._packing = self._counted(rows)
-
-    def _kept_nodes(self, offering: set[str]) -> Iterator[KeptNode]:
-        moving = self._moving
         for pod in moving.trial.cluster.cache.pods:
-            node = pod.spec.node_name
-            if node in offering and pod.uid not in moving.pods.by_uid and self._keeps(pod):
-                why = moving.pods.why_stays(pod.uid)
-                yield KeptNode(node=node, pod=PodName.of(pod), why=why)
-        for name in self._offering:
-            if moving.trial.cluster.nodes[name].spec.unschedulable:
-                yield KeptNode(node=name, why="it is cordoned")
+            name = pod.spec.node_name
+            if offered[snapshot.nodes.index[name]] and pod.uid in moving.pods.why_it_stays and self._keeps(pod):
+                self.kept.setdefault(name, KeptNode(node=name, pod=PodName.of(pod), why=moving.pods.why_stays(pod.uid)))
+        self._packing = self._counted(rows)
+        self._weight = dict(zip(moving.pods.by_uid, self._packing.weight_of.tolist(), strict=True))
 
     def _keeps(self, pod: Pod) -> bool:
         """Returns whether a node with this pod is not free."""
-        if not self._of:
-            return not belongs_to_node(pod)
-        snapshot = self._moving.trial.cluster.cache.update_snapshot()
-        code = snapshot.resources.code_of(self._of)
-        return bool(snapshot.pods.requests[snapshot.pods.slots[pod.uid], code])
+        return not belongs_to_node(pod) if self._requests is None else bool(self._requests[self._slots[pod.uid]])
 
     def _counted(self, rows: Rows) -> Packing:
-        snapshot = rows.snapshot
-        slots = np.array([snapshot.pods.slots[each.uid] for each in self._pods], np.intp)
-        requests = np.c_[snapshot.pods.requests[slots], np.ones(len(slots), np.int64)]
+        slots = np.array([self._slots[each.uid] for each in self._pods], np.intp)
+        requests = np.c_[rows.snapshot.pods.requests[slots], np.ones(len(slots), np.int64)]
         free = np.c_[rows.allocatable - rows.requested, rows.allowed_pods - rows.pod_count]
-        used: Int64s = np.flatnonzero(requests.any(0))
-        leaves = np.array([self._keeps(each.running) for each in self._pods], np.bool_)
-        where = snapshot.pods.node[slots].tolist()
-        packing = Packing(free[:, used], requests[:, used], where, [each.kind for each in self._pods], leaves)
-        for pod in {each.kind: number for number, each in enumerate(self._pods)}.values():
+        used, leaves = requests.any(0), np.array([self._keeps(each.running) for each in self._pods], np.bool_)
+        where, kinds = rows.snapshot.pods.node[slots].tolist(), [each.kind for each in self._pods]
+        packing = Packing(free[:, used], requests[:, used], where, kinds, leaves)
+        for pod in dict(zip(kinds, range(len(kinds)), strict=True)).values():
             packing.refuse(pod, ~self._moving.may_take(self._pods[pod].pod))
         return packing
 
@@ -124,12 +109,10 @@ class FreeNodes:
         """Returns the moves after which so many nodes are free, or as many as can be. Raises QuestionError if there are
         not that many nodes.
         """
-        if number > self._largest:
-            of, alike = (
-                f" that offer {self._of}" if self._of else "",
-                " of one domain" if len(self._domains) > 1 else "",
-            )
-            raise QuestionError(f"{plural(number, 'node')} cannot be free: there are {self._largest}{of}{alike}")
+        if number > (largest := max(map(len, self._domains.values()))):
+            of = f" that offer {self._of}" if self._of else ""
+            alike = " of one domain" if len(self._domains) > 1 else ""
+            raise QuestionError(f"{plural(number, 'node')} cannot be free: there are {largest}{of}{alike}")
         best = FreeNodesResult(is_complete=True)
         domains = [[node for node in nodes if self._names[node] not in self.kept] for nodes in self._domains.values()]
         for candidates in sorted(domains, key=lambda nodes: self._fewest(nodes, number)):
@@ -149,9 +132,7 @@ class FreeNodes:
     def _found(self, candidates: Sequence[int], number: int, max_moves: int) -> FreeNodesResult:
         """Returns what is found in one domain; what the scheduler refuses is not packed again."""
         packing, best, was_refused = self._packing, FreeNodesResult(), False
-        packing.steps, most = STEPS, number
-        while packing.cannot_be_more(candidates, most) or self._fewest(candidates, most)[1] > max_moves:
-            most -= 1
+        packing.steps, most = STEPS, min(number, self._packing.most_free(candidates, max_moves))
         try:
             while packing.steps > 0:
                 packed, is_complete = self._packed(candidates, most, max_moves)
@@ -159,10 +140,9 @@ class FreeNodes:
                 if refused is None:
                     names = tuple(self._names[node] for node in packed.nodes)
                     is_complete = is_complete and not was_refused
-                    is_best = len(names) == most and (
-                        most < number or len(moves) == self._fewest(candidates, number)[1]
-                    )
-                    best = FreeNodesResult(names, moves, is_complete or is_best)
+                    if len(names) == most:
+                        is_complete |= most < number or len(moves) == self._fewest(candidates, number)[1]
+                    best = FreeNodesResult(names, moves, is_complete)
                     break
                 was_refused = True
             if not best.is_complete and len(best.nodes) < number:
@@ -187,8 +167,6 @@ class FreeNodes:
         is_complete = True
         try:
             for more in range(number, len(best.nodes) - 1, -1):
-                if packing.cannot_be_more(candidates, more):
-                    continue
                 below = max_moves if more > len(best.nodes) else len(best.moves) - 1
                 if (found := ExactPacking(packing, candidates, more).fewest_moves(below)) is not None:
                     return found, is_complete
@@ -262,24 +240,20 @@ class FreeNodes:
 
     def _leaving(self, node: str) -> list[MovablePod]:
         """Returns the pods that keep the node from being free now, those that need most room first."""
-        weight = dict(zip(self._moving.pods.by_uid, self._packing.weight_of.tolist(), strict=True))
         pods = [each for each in self._moving.movable_on(node) if self._keeps(each.running)]
-        return sorted(pods, key=lambda each: -weight[each.uid])
+        return sorted(pods, key=lambda each: -self._weight[each.uid])
 
     # What keeps nodes.
 
-    def kept_in(self, result: FreeNodesResult, is_enough: bool) -> Iterator[KeptNode]:
+    def kept_in(self, result: FreeNodesResult, *, is_enough: bool) -> Iterator[KeptNode]:
         """Yields the nodes that cannot be free beside those of the result, which is played, and why; if these are
         enough, only those that never can.
         """
+        moving = self._moving
         yield from (self.kept[name] for name in sorted(self.kept))
-        moving, told = self._moving, 0
         for name in () if is_enough else self._offering:
             if name in self.kept or name in result.nodes:
                 continue
-            told += 1
-            if told > limits.PLANNED_NODES:
-                return
             leaving = self._leaving(name)
             with moving.cordoned([name]), ExitStack() as stack:
                 for each in leaving:

@@ -1,5 +1,6 @@
 """Which running pods may move to another node, and why the others stay."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,18 +20,8 @@ from extender.engine.snapshot.axes import Index
 from extender.values.objects.cluster import Key
 from extender.values.objects.pod import Pod, start_time
 
-_SINGULAR: Final = {
-    "have no controller that would recreate them": "has no controller that would recreate it",
-    "are protected by the victim policy": "is protected by the victim policy",
-    "have more than one PodDisruptionBudget, so every eviction request is refused": "has more than one "
-    "PodDisruptionBudget, so every eviction request is refused",
-    "have a PodDisruptionBudget that allows no eviction now": "has a PodDisruptionBudget that allows no eviction now",
-    "are terminating already": "is terminating already",
-    "belong to their nodes": "belongs to its node",
-    "belong to a scheduler that is not known here": "belongs to a scheduler that is not known here",
-    "belong to a pod group": "belongs to a pod group",
-}
-"""Why pods stay, in words for several -> for one."""
+_SINGULAR: Final = {"have": "has", "are": "is", "belong": "belongs", "their nodes": "its node", "them": "it"}
+"""Words for several pods -> for one."""
 
 
 @final
@@ -70,7 +61,7 @@ class MovablePods:
 
     def why_stays(self, uid: str) -> str:
         """Returns why the pod stays, in words for one."""
-        return _SINGULAR[self.why_it_stays[uid]]
+        return re.sub(rf"\b({'|'.join(_SINGULAR)})\b", lambda found: _SINGULAR[found[0]], self.why_it_stays[uid])
 
 
 def movable_pods(trial: Trial, wanted: Pod | None, now: Callable[[], datetime]) -> MovablePods:

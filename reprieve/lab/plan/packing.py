@@ -106,13 +106,16 @@ class Packing:
         """Returns how much room the pods need that keep the node from being free."""
         return float(sum(self.weight_of[pod] for pod in self.leaving(node)))
 
-    def cannot_be_more(self, candidates: Sequence[int], number: int) -> bool:
-        """Returns whether what all nodes have left together is less than so many of the candidates have, once free."""
-        if number > len(candidates):
-            return True
-        rooms = np.array([self.free[node] + self.sizes[self.leaving(node)].sum(0) for node in candidates])
-        needed = np.sort(rooms, axis=0)[:number].sum(0)
-        return bool((needed > np.maximum(self.free, 0).sum(0)).any())
+    def most_free(self, candidates: Sequence[int], most_moves: int) -> int:
+        """Returns above how many candidates cannot be free, as their pods are more than the moves, or as they have more
+        room together than all nodes have left.
+        """
+        pods = np.cumsum(sorted(len(self.leaving(node)) for node in candidates))
+        rooms = np.zeros((len(candidates), self.free.shape[1]), np.int64)
+        for row, node in enumerate(candidates):
+            rooms[row] = self.free[node] + self.sizes[self.leaving(node)].sum(0)
+        fits = (np.sort(rooms, axis=0).cumsum(0) <= np.maximum(self.free, 0).sum(0)).all(1) & (pods <= most_moves)
+        return max(np.flatnonzero(fits).tolist(), default=-1) + 1
 
     def take(self) -> None:
         """Counts a step. Raises StepsUsedUpError if there is none left."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -94,9 +95,9 @@ def nodes_plan(trial: Trial, request: PlanRequest, now: Callable[[], datetime]) 
     search = FreeNodes(moving, request.of, request.same)
     result = search.run(number, request.max_moves)
     before, is_enough = requests_by_node(moving, resource), len(result.nodes) == number
-    leaving = Counter(node for each, node in ((each, moving.node_of[each.uid]) for each, _ in result.moves))
+    leaving = Counter(moving.node_of[each.uid] for each, _ in result.moves)
     with carried_out(moving, result.moves, result.nodes) as moves:
-        kept = tuple(search.kept_in(result, is_enough=is_enough))
+        kept = tuple(islice(search.kept_in(result, is_enough=is_enough), limits.PLANNED_NODES))
         nodes = uses(moving, resource, before, requests_by_node(moving, resource), result.nodes)
     return PlanAnswer(
         summary=_nodes_summary(result, number, request.max_moves),

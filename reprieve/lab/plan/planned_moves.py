@@ -37,14 +37,14 @@ def carried_out(
 
 
 def _planned(trial: TrialMoves, each: MovablePod, node: str, restarts: int) -> PlannedMove:
-    rivals, cordon, needs_steering = [""], list[str](), False
+    rivals, cordon, needs_steering = [""], set[str](), False
     while rivals:
-        with trial.cordoned(cordon):
+        with trial.trial.among([name for name in trial.trial.cluster.nodes if name not in cordon] if cordon else None):
             scores = trial.scores(each.pod)
-        # Fewer nodes may change the scores of those that are left; what tolerates a cordon cannot be kept away by it.
-        rivals = [name for name, score in scores.items() if score >= scores[node] and name not in (node, *cordon)]
+        # Fewer nodes may change the scores of those that are left.
+        rivals = [name for name, score in scores.items() if score >= scores[node] and name != node]
         needs_steering |= any(scores[name] > scores[node] and name != trial.node_of[each.uid] for name in rivals)
-        cordon += rivals
+        cordon.update(rivals)
     return PlannedMove(
         pod=PodName.of(each.pod),
         from_node=trial.node_of[each.uid],
@@ -55,7 +55,7 @@ def _planned(trial: TrialMoves, each: MovablePod, node: str, restarts: int) -> P
         hours=each.hours if restarts == 1 else 0.0,
         restarts=restarts,
         needs_steering=needs_steering,
-        cordon=tuple(sorted(cordon)),
+        cordon=tuple(sorted(cordon)) if len(cordon) <= limits.PLANNED_NODES else (),
         waits_for=trial.budgets_used_up(each),
     )
 

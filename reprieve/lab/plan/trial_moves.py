@@ -120,7 +120,8 @@ class TrialMoves:
         """Returns the nodes among which the scheduler would choose for the pod now, its own aside if it has one."""
         scores = self.scores(pod)
         scores.pop(self.node_of.get(pod.uid, ""), None)
-        return frozenset(name for name, score in scores.items() if score == max(scores.values()))
+        highest = max(scores.values(), default=0)
+        return frozenset(name for name, score in scores.items() if score == highest)
 
     def scores(self, pod: Pod) -> dict[str, int]:
         """Returns the nodes that would take the pod if it was evicted now, with their total scores."""
