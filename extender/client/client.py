@@ -15,7 +15,7 @@ import httpx
 import msgspec
 
 from extender.client import errors
-from extender.client.request_metrics import ATTEMPTS, ERROR, observe_duration
+from extender.client.request_metrics import ATTEMPTS, DURATIONS, ERROR
 from extender.client.transport.carrier import (
     Body,
     Carried,
@@ -219,7 +219,7 @@ class Client:
                     retries += 1
                     await asyncio.sleep(wait * (1 + 0.2 * self._rng.random()))
         finally:
-            observe_duration(perf_counter() - began, method, self._host)
+            DURATIONS.observe(perf_counter() - began, method, self._host)
 
     @asynccontextmanager
     async def watch(self, path: str, *, params: Mapping[str, str], silence: float) -> AsyncIterator[WatchLines]:

@@ -17,17 +17,12 @@ ERROR: Final = "<error>"
 # The metrics of this module. Hosts are few: those of the targets.
 ATTEMPTS: Final[Counter[tuple[str, str, str]]] = Counter()
 """(status, method, host) -> attempts and watches."""
-_DURATIONS: Final = Histogram(
+DURATIONS: Final = Histogram(
     "rest_client_request_duration_seconds",
     "Seconds that a request to the API server took, its waits and repetitions included; watches do not count.",
     ("verb", "host"),
     (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0),
 )
-
-
-def observe_duration(seconds: float, method: str, host: str) -> None:
-    """Observes how long a request took, whatever became of it."""
-    _DURATIONS.observe(seconds, method, host)
 
 
 def request_metrics() -> Iterator[Metric]:
@@ -38,4 +33,4 @@ def request_metrics() -> Iterator[Metric]:
         ("code", "method", "host"),
         ATTEMPTS,
     )
-    yield _DURATIONS.collect()
+    yield DURATIONS.collect()

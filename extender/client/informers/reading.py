@@ -55,7 +55,8 @@ class ObjectReader(Generic[T]):
     ) -> None:
         self._kind = kind
         self._wire: Any = _with_kind(kind.type)
-        self._decode_put = msgspec.json.Decoder(_event_with(self._wire)).decode
+        event: Any = msgspec.defstruct("Event", [("type", str), ("object", self._wire)], frozen=True, gc=False)
+        self._decode_put = msgspec.json.Decoder(event).decode
         self._keep = keep or keeper_of(kind)
         self._is_whole = is_whole
 
@@ -128,12 +129,6 @@ def _with_kind(kind: type[ApiObject]) -> type[msgspec.Struct]:
     """Returns the type with `kind` and `apiVersion` added, so that one pass over the bytes reads everything."""
     fields: Any = [("kind", str, ""), ("api_version", str, "")]
     return msgspec.defstruct(f"{kind.__name__}OnTheWire", fields, bases=(kind,), frozen=True, gc=False, rename="camel")
-
-
-@cache
-def _event_with(wire: type[msgspec.Struct]) -> Any:
-    fields: Any = [("type", str), ("object", wire)]
-    return msgspec.defstruct(f"{wire.__name__}Event", fields, frozen=True, gc=False)
 
 
 _PUT: Final = ("ADDED", "MODIFIED")

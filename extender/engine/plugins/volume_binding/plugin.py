@@ -63,6 +63,7 @@ class _State:
 _STATE: Final = fwk.StateKey[_State]("VolumeBinding")
 _SCORES: Final = fwk.StateKey[Int64s]("PreScoreVolumeBinding")
 ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
+_NO_VOLUMES: Final = AssumedVolumes()
 """What Reserve assumed; empty if all claims were bound already."""
 
 
@@ -162,7 +163,7 @@ class VolumeBinding(
 
     def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
         """Assumes the volumes found on this node. Error if they have changed since."""
-        known, assumed = state.find(_STATE), AssumedVolumes()
+        known, assumed = state.find(_STATE), _NO_VOLUMES
         if known is not None and known.volumes is not None and not known.claims.all_bound:
             place = state.snapshot.nodes.index[node]
             bindings, provisions = known.volumes.bindings_on(place), known.volumes.provisions_on(place)
