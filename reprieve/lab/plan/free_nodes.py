@@ -26,6 +26,8 @@ from reprieve.lab.plan.plan_answer import KeptNode
 from reprieve.lab.plan.trial_moves import BoundReachedError, TrialMoves
 from reprieve.lab.plan.wanted_pods import Move
 
+_STEPS_OF_DOMAIN: Final = 20_000
+"""As many steps a packing has in one of many domains."""
 _TRIALS: Final = 20_000
 """How often the Filters may be asked about a pod while plans are played."""
 
@@ -132,7 +134,8 @@ class FreeNodes:
     def _found(self, candidates: Sequence[int], number: int, max_moves: int) -> FreeNodesResult:
         """Returns what is found in one domain; what the scheduler refuses is not packed again."""
         packing, best, was_refused = self._packing, FreeNodesResult(), False
-        packing.steps, most = STEPS, min(number, self._packing.most_free(candidates, max_moves))
+        packing.steps = max(STEPS // len(self._domains), _STEPS_OF_DOMAIN)
+        most = min(number, packing.most_free(candidates, max_moves))
         try:
             while packing.steps > 0:
                 packed, is_complete = self._packed(candidates, most, max_moves)
