@@ -1,8 +1,8 @@
 """`app` for `uvicorn api.main:app`, set up by the environment; `reprieve serve` adds limits on headers."""
 
-from extender.values.concurrency.process import collector_paused, fill_standard_descriptors
+from extender.values.concurrency.process import fill_standard_descriptors, loading_modules
 
-with collector_paused():  # there is no garbage while modules are loaded
+with loading_modules():  # there is no garbage while modules are loaded
     from api.app import create_app
     from api.serving.other_servers import opens, settings_of_environment
     from extender.values.klog.setup import configure

@@ -21,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from api.cli.examples import LINES
 from extender import __version__
-from extender.values.concurrency.process import collector_paused, fill_standard_descriptors
+from extender.values.concurrency.process import fill_standard_descriptors, loading_modules
 from extender.values.reasons import InputError
 from reprieve.errors import StartUpError
 
@@ -133,7 +133,7 @@ class _Subcommand(TyperCommand):
         return " ".join(docstring.partition("\n\n")[0].split())
 
     def load(self) -> Any:
-        with self._waiting_line(), collector_paused():  # there is no garbage while modules are loaded
+        with self._waiting_line(), loading_modules():  # there is no garbage while modules are loaded
             module = vars(import_module(f"api.cli.{self._module}"))
         alone = typer.Typer(add_completion=False, **_PLAIN)
         kind, ending = module.get("COMMAND_CLASS", _Command), "\n  ".join(("\b\nExamples:", *LINES[self.name or ""]))
