@@ -21,7 +21,6 @@ from api.verb_metrics import VerbMetrics
 from extender import __version__
 from extender.answers.catalogue import AboutQuestion, Question
 from extender.answers.types import AboutService
-from extender.answers.what_if import capacity, what_if  # noqa: F401 - loaded once, and not in each child process
 from extender.assembly.backend import Backend
 from extender.values import limits
 from extender.values.concurrency.child_process import (
@@ -35,7 +34,6 @@ from extender.values.metrics.metrics import counter, gauge
 from extender.values.metrics.tracing import Tracer
 from extender.values.protocol.node_lists import DecodedNodes
 from reprieve.lab.agreement import Agreement, AgreementQuestion
-from reprieve.lab.plan import plan  # noqa: F401 - as above
 from reprieve.lab.shadow import Shadow
 
 B = TypeVar("B")

@@ -1,20 +1,16 @@
 """Metrics of the extender verbs, all named `reprieve_verb_`: upstream has none for extenders."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
-from time import perf_counter
-from typing import Any, Final, final
+from typing import Final, final
 
-from fastapi import Request, Response
-from fastapi.routing import APIRoute
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from extender.values import limits
 from extender.values.metrics.metrics import Histogram, counter, exponential
-from extender.values.metrics.tracing import CURRENT
 
 OTHER: Final = "other"
 
@@ -97,32 +93,3 @@ class VerbMetrics(Collector):
             ("reason",),
             self._rejected,
         )
-
-
-@final
-class MeasuredRoute(APIRoute):
-    """The route of a verb. What it answers is counted once the service has started."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-        verb = self.path.rsplit("/", 1)[-1]
-
-        async def measured(request: Request) -> Response:
-            began, outcome, sent = perf_counter(), Outcome.REFUSED, 0
-            service = getattr(request.app.state, "service", None)
-            trace = None if service is None or service.tracer is None else service.tracer.call(verb, request.headers)
-            CURRENT.set(trace)
-            try:
-                response = await handle(request)
-                outcome = getattr(request.state, "outcome", Outcome.ANSWERED)
-                sent = int(response.headers.get("content-length", 0))
-                return response
-            finally:
-                if trace is not None:
-                    trace.describe(reprieve__result=outcome.value)
-                    trace.end()
-                if service is not None:
-                    received = int(request.headers.get("content-length", 0))
-                    service.verb_metrics.answered(verb, outcome, perf_counter() - began, received, sent)
-
-        return measured

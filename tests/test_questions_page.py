@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from api.app import create_app
 from api.documents.documentation import describe
+from api.routing import routed
 from api.settings.settings import Settings
 from tests.api.in_process import Done, reprieve
 from tests.api.test_questions import get
@@ -86,12 +86,12 @@ def test_commands_on_the_page_have_the_effect_that_it_shows(three_nodes: Service
 def test_every_question_is_in_the_table() -> None:
     named = set(re.findall(r"`(?:GET|POST) (/v1/[^`]+)`", PAGE))
 
-    questions = {path for path in describe(create_app(Settings()))["paths"] if path.startswith("/v1/")}
+    questions = {path for path in describe(routed(Settings()))["paths"] if path.startswith("/v1/")}
     assert named == questions - {"/v1/evaluate"}
 
 
 def test_every_field_that_is_named_is_in_an_answer() -> None:
-    schemas = describe(create_app(Settings()))["components"]["schemas"].values()
+    schemas = describe(routed(Settings()))["components"]["schemas"].values()
     fields = {field for schema in schemas for field in schema.get("properties", {})}
 
     rows = re.findall(r"^\| .* \| .* \| .* \| (`.*`.*) \|$", PAGE, re.MULTILINE)

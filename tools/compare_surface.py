@@ -26,8 +26,8 @@ from typing import Any, Final
 import msgspec
 import typer
 
-from api.app import create_app
 from api.cli import SUBCOMMANDS, app as commands_of_reprieve
+from api.routing import routed
 from api.settings.settings import DECLARATIONS, Settings
 from tools.generate_openapi import document_text
 
@@ -74,7 +74,7 @@ def schemas(tree: Tree) -> Iterator[str]:
 
 def routes(tree: Tree) -> Iterator[str]:
     """All paths that the service answers, pages included."""
-    for path, methods in _paths(create_app(Settings()).routes):
+    for path, methods in _paths(routed(Settings()).routes):
         yield f"{' '.join(sorted(methods))} {path}"
 
 

@@ -15,8 +15,8 @@ from typing import Final, final
 
 from starlette.routing import Route
 
-from api.app import ROUTERS
 from api.routes import extender
+from api.routing import ROUTERS
 from api.settings.settings import Settings
 
 _HEAD: Final = """\

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from api.app import create_app
 from api.documents.documentation import ANSWERS
+from api.routing import routed
 from api.settings.settings import Settings
 from reprieve.lab.extender_schema import PATH
 
@@ -25,9 +26,9 @@ _SECONDS_TO_SCHEDULE: Final = 60
 
 def answers() -> dict[str, Any]:
     """Returns `METHOD path` -> the answer, and the parameters to which it is one."""
-    app = create_app(Settings.model_validate({"access": "open", "shadow": True}))
+    settings = Settings.model_validate({"access": "open", "shadow": True})
     made: dict[str, Any] = {}
-    with TestClient(app, base_url="http://127.0.0.1", client=("127.0.0.1", 0)) as service:
+    with TestClient(create_app(settings), base_url="http://127.0.0.1", client=("127.0.0.1", 0)) as service:
         ends = time.monotonic() + _SECONDS_TO_SCHEDULE
         while not (made_room := service.get("/v1/preemptions").json().get("items")):
             if time.monotonic() > ends:
@@ -37,7 +38,7 @@ def answers() -> dict[str, Any]:
         decided = service.get("/v1/decisions", params={"pod": f"{namespace}/{pod}"}).json()["items"]
         chosen = {"namespace": namespace, "pod": pod, "node": "node-a1", "check": "ping", "id": decided[-1]["id"]}
         queries = {"/v1/capacity": {"pod": f"{namespace}/{pod}"}, "/v1/find": {"q": pod}}
-        for path, operations in app.openapi()["paths"].items():
+        for path, operations in routed(settings).openapi()["paths"].items():
             if "get" in operations and path != PATH:  # the schema is a file of docs/schemas
                 query = queries.get(path, {})
                 named = {name: chosen[name] for name in re.findall(r"{(\w+)}", path)}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from api.app import create_app
+from api.routing import routed
 from api.settings.settings import Settings
 from reprieve.lab.extender_schema import extender_schema
 
@@ -17,7 +17,7 @@ SCHEMA_FILE: Final = Path("docs/schemas/extender-v1.json")
 
 def document_text() -> str:
     """Returns the OpenAPI document of a service with default settings."""
-    return json.dumps(create_app(Settings()).openapi(), indent=2, sort_keys=True) + "\n"
+    return json.dumps(routed(Settings()).openapi(), indent=2, sort_keys=True) + "\n"
 
 
 def schema_text(document: str) -> str:

@@ -75,11 +75,11 @@ def doctor(
 
 def protocol_schema() -> dict[str, Any]:
     """Returns the JSON Schema of the extender protocol."""
-    from api.app import create_app  # noqa: PLC0415 - the commands begin sooner without the service
+    from api.routing import routed  # noqa: PLC0415 - the commands begin sooner without the service
     from api.settings.settings import Settings  # noqa: PLC0415
     from reprieve.lab.extender_schema import extender_schema  # noqa: PLC0415
 
-    return extender_schema(create_app(Settings()).openapi())
+    return extender_schema(routed(Settings()).openapi())
 
 
 async def examined(service: ExaminedService) -> list[Finding]:

@@ -6,10 +6,13 @@ preempt has only the 503.
 """
 
 import logging
+from collections.abc import Callable, Coroutine
 from itertools import chain
-from typing import Final
+from time import perf_counter
+from typing import Any, Final, final
 
 from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 
 from api.callers.access import certified_user
@@ -17,9 +20,10 @@ from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
 from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.service_state import JsonInParts, ServiceState, UntilHangUp, decoded, json_response, service_of
 from api.settings.settings import Settings
-from api.verb_metrics import MeasuredRoute, Outcome
+from api.verb_metrics import Outcome
 from extender.client.access_review import User
 from extender.values.klog.setup import escaped, report
+from extender.values.metrics.tracing import CURRENT
 from extender.values.protocol.verb_arguments import (
     AskedNodes,
     read_binding_args,
@@ -35,10 +39,40 @@ from extender.values.protocol.verb_results import (
 )
 from extender.verbs import VerbError
 
-router: Final = APIRouter(tags=["extender"], route_class=MeasuredRoute)
-
 _LOGGER: Final = logging.getLogger(__name__)
 _NO_NODES: Final = "neither nodes nor nodeNames given"
+
+
+@final
+class MeasuredRoute(APIRoute):
+    """The route of a verb. What it answers is counted once the service has started."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        verb = self.path.rsplit("/", 1)[-1]
+
+        async def measured(request: Request) -> Response:
+            began, outcome, sent = perf_counter(), Outcome.REFUSED, 0
+            service = getattr(request.app.state, "service", None)
+            trace = None if service is None or service.tracer is None else service.tracer.call(verb, request.headers)
+            CURRENT.set(trace)
+            try:
+                response = await handle(request)
+                outcome = getattr(request.state, "outcome", Outcome.ANSWERED)
+                sent = int(response.headers.get("content-length", 0))
+                return response
+            finally:
+                if trace is not None:
+                    trace.describe(reprieve__result=outcome.value)
+                    trace.end()
+                if service is not None:
+                    received = int(request.headers.get("content-length", 0))
+                    service.verb_metrics.answered(verb, outcome, perf_counter() - began, received, sent)
+
+        return measured
+
+
+router: Final = APIRouter(tags=["extender"], route_class=MeasuredRoute)
 
 
 @router.post("/filter", **FILTER)

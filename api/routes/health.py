@@ -5,19 +5,17 @@ Upstream: apiserver, server/healthz, healthz.go, handleRootHealth and adaptCheck
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final
 
-from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 
 from api.callers.http_refusals import Refusal
-from api.documents.documentation import health
 from api.service_state import ServiceState, service_of
 from extender.client.informers.reflector_state import Health
 from extender.values.klog.setup import escaped
-
-router: Final = APIRouter(tags=["health"])
 
 Check = Callable[[ServiceState | None], str]
 """What is wrong; empty if nothing is."""
@@ -81,7 +79,16 @@ def _plugins(service: ServiceState | None) -> str:
 _ASKED_BY_NAME: Final[Mapping[str, dict[str, Check]]] = {"healthz": {"plugins": _plugins}}
 """Checks that do not count for the path above them: to restart the process would not help."""
 
+SUMMARIES: Final = {"healthz": "Overall health", "livez": "Liveness", "readyz": "Readiness"}
 _CODES: Final = {"healthz": 500, "livez": 500, "readyz": 503}
+
+
+def answer_of(path: str) -> Callable[[Request], Awaitable[Response]] | None:
+    """Returns what answers a request for this path; None if it is not one of these."""
+    _, name, *check = path.split("/")
+    if name not in CHECKS or len(check) > 1 or check == [""]:
+        return None
+    return partial(one_check, check=check[0]) if check else all_checks
 
 
 def _checks(name: str, service: ServiceState | None) -> dict[str, Check]:
@@ -89,9 +96,6 @@ def _checks(name: str, service: ServiceState | None) -> dict[str, Check]:
     return {check: ask for check, ask in CHECKS[name].items() if is_elected or check != ELECTION}
 
 
-@router.get("/healthz", **health("Overall health"))
-@router.get("/livez", **health("Liveness"))
-@router.get("/readyz", **health("Readiness"))
 async def all_checks(request: Request) -> PlainTextResponse:
     """Runs the checks but for those that `exclude` names. They are listed on failure, and with `verbose`."""
     name = request.scope["path"].strip("/")
@@ -119,9 +123,6 @@ async def all_checks(request: Request) -> PlainTextResponse:
     return PlainTextResponse("".join(f"{line}\n" for line in lines) + f"{name} check passed\n")
 
 
-@router.get("/healthz/{check}", **health("One of the checks"))
-@router.get("/livez/{check}", **health("One of the checks"))
-@router.get("/readyz/{check}", **health("One of the checks"))
 async def one_check(request: Request, check: str) -> PlainTextResponse:
     """Runs one check by name."""
     name = request.scope["path"].strip("/").partition("/")[0]

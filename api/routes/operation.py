@@ -1,4 +1,4 @@
-"""What operators ask a scheduler: metrics, the configuration, flags, status, and how much is logged.
+"""What operators ask a scheduler: the configuration, flags, status, and how much is logged.
 
 /flagz, /statusz and /debug/flags/v are for people who look into a running process; their texts may change at any time.
 Where callers are not asked who they are, only those on this machine may change anything.
@@ -28,8 +28,6 @@ from extender.values.klog.setup import escaped, set_verbosity
 
 router: Final = APIRouter(tags=["operation"])
 
-TEXT_FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
-
 _HEADER: Final = """
 reprieve {page}
 Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.
@@ -37,29 +35,6 @@ Warning: This endpoint is not meant to be machine parseable, has no formatting c
 """  # noqa: E501 - kube-scheduler's words
 _STARTED: Final = datetime.now(UTC), time.monotonic()
 _LONGEST_NUMBER: Final = 10
-
-
-@router.get("/metrics", summary="Metrics of the scheduler, for Prometheus", **plain("All metrics."))
-async def metrics(request: Request) -> Response:
-    """Metrics under upstream's names; those that begin with `reprieve_` are our own."""
-    service = service_of(request)
-    if service is None:
-        raise Refusal(503, "not started yet")
-    return Response(service.backend.metrics() + service.verb_metrics.text(), media_type=TEXT_FORMAT)
-
-
-@router.get("/metrics/resources", summary="Requests and limits of pods, for Prometheus", **plain("All metrics."))
-async def resource_metrics(request: Request) -> Response:
-    """Requests and limits by pod and resource; empty while another replica leads."""
-    service = service_of(request)
-    return Response(b"" if service is None else await service.backend.resource_metrics(), media_type=TEXT_FORMAT)
-
-
-@router.get("/metrics/slis", summary="Outcomes of health checks, for Prometheus", **plain("All metrics."))
-async def sli_metrics(request: Request) -> Response:
-    """The last outcome of each health check, and how often each outcome occurred."""
-    service = service_of(request)
-    return Response(b"" if service is None else service.checks.text(), media_type=TEXT_FORMAT)
 
 
 @router.get("/configz", summary="The configuration in force", **plain("The configuration.", "application/json"))

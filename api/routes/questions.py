@@ -20,10 +20,12 @@ from api.routes.caller import Caller, KnownCaller, caller_of
 from api.service_state import json_response, service_of
 from extender.answers.catalogue import QUESTIONS, FindQuestion, Question
 from extender.answers.phrases import meant
+from extender.answers.what_if import capacity, what_if  # noqa: F401 - loaded once, and not in each child process
 from extender.values import limits
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.json_bytes import check_json, check_number_of_values, read
 from extender.values.objects.decoding import DecodeError
+from reprieve.lab.plan import plan  # noqa: F401 - as above
 from reprieve.lab.plan.plan_question import PlanQuestion  # noqa: F401 - enters the catalogue
 
 F = TypeVar("F", bound=Callable[..., Awaitable[Response]])

@@ -6,10 +6,10 @@ from typing import Any, get_type_hints
 import pytest
 from fastapi.routing import APIRoute
 
-from api.app import ROUTERS
 from api.callers.guards import asks_its_caller_itself
 from api.routes import page
 from api.routes.caller import caller_of
+from api.routing import ROUTERS
 from api.service_state import ServiceState
 from extender.answers import catalogue
 from extender.answers.catalogue import QUESTIONS, Question

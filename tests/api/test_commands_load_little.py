@@ -164,3 +164,36 @@ def test_the_child_processes_of_a_service_load_nothing_more_of_ours() -> None:
     )
 
     assert set(run.stdout.splitlines()) == {"ExplainOfQuestion", "WhatIfQuestion", "CapacityOfQuestion", "PlanQuestion"}
+
+
+SCHEDULING = """
+import sys
+from api.app import create_app
+from api.settings.settings import Settings
+from starlette.testclient import TestClient
+
+def answered(path):
+    answer = service.get(path)
+    print(path, answer.status_code, [name for name in ("fastapi", "jinja2", "api.routing") if name in sys.modules])
+
+app = create_app(Settings(schedule=True))
+with TestClient(app, base_url="http://127.0.0.1", client=("127.0.0.1", 0)) as service:
+    for path in ("/healthz", "/livez/ping", "/readyz/nope", "/metrics", "/metrics/slis", "/v1/queue"):
+        answered(path)
+"""
+
+
+@pytest.mark.slow
+def test_a_scheduler_loads_the_web_framework_for_the_first_request_that_is_no_probe() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", SCHEDULING], check=True, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE
+    )
+
+    assert run.stdout.splitlines() == [
+        "/healthz 200 []",
+        "/livez/ping 200 []",
+        "/readyz/nope 404 []",
+        "/metrics 200 []",
+        "/metrics/slis 200 []",
+        "/v1/queue 200 ['fastapi', 'jinja2', 'api.routing']",
+    ]

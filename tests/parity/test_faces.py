@@ -12,7 +12,7 @@ import httpx
 import msgspec
 import pytest
 import yaml
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from typer.testing import CliRunner
 
 from api.app import create_app
@@ -45,7 +45,7 @@ def _nothing(settings: Settings) -> Opens:
 
 
 @pytest.fixture(scope="module")
-def application() -> Iterator[FastAPI]:
+def application() -> Iterator[Starlette]:
     yield create_app(Settings(), _nothing)
 
 
@@ -75,7 +75,7 @@ def seen() -> Iterator[Seen]:
 
 
 @each_case(pending_cases, named=id_of)
-def test_every_face_says_the_same(case: dict[str, Any], application: FastAPI, tmp_path: Path, seen: Seen) -> None:
+def test_every_face_says_the_same(case: dict[str, Any], application: Starlette, tmp_path: Path, seen: Seen) -> None:
     scenario = case["scenario"]
     written, objects = scenario.get("config"), objects_of(scenario)
     configuration = Configuration() if written is None else load(msgspec.json.encode(written))
@@ -128,7 +128,7 @@ async def _not_asked(scenario: object) -> dict[str, Any]:
 
 
 async def _asked(
-    application: FastAPI, questions: Questions, namespace: str, name: str, pod: dict[str, Any]
+    application: Starlette, questions: Questions, namespace: str, name: str, pod: dict[str, Any]
 ) -> tuple[Explanation, str, WhatIf | None]:
     application.state.service = ServiceState(Backend(make_verbs(ClusterState()), _not_asked, questions=questions))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://localhost") as client:
