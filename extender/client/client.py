@@ -11,7 +11,6 @@ from time import perf_counter
 from typing import Any, NamedTuple, final
 from urllib.parse import quote, urlencode, urlsplit
 
-import httpx
 import msgspec
 
 from extender.client import errors
@@ -22,7 +21,7 @@ from extender.client.transport.carrier import (
     Carrier,
     ClientResponse,
     Headers,
-    TransportCarrier,
+    Transport,
     WatchLines,
 )
 from extender.client.transport.connections import Connections
@@ -94,7 +93,7 @@ class Client:
         self,
         target: Target,
         *,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: Transport | None = None,
         rng: random.Random | None = None,
         rate_limit: RateLimit | None = None,
         user_agent: str = "reprieve",
@@ -111,9 +110,12 @@ class Client:
         """
         self._target = target
         self._host = urlsplit(target.server).netloc
-        self._connections = Connections(
-            target, None if transport is None else TransportCarrier(transport, target.server)
-        )
+        carrier: Carrier | None = None
+        if transport is not None:
+            from extender.client.transport.in_memory import TransportCarrier  # noqa: PLC0415 - httpx takes long to load
+
+            carrier = TransportCarrier(transport, target.server)
+        self._connections = Connections(target, carrier)
         self._rng = rng or random.Random()
         self._rate_limit = rate_limit
         self._user_agent = user_agent
@@ -121,7 +123,7 @@ class Client:
         self._write_seconds = write_seconds
 
     @classmethod
-    def over(cls, transport: httpx.AsyncBaseTransport) -> "Client":
+    def over(cls, transport: Transport) -> "Client":
         """Returns a client that reaches its API server by the transport only, without a socket."""
         return cls(Target("http://embedded"), transport=transport)
 

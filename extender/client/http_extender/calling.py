@@ -18,12 +18,11 @@ import ssl
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final, final
 
-import httpx
-
-from extender.client.transport.carrier import GZIP, Carrier, ClientResponse, CutError, Headers, TransportCarrier
+from extender.client.transport.carrier import GZIP, Carrier, ClientResponse, CutError, Headers, Transport
 from extender.client.transport.connections import Http1Carrier
 from extender.client.transport.dialing import Route
 from extender.engine.framework import ExtenderError
@@ -140,8 +139,8 @@ _JSON: Final[Headers] = (("Content-Type", "application/json"),)
 
 _PASSWORD: Final = re.compile(r"(?<=//)([^/@:]*):[^/@]*@")
 
-_REDIRECTS_AS_SENT: Final = (httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT)
-_REDIRECTS_AS_GET: Final = (httpx.codes.MOVED_PERMANENTLY, httpx.codes.FOUND, httpx.codes.SEE_OTHER)
+_REDIRECTS_AS_SENT: Final = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
+_REDIRECTS_AS_GET: Final = (HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.FOUND, HTTPStatus.SEE_OTHER)
 
 
 def without_password(url: str) -> str:
@@ -176,7 +175,7 @@ def _pem(file: str, text: bytes) -> Pem | None:
 class ExtenderClient:
     """Posts to one extender. State: its connections from the first call on, and whether a redirect was warned of."""
 
-    def __init__(self, config: Extender, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, config: Extender, transport: Transport | None = None) -> None:
         """Opens nothing yet. `http_timeout` is for a whole exchange; negative for no limit.
 
         A transport is used instead of sockets, and closed with this client. Raises TlsError.
@@ -212,7 +211,7 @@ class ExtenderClient:
                     response, url = None, target
                 if response is None:
                     raise ExtenderError(f"{_post(url)}: stopped after {limits.REDIRECTS} redirects")
-                if response.status != httpx.codes.OK:
+                if response.status != HTTPStatus.OK:
                     shown = without_password(f"{self._prefix}/{verb}")
                     raise ExtenderError(f"failed {verb} with extender at URL {shown}, code {response.status}")
                 return await read(response)
@@ -233,6 +232,8 @@ class ExtenderClient:
                 await response.aclose()
 
     def _redirected(self, url: str, response: ClientResponse) -> str:
+        import httpx  # noqa: PLC0415 - as below
+
         to = response.header("location")
         if not to or response.status not in (*_REDIRECTS_AS_SENT, *_REDIRECTS_AS_GET):
             return ""
@@ -252,6 +253,8 @@ class ExtenderClient:
         return str(target)
 
     async def _why(self, failure: BaseException, url: str) -> str:
+        import httpx  # noqa: PLC0415 - as below
+
         at = httpx.URL(url)
         host, port = at.host, at.port or (443 if at.scheme == "https" else 80)
         # The server's certificate is trusted, but for another name.
@@ -278,6 +281,8 @@ class ExtenderClient:
         self, method: str, url: str, headers: Headers, body: bytes, connect_seconds: float | None = None
     ) -> ClientResponse:
         """Returns the head of the answer to one request, as a carrier does. The caller closes it."""
+        import httpx  # noqa: PLC0415 - most schedulers call no extender, and it takes long to load
+
         at = httpx.URL(url)
         if at.userinfo:
             headers = (*headers, ("Authorization", basic(at.username, at.password)))
@@ -288,6 +293,8 @@ class ExtenderClient:
         carrier = self._carriers.get(server)
         if carrier is None:
             if self._transport is not None:
+                from extender.client.transport.in_memory import TransportCarrier  # noqa: PLC0415 - as below
+
                 carrier = TransportCarrier(self._transport, server)
             else:
                 proxy = environment_proxy(server, os.environ)

@@ -6,8 +6,6 @@ Upstream looks at none of this: it calls, and fails then. What can never work is
 import os
 from collections.abc import Iterator
 
-import httpx
-
 from extender.client.http_extender.calling import trust_of, without_password
 from extender.values import limits
 from extender.values.config.configuration import ConfigErrors, Configuration, Extender, ExtenderTLSConfig
@@ -28,6 +26,8 @@ def check_extenders(configuration: Configuration) -> None:
 
 def warnings_of(extender: Extender) -> Iterator[str]:
     """Yields what is accepted as kube-scheduler does, though it slows or exposes scheduling; its member comes first."""
+    import httpx  # noqa: PLC0415 - most schedulers call no extender, and it takes long to load
+
     url, tls = httpx.URL(extender.url_prefix), extender.tls_config or ExtenderTLSConfig()
     seconds = extender.http_timeout.seconds
     if seconds < 0:
@@ -50,6 +50,8 @@ def warnings_of(extender: Extender) -> Iterator[str]:
 
 
 def _url_errors(path: str, prefix: str) -> Iterator[FieldError]:
+    import httpx  # noqa: PLC0415 - as above
+
     if not prefix:
         yield required(path)
         return

@@ -8,10 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar, final
 
-import httpx
-
 from extender.client.http_extender.calling import ExtenderClient, without_password
 from extender.client.http_extender.checks import check_extenders, warnings_of
+from extender.client.transport.carrier import Transport
 from extender.engine.framework import Candidate, ExtenderError
 from extender.engine.scheduler.extenders import FilterAnswer
 from extender.engine.snapshot import Snapshot
@@ -92,9 +91,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 class HTTPExtender:
     """Calls one extender. State: its connections, and what was last warned of about its scores."""
 
-    def __init__(
-        self, config: Extender, transport: httpx.AsyncBaseTransport | None = None, through: Through | None = None
-    ) -> None:
+    def __init__(self, config: Extender, transport: Transport | None = None, through: Through | None = None) -> None:
         """Opens nothing yet; close it with `aclose`.
 
         The transport, closed with it, is used instead of sockets; calls go `through` what is given. Raises TlsError.
@@ -238,7 +235,7 @@ class HTTPExtender:
         await self._calls.aclose()
 
 
-Transports = Callable[[Extender], httpx.AsyncBaseTransport | None]
+Transports = Callable[[Extender], Transport | None]
 """Returns the transport for the calls to an extender; None for sockets."""
 
 

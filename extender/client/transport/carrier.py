@@ -1,4 +1,4 @@
-"""Carrier: sends requests to a server, over sockets (`connections`) or to a transport of httpx in memory; and the
+"""Carrier: sends requests to a server, over sockets (`connections`) or to a transport of httpx (`in_memory`); and the
 bodies of responses, decompressed as they arrive, and the lines of a watch.
 """
 
@@ -7,9 +7,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from typing import Final, cast, final
-
-import httpx
+from typing import Any, Final, Protocol, final
 
 from extender.client.errors import ApiError, NoAnswer, NotKubernetes, Unreachable
 from extender.values import limits
@@ -44,6 +42,14 @@ class ClientResponse(ABC):
     @abstractmethod
     async def aclose(self) -> None:
         """Stops reading. Must be called once, in any case."""
+
+
+class Transport(Protocol):
+    """A transport of httpx, which is loaded where there is one."""
+
+    async def handle_async_request(self, request: Any) -> Any: ...
+
+    async def aclose(self) -> None: ...
 
 
 class Carrier(ABC):
@@ -95,70 +101,6 @@ class Carried:
             case Exception():
                 what = str(exc) if isinstance(exc, CutError) else f"{type(exc).__name__}: {exc}"
                 raise NoAnswer(f"{self._request}: no answer: {what}", timed_out=False) from exc
-
-
-_NOTHING_SENT: Final = (
-    httpx.ConnectError,
-    httpx.ConnectTimeout,
-    httpx.PoolTimeout,
-    httpx.ProxyError,
-    httpx.UnsupportedProtocol,
-)
-_CUT: Final = (httpx.HTTPError, httpx.StreamError, OSError)
-
-
-@final
-class TransportCarrier(Carrier):
-    """Has no state but the transport, which is closed with it."""
-
-    def __init__(self, transport: httpx.AsyncBaseTransport, server: str) -> None:
-        self._transport = transport
-        self._server = server
-
-    async def send(
-        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float | None
-    ) -> ClientResponse:
-        request = httpx.Request(method, self._server + path, headers=headers, content=content)
-        try:
-            return _TransportResponse(await self._transport.handle_async_request(request))
-        except _NOTHING_SENT as exc:
-            raise NotSentError(_what(exc)) from exc
-        except httpx.TimeoutException as exc:
-            raise TimeoutError(_what(exc)) from exc
-        except _CUT as exc:
-            raise CutError(_what(exc)) from exc
-
-    async def aclose(self) -> None:
-        await self._transport.aclose()
-
-
-@final
-class _TransportResponse(ClientResponse):
-    def __init__(self, response: httpx.Response) -> None:
-        self.status = response.status_code
-        self._response = response
-        # The response comes from an asynchronous transport.
-        self._chunks: AsyncIterator[bytes] = aiter(cast(httpx.AsyncByteStream, response.stream))
-
-    def header(self, name: str) -> str:
-        value: str = self._response.headers.get(name, "")
-        return value
-
-    async def read_some(self) -> bytes:
-        try:
-            async for chunk in self._chunks:
-                if chunk:
-                    return chunk
-        except _CUT as exc:
-            raise CutError(_what(exc)) from exc
-        return b""
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
-
-
-def _what(exc: Exception) -> str:
-    return str(exc) or type(exc).__name__
 
 
 # Bodies.
