@@ -6,19 +6,21 @@ from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+import reprieve.cluster
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.callers.streaming import send_parts
 from extender.values import limits
-from reprieve.cluster import KubeApi, Request, StreamResponse
 
 _ROOTS: Final = frozenset(("api", "apis", "version", "openapi"))
 
 
 @final
 class KubernetesApp:
-    """An ASGI application. A watch ends when its caller goes away. State: how many requests and watches there are."""
+    """An ASGI application, for which the cluster is loaded. A watch ends when its caller goes away. State: how many
+    requests and watches there are.
+    """
 
-    def __init__(self, api: KubeApi) -> None:
+    def __init__(self, api: "reprieve.cluster.KubeApi") -> None:
         self._api: Final = api
         self._requests = self._watches = 0
         self._closing = asyncio.Event()
@@ -42,7 +44,7 @@ class KubernetesApp:
         self._requests += 1
         try:
             answer = await self._api.answer(_request(scope, body))
-            if not isinstance(answer, StreamResponse):
+            if not isinstance(answer, reprieve.cluster.StreamResponse):
                 headers = {**answer.headers, "Content-Length": str(len(answer.body))}
                 await send(_start(answer.status, headers))
                 await send({"type": "http.response.body", "body": answer.body})
@@ -51,7 +53,7 @@ class KubernetesApp:
             self._requests -= 1
         await self._watched(answer, receive, send)
 
-    async def _watched(self, answer: StreamResponse, receive: Receive, send: Send) -> None:
+    async def _watched(self, answer: "reprieve.cluster.StreamResponse", receive: Receive, send: Send) -> None:
         if self._watches >= limits.API_WATCHES:
             await answer.chunks.aclose()
             raise _too_many("watches")
@@ -88,13 +90,13 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(parts)
 
 
-def _request(scope: Scope, body: bytes) -> Request:
+def _request(scope: Scope, body: bytes) -> "reprieve.cluster.Request":
     headers: dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
     query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    return Request(scope["method"], scope["path"], query, headers, body)
+    return reprieve.cluster.Request(scope["method"], scope["path"], query, headers, body)
 
 
 def _start(status: int, headers: dict[str, str]) -> Message:

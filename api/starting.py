@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 from uuid import uuid4
 
+import reprieve.cluster
 from api.callers.access import Access, CertifiedAccess, LocalAccess, OpenAccess, ReviewedAccess, is_loopback
 from api.cluster_source import Followed, Own, choose_cluster
 from api.kubernetes import KubernetesApp
@@ -37,7 +38,6 @@ from extender.values.config.feature_gates import differences
 from extender.values.config.validation import without_effect
 from extender.values.klog.setup import STDERR
 from extender.values.objects.meta import Object
-from reprieve.cluster import OwnCluster, own_cluster
 from reprieve.errors import StartUpError
 from reprieve.lab.recordings import RecordingFileError, recorded_in
 from reprieve.lab.shadow import Shadow
@@ -134,7 +134,7 @@ async def _own(
     has_address = settings.kubernetes_port and settings.host not in ("0.0.0.0", "::")  # noqa: S104 - those are none
     address = f"{settings.host}:{settings.kubernetes_port}" if has_address else ""
     scheme = "https" if settings.tls_cert_file else "http"
-    async with own_cluster(
+    async with reprieve.cluster.own_cluster(
         first,
         kubelet=cluster.kubelet,
         save_to=cluster.save,
@@ -265,7 +265,7 @@ def opens(settings: Settings) -> Opens:
     return prepare(settings)[1]
 
 
-def _report(own: OwnCluster) -> None:
+def _report(own: "reprieve.cluster.OwnCluster") -> None:
     report = own.report
     for refusal in report.refused:
         _LOGGER.warning("%s %s is left out of the cluster: %s", refusal.kind, refusal.name, refusal.why)

@@ -1,7 +1,7 @@
 """`reprieve serve`: the HTTP service."""
 
 import socket
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -11,7 +11,6 @@ import yaml
 from api.app import create_app
 from api.cli import print_version
 from api.cli.flags import FLAG_OPTIONS, FLAGS, GoCommand, without_effect
-from api.cli.showing import WaitingLine, sized
 from api.cluster_source import Own
 from api.serving.announcement import announcement
 from api.serving.certificate import with_certificate
@@ -78,7 +77,7 @@ def serve(
     with ExitStack() as sockets:
         settings = sockets.enter_context(with_certificate(settings))
         # Read before anything listens, so that an error in a file is the only line that is printed.
-        with nullcontext() if settings.state is None else WaitingLine(f"reading {sized(settings.state)}"):
+        with nullcontext() if settings.state is None else _reading(settings.state):
             cluster, opens = prepare(settings)
         server = make_server(create_app(settings, lambda _: opens), settings)
         if settings.config is not None:
@@ -94,6 +93,12 @@ def serve(
         server.run(sockets=listening)
     if server.why_over:
         raise ServiceOverError(server.why_over)
+
+
+def _reading(state: Path) -> AbstractContextManager[object]:
+    from api.cli.showing import WaitingLine, sized  # noqa: PLC0415 - a cluster that is followed needs none of it
+
+    return WaitingLine(f"reading {sized(state)}")
 
 
 def _write(configuration: Configuration, path: Path) -> None:
