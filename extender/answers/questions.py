@@ -2,7 +2,7 @@
 
 An explanation reads the live columns, on the event loop, as the verbs do. A simulation, such as a what-if, works on a
 copy of the cluster, in a child process. A question changes nothing. What places pods is loaded when the first question
-needs it; a service loads it when it starts (`api/service_state.py`), so that its child processes have it.
+needs it; a service loads it with its routes (`api/routes/questions.py`), so that its child processes have it.
 """
 
 import asyncio
