@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Capacity,
         Cluster,
         Explanation,
+        Follower,
         NodeArrays,
         Placement,
         Plugin,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Capacity", "Chart", "Cluster", "Explanation", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer",
+    "Capacity", "Chart", "Cluster", "Explanation", "Follower", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer",
     "ReprieveError", "Trial",
 ]  # fmt: skip
 

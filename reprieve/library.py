@@ -1,11 +1,12 @@
 """What `from reprieve import Cluster` gives: clusters that are read once, and trials of them."""
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from logging import NullHandler, getLogger
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 import msgspec
 
@@ -30,15 +31,19 @@ from reprieve.sources.manifest_files import state_of
 from reprieve.trials import Trial
 
 if TYPE_CHECKING:
+    from extender.client.informers.reflector_state import Health
     from reprieve.charts import Chart
 
 __all__ = [
-    "Capacity", "Cluster", "Explanation", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer", "ReprieveError",
-    "Trial",
+    "Capacity", "Cluster", "Explanation", "Follower", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer",
+    "ReprieveError", "Trial",
 ]  # fmt: skip
 
 # What fails is told in answers. Whoever wants the log, too, gives it a handler.
 getLogger("extender").addHandler(NullHandler())
+
+OUTDATED_AFTER: Final = 5.0
+"""Seconds without news of a kind; a watch that was cut is back in less."""
 
 T = TypeVar("T")
 
@@ -109,6 +114,37 @@ class Cluster(Counted):
         with in_words():
             live.check_trials()
         return Cluster(live.questions, live.notes)
+
+    @staticmethod
+    @asynccontextmanager
+    async def follow(
+        kubeconfig: str | Path | None = None, *, context: str | None = None, pause: float = 1.0
+    ) -> AsyncIterator["Follower"]:
+        """Follows the cluster behind an API server in an event loop: `async with Cluster.follow() as follower`.
+
+        Nothing is written to it. A watch that is cut is opened again, and what was missed is listed.
+
+        Arguments:
+            kubeconfig, context: None for those that kubectl would use.
+            pause: the least seconds between two clusters that `async for` has.
+
+        Raises:
+            ReprieveError: the cluster does not answer, or does not let be listed and watched what a scheduler reads.
+        """
+        from extender.assembly.backend import Tap  # noqa: PLC0415 - a file takes no client
+        from reprieve.sources.live_clusters import followed  # noqa: PLC0415
+
+        changed = asyncio.Event()
+        tap = Tap(changed=lambda *_: changed.set())
+        async with AsyncExitStack() as stack:
+            with in_words():
+                path = None if kubeconfig is None else Path(kubeconfig)
+                live, health = await stack.enter_async_context(followed(path, context, None, taps=(tap,)))
+            follower = Follower(live, health, changed, pause)
+            try:
+                yield follower
+            finally:
+                follower._end()
 
     def save(self, path: str | Path) -> None:
         """Writes the cluster to a file that `load` reads, with what the scheduler reads of its objects.
@@ -228,6 +264,48 @@ class Cluster(Counted):
         from reprieve.charts import Chart  # noqa: PLC0415 - trials alone load less
 
         return Chart(self._questions, manifests, line(namespace, "a namespace"))
+
+
+@final
+class Follower:
+    """A cluster that is followed: `async for cluster in follower` has it as it is, and again each time that it has
+    changed, until the block of `Cluster.follow` ends.
+    """
+
+    def __init__(
+        self, live: Questions, health: Callable[[], Sequence["Health"]], changed: asyncio.Event, pause: float
+    ) -> None:
+        """Use `Cluster.follow`."""
+        self._live, self._health, self._changed, self._pause = live, health, changed, pause
+        self._is_over = False
+        self._last: tuple[int, Cluster] | None = None
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster as its watches have shown it so far; the same one until it changes."""
+        from reprieve.sources.cluster_changes import updated  # noqa: PLC0415
+
+        changes = self._live.about.changes
+        if self._last is None or self._last[0] != changes:
+            self._last = changes, Cluster(updated(self._live, ()))
+        return self._last[1]
+
+    @property
+    def outdated(self) -> tuple[str, ...]:
+        """Sentences about kinds of which nothing could be learnt lately; empty while all is watched."""
+        failing = [each for each in self._health() if (each.failing_for or 0.0) > OUTDATED_AFTER]
+        return tuple(f"{each.resource}: no news for {each.failing_for:.0f} s: {each.last_error}" for each in failing)
+
+    async def __aiter__(self) -> AsyncIterator[Cluster]:
+        while not self._is_over:
+            self._changed.clear()
+            yield self.cluster
+            await self._changed.wait()
+            await asyncio.sleep(self._pause)
+
+    def _end(self) -> None:
+        self._is_over = True
+        self._changed.set()
 
 
 def _unpacked(data: bytes) -> Cluster:

@@ -13,10 +13,11 @@ from extender import rules
 from extender.answers.catalogue import Question
 from extender.answers.questions import Questions
 from extender.answers.types import QuestionError
-from extender.assembly.backend import Backend
+from extender.assembly.backend import Backend, Tap
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.event_reader import EventReader
+from extender.client.informers.reflector_state import Health
 from extender.values.config.configuration import Configuration
 from extender.values.objects.kinds import KINDS
 from extender.values.targets.target import Target
@@ -51,16 +52,29 @@ class LiveAnswers:
 async def about_followed_cluster(
     kubeconfig: Path | None, context: str | None, config: Path | None, show: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[Questions]:
-    """Yields answers that follow the cluster, once all is listed. It takes the right to list and to watch all kinds.
+    """Yields answers that follow the cluster; see `followed`."""
+    async with followed(kubeconfig, context, config, show) as (questions, _):
+        yield questions
 
-    `show` is told what is done. Raises InputError, SourceAwayError.
+
+@asynccontextmanager
+async def followed(
+    kubeconfig: Path | None,
+    context: str | None,
+    config: Path | None,
+    show: Callable[[str], None] = lambda _: None,
+    taps: Sequence[Tap] = (),
+) -> AsyncIterator[tuple[Questions, Callable[[], Sequence[Health]]]]:
+    """Yields answers that follow the cluster, once all is listed, and what returns the health of each watch.
+
+    It takes the right to list and to watch all kinds. `show` is told what is done. Raises InputError, SourceAwayError.
     """
     configuration = read_configuration(config)
-    options = LiveOptions(admits=partial(rules.trial, features=configuration.feature_gates))
+    options = LiveOptions(admits=partial(rules.trial, features=configuration.feature_gates), taps=taps)
     async with following(configuration, target_of(kubeconfig, context), options, show) as backend:
         if backend.questions is None:
             raise QuestionError("the service answers no questions")
-        yield backend.questions
+        yield backend.questions, backend.health
 
 
 @asynccontextmanager
