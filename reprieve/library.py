@@ -56,9 +56,9 @@ class Cluster(Counted):
         notes: sentences about what was left out, or could not be read.
     """
 
-    def __init__(self, questions: Questions, notes: Iterable[str] = ()) -> None:
+    def __init__(self, questions: Questions, notes: Iterable[str] = (), *, is_followed: bool = False) -> None:
         """Use `Cluster.load` or `Cluster.connect`."""
-        self._questions = questions
+        self._questions, self._is_followed = questions, is_followed
         self._items = questions.items
         self.notes = tuple(notes)
 
@@ -118,14 +118,18 @@ class Cluster(Counted):
     @staticmethod
     @asynccontextmanager
     async def follow(
-        kubeconfig: str | Path | None = None, *, context: str | None = None, pause: float = 1.0
+        kubeconfig: str | Path | None = None,
+        *,
+        context: str | None = None,
+        feature_gates: Mapping[str, bool] | None = None,
+        pause: float = 1.0,
     ) -> AsyncIterator["Follower"]:
         """Follows the cluster behind an API server in an event loop: `async with Cluster.follow() as follower`.
 
         Nothing is written to it. A watch that is cut is opened again, and what was missed is listed.
 
         Arguments:
-            kubeconfig, context: None for those that kubectl would use.
+            kubeconfig, context, feature_gates: as for `connect`.
             pause: the least seconds between two clusters that `async for` has.
 
         Raises:
@@ -134,12 +138,13 @@ class Cluster(Counted):
         from extender.assembly.backend import Tap  # noqa: PLC0415 - a file takes no client
         from reprieve.sources.live_clusters import followed  # noqa: PLC0415
 
+        gates = {} if feature_gates is None else gates_of(feature_gates)
         changed = asyncio.Event()
         tap = Tap(changed=lambda *_: changed.set())
         async with AsyncExitStack() as stack:
             with in_words():
                 path = None if kubeconfig is None else Path(kubeconfig)
-                live, health = await stack.enter_async_context(followed(path, context, None, taps=(tap,)))
+                live, health = await stack.enter_async_context(followed(path, context, None, taps=(tap,), gates=gates))
             follower = Follower(live, health, changed, pause)
             try:
                 yield follower
@@ -184,7 +189,7 @@ class Cluster(Counted):
         from reprieve.sources.cluster_changes import updated  # noqa: PLC0415 - most clusters stay as they are
 
         with in_words():
-            return Cluster(updated(self._questions, several(changes)), self.notes)
+            return Cluster(updated(self._questions, several(changes)), self.notes, is_followed=self._is_followed)
 
     def __deepcopy__(self, memo: object) -> "Cluster":
         return self.updated(())
@@ -248,8 +253,11 @@ class Cluster(Counted):
 
     def _check_was_read(self, features: FeatureGates) -> None:
         on = features.on - self._questions.configuration.feature_gates.on
-        if self._questions.about.narrow is not not_at_all and (unread := {kind.gate for kind in KINDS} & on):
-            raise ReprieveError(f"the cluster was read without what {min(unread)} is about: give it to Cluster.connect")
+        is_live = self._is_followed or self._questions.about.narrow is not not_at_all
+        if is_live and (unread := {kind.gate for kind in KINDS} & on):
+            raise ReprieveError(
+                f"the cluster was read without what {min(unread)} is about: give it to Cluster.connect or follow"
+            )
 
     def chart(self, manifests: str | Path, *, namespace: str = "default") -> "Chart":
         """Returns what becomes of the pods of a chart, placed as `reprieve whatif -f` does, with preemption.
@@ -287,7 +295,7 @@ class Follower:
 
         changes = self._live.about.changes
         if self._last is None or self._last[0] != changes:
-            self._last = changes, Cluster(updated(self._live, ()))
+            self._last = changes, Cluster(updated(self._live, ()), is_followed=True)
         return self._last[1]
 
     @property

@@ -64,12 +64,13 @@ async def followed(
     config: Path | None,
     show: Callable[[str], None] = lambda _: None,
     taps: Sequence[Tap] = (),
+    gates: Mapping[str, bool] = {},
 ) -> AsyncIterator[tuple[Questions, Callable[[], Sequence[Health]]]]:
     """Yields answers that follow the cluster, once all is listed, and what returns the health of each watch.
 
     It takes the right to list and to watch all kinds. `show` is told what is done. Raises InputError, SourceAwayError.
     """
-    configuration = read_configuration(config)
+    configuration = with_gates(read_configuration(config), gates)
     options = LiveOptions(admits=partial(rules.trial, features=configuration.feature_gates), taps=taps)
     async with following(configuration, target_of(kubeconfig, context), options, show) as backend:
         if backend.questions is None:

@@ -47,6 +47,7 @@ PLAYED = [
             "how-to/beside-kube-scheduler",
             "how-to/free-nodes",
             "how-to/machines",
+            "how-to/many-processes",
             "how-to/real-kube-scheduler",
             "how-to/shadow",
             "how-to/shared-gpus",

@@ -95,6 +95,21 @@ def test_a_cluster_stays_as_it_was_and_is_the_same_until_something_changes(servi
     asyncio.run(follow())
 
 
+def test_trials_have_the_feature_gates_that_the_cluster_is_followed_with(service: Service, tmp_path: Path) -> None:
+    """With others, kinds would be missing that nobody has read."""
+    groups = {"GenericWorkload": True, "GangScheduling": True}
+
+    async def follow(gates: dict[str, bool] | None) -> None:
+        async with Cluster.follow(kubeconfig_for(service.port, tmp_path), feature_gates=gates) as follower:
+            for cluster in (follower.cluster, follower.cluster.updated([node("b")])):
+                with cluster.trial(feature_gates=groups) as trial:
+                    assert trial.schedule() == []
+
+    asyncio.run(follow(groups))
+    with pytest.raises(ReprieveError, match="was read without what GenericWorkload is about"):
+        asyncio.run(follow(None))
+
+
 def test_the_end_of_the_block_ends_who_iterates(service: Service, tmp_path: Path) -> None:
     async def count(follower: Follower) -> int:
         return len([cluster async for cluster in follower])
