@@ -31,9 +31,9 @@ EXAMPLES = [
 
 VARYING = re.compile(
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|"
-    r"(?<=\"generation\": )\d+|(?<=\"id\": )\d+|(?<=\"attempts\": )\d+|\d+ attempts?"
+    r"\b\d+d\b|(?<=\"generation\": )\d+|(?<=\"id\": )\d+|(?<=\"attempts\": )\d+|\d+ attempts?"
 )
-"""Times, UIDs, and how often a pod was tried before the fixture went on."""
+"""Times, ages, UIDs, and how often a pod was tried before the fixture went on."""
 
 
 @pytest.fixture(scope="module")
