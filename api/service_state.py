@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+import reprieve.lab.shadow
 from api.callers.access import Access, OpenAccess
 from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
 from api.callers.streaming import Streams
@@ -34,7 +35,6 @@ from extender.values.metrics.metrics import counter, gauge
 from extender.values.metrics.tracing import Tracer
 from extender.values.protocol.node_lists import DecodedNodes
 from reprieve.lab.agreement import Agreement, AgreementQuestion
-from reprieve.lab.shadow import Shadow
 
 B = TypeVar("B")
 T = TypeVar("T")
@@ -142,7 +142,7 @@ class ServiceState:
     tracer: Tracer | None = None
     streams: Streams = field(default_factory=Streams)
     """Tells open pages of what changes."""
-    shadow: Shadow | None = None
+    shadow: "reprieve.lab.shadow.Shadow | None" = None
     """Decides beside the scheduler of the cluster, and compares; None if nothing does."""
 
     unsaved: Callable[[], str] = str

@@ -13,6 +13,7 @@ from typing import Final
 from uuid import uuid4
 
 import reprieve.cluster
+import reprieve.lab.shadow
 from api.callers.access import Access, CertifiedAccess, LocalAccess, OpenAccess, ReviewedAccess, is_loopback
 from api.cluster_source import Followed, Own, choose_cluster
 from api.kubernetes import KubernetesApp
@@ -21,6 +22,7 @@ from api.settings.configuration_file import configuration_of, try_extenders
 from api.settings.settings import Settings, listed
 from api.tracing import TraceReporter, check_tracing, traced
 from api.verb_metrics import VerbMetrics
+from extender import rules
 from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
 from extender.answers.records.record_store import Limits
 from extender.answers.records.records import Records
@@ -31,7 +33,6 @@ from extender.client.access_review import AccessReview
 from extender.client.client import Client, RateLimit
 from extender.client.leader_election import LeaderElector
 from extender.rules.state_file import StateFileError, load_state, state_form
-from extender.rules.trial_registry import TrialRegistry
 from extender.values.config.configuration import Configuration
 from extender.values.config.feature_gate_table import DEFAULT_VERSION, NOT_EMULATED
 from extender.values.config.feature_gates import differences
@@ -40,7 +41,6 @@ from extender.values.klog.setup import STDERR
 from extender.values.objects.meta import Object
 from reprieve.errors import StartUpError
 from reprieve.lab.recordings import RecordingFileError, recorded_in
-from reprieve.lab.shadow import Shadow
 from reprieve.sources.configurations import shadow_configuration
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -171,7 +171,7 @@ async def _service(
     """Opens what is the same for either kind of cluster, which the client asks."""
     path, shadow = settings.shadow_config or settings.config, None
     if settings.has_shadow:
-        shadow = Shadow(shadow_configuration(path, settings.features), str(path or "default"))
+        shadow = reprieve.lab.shadow.Shadow(shadow_configuration(path, settings.features), str(path or "default"))
     shadowing = () if shadow is None else (shadow.tap(),)
     disabled = listed(settings.disabled_metrics)
     async with _records(settings) as records, _recording(configuration, settings) as recording, traced() as tracer:
@@ -181,7 +181,7 @@ async def _service(
             max_in_unschedulable_pods=settings.pod_max_in_unschedulable_pods_duration.seconds,
             disabled_metrics=disabled,
             dropped_log_lines=STDERR.dropped,
-            admits=admits or partial(TrialRegistry, features=settings.features),
+            admits=admits or partial(rules.trial, features=settings.features),
             taps=(*recording, *shadowing, *tracing, *taps),
             tracer=tracer,
         )

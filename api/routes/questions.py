@@ -21,6 +21,7 @@ from api.service_state import json_response, service_of
 from extender.answers.catalogue import QUESTIONS, FindQuestion, Question
 from extender.answers.phrases import meant
 from extender.answers.what_if import capacity, what_if  # noqa: F401 - loaded once, and not in each child process
+from extender.rules import trial_registry  # noqa: F401 - as above
 from extender.values import limits
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.json_bytes import check_json, check_number_of_values, read

@@ -1,6 +1,7 @@
 """What a field of the settings declares: its type, default and help, and how an operator gives it."""
 
 import enum
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -78,13 +79,19 @@ def _plain_type(annotation: Any) -> type:
     return annotation if annotation in (bool, int, float, Path) else str
 
 
-def declared(settings: type[BaseModel]) -> dict[str, Declaration]:
-    """Returns the declarations of all fields by name, in their order."""
-    return {name: _declaration(name, field) for name, field in settings.model_fields.items()}
+_DOCSTRING_OF_FIELD: Final = re.compile(r'^    (\w+): (?:.*\n)+?    """([^"]*)"""$', re.MULTILINE)
 
 
-def _declaration(name: str, field: FieldInfo) -> Declaration:
+def declared(settings: type[BaseModel], source: str) -> dict[str, Declaration]:
+    """Returns the declarations of all fields by name, in their order, with the docstrings that the source has below
+    them; pydantic would read all of it as Python.
+    """
+    docstrings = dict(_DOCSTRING_OF_FIELD.findall(source))
+    return {name: _declaration(name, field, docstrings[name]) for name, field in settings.model_fields.items()}
+
+
+def _declaration(name: str, field: FieldInfo, docstring: str) -> Declaration:
     [option] = [each for each in field.metadata if isinstance(each, Option)]
-    words = " ".join((field.description or "").split()).removesuffix(".")
+    words = " ".join(docstring.split()).removesuffix(".")
     text = words + ("; ignored with --config" if option.yields_to_file else "")
     return Declaration(name, _plain_type(field.annotation), field.default, text, option)

@@ -42,7 +42,7 @@ def _deprecated(*path: str, unset: str) -> Option:
 class Settings(BaseModel):
     """Everything that can be set without a KubeSchedulerConfiguration. A field's docstring is its help text."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     host: Annotated[str, Option(also=("--bind-address",))] = "127.0.0.1"
     """Address to listen on."""
@@ -245,7 +245,7 @@ class Settings(BaseModel):
         return max(self.max_body, self.max_full_nodes_body) if self.full_nodes else self.max_body
 
 
-DECLARATIONS: Final = declared(Settings)
+DECLARATIONS: Final = declared(Settings, Path(__file__).read_text(encoding="utf-8"))
 """All settings by name, in the order in which the documentation has them."""
 
 
