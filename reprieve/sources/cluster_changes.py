@@ -1,9 +1,11 @@
 """Changes of a cluster that somebody else watches: objects, and events of watches."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from extender.answers.questions import Questions
+from extender.engine.cache import CacheError
 from extender.values.objects.pod import Pod
 from reprieve.errors import StartUpError
 from reprieve.sources.manifest_files import state_of
@@ -17,7 +19,8 @@ def updated(questions: Questions, changes: Iterable[object]) -> Questions:
     """
     before = questions.about
     # What the copy has from this one is not looked for again: the columns as they are laid out, and the names of pods.
-    before.cache.update_snapshot()
+    with suppress(CacheError):  # where events of a watch contradict each other, the next snapshot has recovered
+        before.cache.update_snapshot()
     before.named("")
     cluster, pods = before.fork(), list[Pod]()
     for is_gone, obj in map(_told, changes):

@@ -156,6 +156,16 @@ def test_a_file_of_another_form_says_so_in_one_line(tmp_path: Path, changes: dic
     assert "\n" not in str(told.value)
 
 
+def test_a_file_of_the_first_form_is_read() -> None:
+    """As it was written once: a form that cannot be read any more has another number."""
+    cluster = Cluster.load(Path(__file__).parent / "data" / "form-1.reprieve")
+
+    with cluster.trial() as trial:
+        assert trial.pods == {"default/large": "", "default/one": "a", "default/two": "a"}
+        assert trial.nodes().names == ["n1", "n2", "a"]
+    assert "Gateway" in cluster.notes[0]
+
+
 def test_half_a_file_is_none(tmp_path: Path) -> None:
     file = tmp_path / "cluster.reprieve"
     saved(file)
