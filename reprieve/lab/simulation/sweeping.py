@@ -2,13 +2,14 @@
 for each processor or on a cluster.
 """
 
+import logging
 import multiprocessing
 import os
 import pickle
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import lru_cache
@@ -91,7 +92,7 @@ class Players:
     """Processes of this machine, or workers of a cluster, that play. They read no file but what is sent to them."""
 
     def __init__(self, pool: Executor, hold: Callable[[bytes], Any], deaths: tuple[type[Exception], ...]) -> None:
-        """Takes what keeps a workload with the workers, and how a play ends whose processes did."""
+        """Takes what keeps a workload with the workers, and how a play ends of which nothing is heard any more."""
         self._pool = pool
         self._hold = hold
         self._deaths = deaths
@@ -107,15 +108,14 @@ class Players:
 
         A worker that dies costs its play, which another one begins again. Raises WorkloadError.
         """
-        waiting = {
-            self._pool.submit(_played, sent, configuration, seed, in_full): place
-            for place, (configuration, seed) in enumerate(asked)
-        }
+        waiting: dict[Future[Played], int] = {}
         try:
+            for place, (configuration, seed) in enumerate(asked):
+                waiting[self._pool.submit(_played, sent, configuration, seed, in_full)] = place
             for done in as_completed([*waiting]):
                 yield waiting.pop(done), done.result()
         except self._deaths as exc:
-            raise WorkloadError("a process that played it has ended, perhaps because memory ran out") from exc
+            raise WorkloadError("what played it has ended, perhaps because memory ran out") from exc
         finally:
             for play in waiting:
                 play.cancel()
@@ -195,7 +195,9 @@ def _of_a_cluster(address: str) -> Iterator[Players]:
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # a large graph is meant here
                 return client.submit(bytes, workload, pure=False)
 
-        yield Players(client.get_executor(pure=False), hold, (distributed.KilledWorker,))
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the error says it
+        deaths = distributed.KilledWorker, distributed.client.ClosedClientError, CancelledError
+        yield Players(client.get_executor(pure=False), hold, deaths)
 
 
 def _played(sent: bytes, configuration: SentConfiguration, seed: int, in_full: bool) -> Played:

@@ -13,7 +13,7 @@ from extender.values.objects.resource_names import CPU, MEMORY
 from reprieve.lab import limits
 from reprieve.lab.simulation.playing import Played, play
 from reprieve.lab.simulation.report import Reported, RunComparison, SimulationReport, compared
-from reprieve.lab.simulation.sweeping import players
+from reprieve.lab.simulation.sweeping import Players, players
 from reprieve.lab.simulation.workload import Workload, WorkloadError
 from reprieve.lab.tuning.search import ConfigurationSearch, Goal, Judged
 from reprieve.lab.tuning.settings import Candidate, Space
@@ -102,18 +102,24 @@ def tune(
         space = Space(present, _resources(goal, first), first.nodes)
         earlier, later = map(pool.send, halves)
 
-        def played(half: Any, asked: Sequence[tuple[Candidate, int]]) -> Iterator[tuple[int, Played]]:
+        def played(pool: Players, half: Any, asked: Sequence[tuple[Candidate, int]]) -> Iterator[tuple[int, Played]]:
             gates = (present or Configuration()).feature_gates
             return pool.played(half, [((msgspec.json.encode(space.document(each)), gates), at) for each, at in asked])
 
         search = ConfigurationSearch(
-            space, goal, learning, plays, partial(played, earlier), lambda done, best: advance(done, plays, best)
+            space, goal, learning, plays, partial(played, pool, earlier), lambda done, best: advance(done, plays, best)
         )
         note = _searched(search)
         names = {space.unchanged: "present" if present else "default", space.packing(): PACKING}
         names.setdefault(search.tried()[0][0], LEARNT)
         asked = [(each, at) for each in names for at in trying]
-        found = dict(played(later, asked))
+        try:
+            found = dict(played(pool, later, asked))
+        except WorkloadError:
+            if on is None:
+                raise
+            with players(None, len(asked)) as here:  # what was learnt is not lost with the cluster
+                found = dict(played(here, here.send(halves[1]), asked))
     runs = {each: [found[asked.index((each, at))] for at in trying] for each in names}
     judged = {each: [goal.judge(one.report) for one in of_each] for each, of_each in runs.items()}
     best = min(names, key=lambda each: goal.rank(judged[each]))

@@ -19,7 +19,9 @@ from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from reprieve.lab.simulation.playing import play
 from reprieve.lab.simulation.report import SimulationReport, figures_of
+from reprieve.lab.simulation.scene import Scene
 from reprieve.lab.simulation.sweeping import read_workloads, sweep
+from reprieve.lab.simulation.workload import Workload, WorkloadError
 from tests.api.in_process import reprieve
 from tests.reprieve.lab.recordings.recorded_cluster import NODES, record
 from tests.reprieve.lab.simulation.test_openb_trace import written
@@ -190,6 +192,22 @@ def test_a_worker_that_dies_costs_its_play_and_no_more(workload: Path, cluster: 
         [figures_of_a_play(play(read, configuration, seed).report) for seed in range(6)]
         for configuration in (Configuration(), PACKED)
     ]
+
+
+class Deadly(Workload):
+    """It ends the process that plays it."""
+
+    name = "deadly"
+
+    async def play(self, scene: Scene) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["this machine", "a cluster"])
+def test_a_play_that_ends_every_process_is_told(place: str, cluster: LocalCluster) -> None:
+    with pytest.raises(WorkloadError, match="what played it has ended"):
+        sweep(Deadly(), [None], [0], on=cluster.scheduler_address if place == "a cluster" else None)
 
 
 @pytest.mark.slow
