@@ -13,7 +13,8 @@ def picture(report: TuneReport) -> str:
     """Returns the file. A dot is a configuration on the half that was learnt on; the line joins what nothing beats."""
     points = [(each.limited[0] if each.limited else float(len(each.settings)), each.value) for each in report.tried]
     low, high = ([pick(point[axis] for point in points) for axis in (0, 1)] for pick in (min, max))
-    wide, tall = (most - least or 1.0 for least, most in zip(low, high, strict=True))
+    wide, tall = (1.1 * (most - least) or 1.0 for least, most in zip(low, high, strict=True))
+    low = [low[0] - 0.05 * wide, low[1] - 0.05 * tall]
 
     def place(x: float, y: float) -> tuple[float, float]:
         across, up = (x - low[0]) / wide, (y - low[1]) / tall
@@ -41,7 +42,8 @@ def picture(report: TuneReport) -> str:
         dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" stroke="{colour}" fill="{fill}">'
         parts.append(f"{dot}<title>{escape(words)}</title></circle>")
         if not each.settings or each.settings == report.candidates[report.chosen].settings:
-            parts.append(_text(x + 8, y + 14, "chosen" if each.settings else "unchanged", "start"))
+            words, side = "chosen" if each.settings else "unchanged", 8 if x < WIDTH / 2 else -8
+            parts.append(_text(x + side, y - 8, words, "start" if side > 0 else "end"))
     return "\n".join((*parts, "</svg>\n"))
 
 

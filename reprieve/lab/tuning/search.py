@@ -1,8 +1,8 @@
-"""A search for the configuration that comes nearest to a goal: chance, the best of it again, and small changes to that.
+"""A search for the configuration that comes nearest to a goal: what differs much, then what the best of it have.
 
-Candidates are played with one seed first; the best third of them with all. Their children differ in one to three
-settings. What is tried next depends on the results only, not on which play is done first, so that one seed gives one
-result wherever it is played.
+Candidates are played with one seed first; the best third of them with all. A child has each setting of one of the four
+best, or by chance another value. What is tried next depends on the results only, not on which play is done first, so
+that one seed gives one result wherever it is played.
 """
 
 import math
@@ -18,9 +18,11 @@ from reprieve.lab.simulation.report import SimulationReport, figures_of
 from reprieve.lab.simulation.workload import ExpectationError, ExpectedFigure, WorkloadError
 from reprieve.lab.tuning.settings import Candidate, Space, changes
 
-BATCH: Final = 12
+BATCH: Final = 8
 """The number of candidates that are played before the next ones are chosen."""
 PARENTS: Final = 4
+SURPRISE: Final = 0.15
+"""The part of the settings of a child that are of none of its parents."""
 
 
 @final
@@ -138,12 +140,12 @@ class ConfigurationSearch:
         found: dict[Candidate, None] = {}
         chance = random.Random(f"{self.seeds[0]} {self.done}")
         for _ in range(20 * BATCH):
-            child = list(chance.choice(parents))
-            for _ in range(chance.choice((1, 1, 2, 3))):
-                place = chance.randrange(len(child))
-                child[place] = chance.randint(0, len(self.space.settings[place].values))
-            if tuple(child) not in self._judged and len(found) < BATCH:
-                found[tuple(child)] = None
+            child = tuple(
+                chance.choice(parents)[place] if chance.random() > SURPRISE else chance.randint(0, len(setting.values))
+                for place, setting in enumerate(self.space.settings)
+            )
+            if child not in self._judged and len(found) < BATCH:
+                found[child] = None
         return [*found]
 
     def _take_back(self) -> None:
