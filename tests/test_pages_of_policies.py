@@ -1,4 +1,4 @@
-"""docs/plan.md and docs/victim-policies.md: every command in them is run, and prints what the page says."""
+"""docs/plan.md, docs/how-to/free-nodes.md and docs/victim-policies.md: every command in them is run, and prints what the page says."""
 
 import re
 import shlex
@@ -9,15 +9,15 @@ import pytest
 from tests.api.in_process import reprieve
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("plan.md", "victim-policies.md")
+PAGES = ("plan.md", "victim-policies.md", "how-to/free-nodes.md")
 EXAMPLES = [
     tuple(part.split("\n", 1))
     for page in PAGES
     for console in re.findall(r"^```console\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
     for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]
 ]
-VARYING = re.compile(r"\b\d+\.\d\b|\d+ ms")
-"""GPU time, which grows while nobody looks, and how long something took."""
+VARYING = re.compile(r"\b\d+\.\d\b|\d+ ms|\b\d+d(?:\d+h)?\b")
+"""GPU time and ages, which grow while nobody looks, and how long something took."""
 
 
 def words(text: str) -> list[list[str]]:
