@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.values.concurrency.process import THRESHOLDS, collector_paused, rare_collections
+from extender.values.concurrency.process import THRESHOLDS, collector_paused, loading_modules, rare_collections
 
 ROOT = Path(__file__).parents[4]
 
@@ -41,6 +41,21 @@ def test_objects_of_the_first_sync_are_not_collected() -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == ["True", "True", "False", "True", "True", "True"]
+
+
+def loaded() -> list[object]:
+    """What is seen of the collector while modules are loaded, and afterwards."""
+    with loading_modules():
+        objects = [[number] for number in range(1000)]
+        resting = not gc.isenabled()
+    return [resting, gc.isenabled(), looked_at(objects), looked_at([[number] for number in range(1000)])]
+
+
+def test_modules_that_are_loaded_are_not_collected() -> None:
+    program = f"from {__name__} import loaded; print(*loaded())"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["True", "True", "False", "True"]
 
 
 def test_collector_works_again_even_after_a_failure() -> None:
