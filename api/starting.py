@@ -13,6 +13,7 @@ from typing import Final
 from uuid import uuid4
 
 import reprieve.cluster
+import reprieve.lab.recordings
 import reprieve.lab.shadow
 from api.callers.access import Access, CertifiedAccess, LocalAccess, OpenAccess, ReviewedAccess, is_loopback
 from api.cluster_source import Followed, Own, choose_cluster
@@ -40,7 +41,6 @@ from extender.values.config.validation import without_effect
 from extender.values.klog.setup import STDERR
 from extender.values.objects.meta import Object
 from reprieve.errors import StartUpError
-from reprieve.lab.recordings import RecordingFileError, recorded_in
 from reprieve.sources.configurations import shadow_configuration
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -232,11 +232,11 @@ async def _recording(configuration: Configuration, settings: Settings) -> AsyncI
         yield ()
         return
     try:
-        async with recorded_in(
+        async with reprieve.lab.recordings.recorded_in(
             settings.record, configuration, redacts=settings.record_without, max_bytes=settings.record_max
         ) as recording:
             yield (recording,)
-    except RecordingFileError as exc:
+    except reprieve.lab.recordings.RecordingFileError as exc:
         raise StartUpError(f"{exc}; choose another --record") from exc
 
 

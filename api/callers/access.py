@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol, final
 
 from starlette.requests import HTTPConnection
 from starlette.types import Receive
-from uvicorn.protocols.http import h11_impl, httptools_impl
+from uvicorn.protocols.http import httptools_impl
 
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from extender.answers.redaction import SEES_ALL, Visibility
@@ -282,8 +282,11 @@ def user_of_certificate(receive: Receive) -> User | None:
             certificate.
     """
     cycle = getattr(receive, "__self__", None)
-    if not isinstance(cycle, (httptools_impl.RequestResponseCycle, h11_impl.RequestResponseCycle)):
-        return None
+    if not isinstance(cycle, httptools_impl.RequestResponseCycle):
+        from uvicorn.protocols.http import h11_impl  # noqa: PLC0415 - our own server never has it
+
+        if not isinstance(cycle, h11_impl.RequestResponseCycle):
+            return None
     certificate: Mapping[str, Any] = cycle.transport.get_extra_info("peercert") or {}
     subject = [attribute for names in certificate.get("subject", ()) for attribute in names]
     common_names = [value for kind, value in subject if kind == "commonName"]
