@@ -85,10 +85,10 @@ _CODES: Final = {"healthz": 500, "livez": 500, "readyz": 503}
 
 def answer_of(path: str) -> Callable[[Request], Awaitable[Response]] | None:
     """Returns what answers a request for this path; None if it is not one of these."""
-    _, name, *check = path.split("/")
-    if name not in CHECKS or len(check) > 1 or check == [""]:
+    name, slash, check = path[1:].partition("/")
+    if name not in CHECKS or "/" in check or bool(slash) != bool(check):
         return None
-    return partial(one_check, check=check[0]) if check else all_checks
+    return partial(one_check, check=check) if check else all_checks
 
 
 def _checks(name: str, service: ServiceState | None) -> dict[str, Check]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from api.routes.health import answer_of
 from tests.kit.service import Service, assert_is_refusal
 
 
@@ -42,3 +43,8 @@ def test_every_check_is_listed_on_request(example: Service, query: str, text: st
 @pytest.mark.parametrize("path", ["/healthz/nope", "/livez/informer-sync", "/healthz/", "/readyz/ping/x"])
 def test_an_unknown_check_is_not_found(example: Service, path: str) -> None:
     assert_is_refusal(example.client.get(path), 404)
+
+
+@pytest.mark.parametrize("path", ["*", "/", "/healthz/", "/readyz/ping/x", "/healthzx", "/x/ping"])
+def test_no_other_path_is_taken_for_that_of_a_check(path: str) -> None:
+    assert answer_of(path) is None
