@@ -262,6 +262,10 @@ class NodeBuilder:
         merged = {**self._node.labels, **(labels or {}), **more}
         return NodeBuilder(replaced(self._node, metadata=replaced(self._node.metadata, labels=merged)))
 
+    def annotation(self, annotations: Mapping[str, str] | None = None, /, **more: str) -> "NodeBuilder":
+        merged = {**self._node.annotations, **(annotations or {}), **more}
+        return NodeBuilder(replaced(self._node, metadata=replaced(self._node.metadata, annotations=merged)))
+
     def capacity(self, amounts: Mapping[str, Amount] | None = None, /, **more: Amount) -> "NodeBuilder":
         """Sets status.capacity and status.allocatable, which include 110 pods unless `pods` is given."""
         allocatable = {"pods": 110, **self._node.status.allocatable, **(amounts or {}), **more}

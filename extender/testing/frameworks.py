@@ -146,9 +146,9 @@ def score_nodes(plugin: ScorePlugin | EachNodeScorePlugin, snapshot: Snapshot, p
     state, rows = CycleState(), Rows.of(snapshot)
     if isinstance(plugin, PreScorePlugin):
         status = plugin.pre_score(state, pod, rows)
-        if status.is_skip:
+        if status is not None and status.is_skip:
             return {}
-        if not status.is_success:
+        if status is not None and not status.is_success:
             raise AssertionError(f"PreScore of {plugin.name}: {status.code} [{status.message}]")
     on_rows = EachNodeScore(plugin) if isinstance(plugin, EachNodeScorePlugin) else plugin
     scores = on_rows.normalize_score(state, pod, on_rows.score(state, pod, rows))

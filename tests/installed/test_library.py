@@ -131,6 +131,20 @@ def rule(pod: fwk.Pod, node: fwk.NodeInfo) -> str | None:
     return "no" if pod.labels.get("a") else None
 
 
+CARDS = fwk.Account(1, lambda node: [int(node.annotations["cards"])], lambda pod: [int(pod.annotations["card"])])
+
+
+class Cards(fwk.FilterPlugin, fwk.ReservePlugin):
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        return fwk.reject(rows.left(CARDS)[:, 0] < 1, "no card")
+
+    def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
+        state.write(fwk.BINDING_ANNOTATIONS, {"card": str(state.snapshot.nodes.index[node])})
+
+    def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
+        pass
+
+
 def ask(cluster: Cluster) -> list[Placement]:
     with cluster.trial(plugins=[Fewest, rule]) as trial:
         arrays: NodeArrays = trial.nodes()
@@ -162,7 +176,7 @@ def of_a_list(listed: dict[str, object]) -> Cluster:
 
 
 def laws(seed: int) -> None:
-    check_filter(rule(), make_snapshot(make_node("n")), make_pod().obj(), random.Random(seed))
+    check_filter(rule(), make_snapshot(make_node("n").annotation({"cards": "1"})), make_pod().obj(), random.Random(seed))
 """
 """A program of a plugin's author, with names from each module that documentation tells them to import."""
 

@@ -44,7 +44,9 @@ class Reservations:
         if not status.is_success:
             return cycle, status
         cycle.run_filter_plugins(Rows.of(cycle.snapshot))
-        return cycle, self.framework.plugins.reserve[0].reserve(cycle, pod, self.node)
+        answer = self.framework.plugins.reserve[0].reserve(cycle, pod, self.node)
+        assert answer is not None
+        return cycle, answer
 
     def reserved(self, pod: Pod) -> Cycle:
         cycle, status = self.reserve(pod)
@@ -61,7 +63,9 @@ class Reservations:
             loop = asyncio.get_running_loop()
             for when, what in later:
                 loop.call_at(when, what)
-            return await self.framework.plugins.pre_bind[0].pre_bind(state, pod, self.node), loop.time()
+            answer = await self.framework.plugins.pre_bind[0].pre_bind(state, pod, self.node)
+            assert answer is not None
+            return answer, loop.time()
 
         return virtual_time.run(story())
 

@@ -212,7 +212,7 @@ class EachNodeFilterPlugin(Plugin):
     """A Filter that looks at one node at a time, for when arrays are not worth the effort."""
 
     @abstractmethod
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status:
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Returns Success, or why the pod cannot run on the node with the pods it has."""
 
 
@@ -250,7 +250,7 @@ class PreScorePlugin(Plugin):
     """Looks at the pod and the feasible rows once, before scoring."""
 
     @abstractmethod
-    def pre_score(self, state: CycleState, pod: Pod, rows: Rows) -> Status:
+    def pre_score(self, state: CycleState, pod: Pod, rows: Rows) -> Status | None:
         """Returns Success, or Skip, which switches Score off for this pod; see also `SKIP_EQUAL_PODS`."""
 
 
@@ -299,7 +299,7 @@ class ReservePlugin(Plugin):
     """Reserves something for the pod once a node was chosen."""
 
     @abstractmethod
-    def reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
+    def reserve(self, state: CycleState, pod: Pod, node: str) -> Status | None:
         """Reserves it. Any status but Success undoes the reservations of all plugins."""
 
     @abstractmethod
@@ -338,7 +338,7 @@ class PreBindPlugin(Plugin):
         return PreFlight(SUCCESS)
 
     @abstractmethod
-    async def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+    async def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status | None:
         """Returns Success, or why the binding fails."""
 
 

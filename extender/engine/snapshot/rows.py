@@ -62,6 +62,10 @@ class NodeInfo:
     def labels(self) -> dict[str, str]:
         return self.node.metadata.labels
 
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.node.metadata.annotations
+
 
 Changed = Callable[[Int64s, PodChanges], Int64s]
 """Returns a column over rows after a step's changes, given the column before them."""

@@ -51,6 +51,10 @@ class HasMetadata(ApiObject, frozen=True):
     def labels(self) -> dict[str, str]:
         return self.metadata.labels
 
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.metadata.annotations
+
 
 class Namespaced(HasMetadata, frozen=True):
     """Base of objects in a namespace, which is `default` where they name none."""

@@ -319,10 +319,6 @@ class Pod(Namespaced, frozen=True):
     status: PodStatus = msgspec.field(default_factory=PodStatus)
 
     @property
-    def annotations(self) -> dict[str, str]:
-        return self.metadata.annotations
-
-    @property
     def priority(self) -> int:
         """spec.priority; missing counts as 0. Upstream: corev1helpers.PodPriority."""
         return self.spec.priority or 0

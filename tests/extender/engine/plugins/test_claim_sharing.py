@@ -39,7 +39,8 @@ async def bound(scheduler: Scheduler, *members: tuple[Cycle, Pod]) -> list[Statu
     """What PreBind says to each of them, at the same time; those that failed are unreserved."""
 
     async def binding_of(cycle: Cycle, pod: Pod) -> Status:
-        status: Status = await scheduler.plugin.pre_bind(cycle, pod, "n")
+        status = await scheduler.plugin.pre_bind(cycle, pod, "n")
+        assert status is not None
         if not status.is_success:
             scheduler.unreserve(cycle, pod)
         return status

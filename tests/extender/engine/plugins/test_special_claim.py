@@ -291,6 +291,7 @@ class Scheduler(Reservations):
 
         async def story() -> Status:
             status = await self.framework.plugins.pre_bind[0].pre_bind(reserved, pod, "n")
+            assert status is not None
             if not status.is_success:
                 self.unreserve(reserved, pod)
                 await asyncio.sleep(1)

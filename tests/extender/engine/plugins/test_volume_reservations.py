@@ -42,7 +42,9 @@ class Scheduler:
     def reserve(self, pod: Pod, node: str) -> tuple[Cycle, Status]:
         """A cycle that ends with the pod on this node."""
         state, _ = self.feasible(pod)
-        return state, self.plugin.reserve(state, pod, node)
+        status = self.plugin.reserve(state, pod, node)
+        assert status is not None
+        return state, status
 
 
 def pod(name: str, *claims: str) -> Pod:
