@@ -25,7 +25,7 @@ from reprieve.lab.simulation.environment import SchedulingEnvironment
 from reprieve.library import Cluster, ReprieveError, Trial
 from reprieve.trials import parts_of
 
-__all__ = ["Progress", "SchedulingEnvironment", "TrialEnvironment", "allocation"]
+__all__ = ["AgentEnvironment", "Progress", "SchedulingEnvironment", "TrialEnvironment", "allocation"]
 
 
 @final

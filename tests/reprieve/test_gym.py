@@ -138,8 +138,21 @@ def test_an_agent_that_masks_actions_asks_for_the_feasible_nodes(make: Make) -> 
         assert np.array_equal(mask, info["action_mask"]) and np.array_equal(mask, observation["feasible"])
         observation, _, is_over, _, info = environment.step(int(np.flatnonzero(mask)[0]))
 
-    assert environment.action_masks().all()
+    assert environment.action_masks().all() and info["action_mask"].all()
     environment.close()
+
+
+def test_vector_of_environments_is_played_by_masks_over_the_ends_of_episodes(make: Make) -> None:
+    """Every environment has a choice at each step, also at the one that only begins its next episode."""
+    environments = gymnasium.vector.SyncVectorEnv([make, make])
+    _, infos = environments.reset(seed=[7, 8])
+    ends = 0
+    for _ in range(40):
+        assert infos["action_mask"].any(1).all()
+        _, _, over, _, infos = environments.step(infos["action_mask"].argmax(1))
+        ends += int(over.sum())
+    assert ends > 1
+    environments.close()
 
 
 @pytest.mark.slow

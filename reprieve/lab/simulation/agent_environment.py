@@ -35,17 +35,21 @@ _NEARLY: Final = 1e-6
 @final
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an episode has come, for rewards."""
+    """How far an episode has come, for rewards.
+
+    Attributes:
+        time: seconds of virtual time since the beginning; 0 where no time passes.
+        arrived, placed, evicted: how many pods were so far.
+        expected: how many pods are going to come; 0 if that is not known.
+        allocated: resource -> the part of what the nodes have that is requested.
+    """
 
     time: float
-    """Seconds of virtual time since the beginning; 0 where no time passes."""
     arrived: int
     placed: int
     evicted: int
     expected: int
-    """How many pods are going to come; 0 if that is not known."""
     allocated: Mapping[str, float]
-    """By resource, the part of what the nodes have that is requested."""
 
 
 Reward = Callable[[Progress, Progress], float]
@@ -110,7 +114,8 @@ class AgentEnvironment(EzPickle, gymnasium.Env[ObservedArrays, Any]):
 
     - `nodes`, (max_nodes, 2 R): per resource what the node has, as a part of the largest node's; then the part of it
       that is free.
-    - `feasible`, (max_nodes,): 1 where the pod may go. It is also `info["action_mask"]`.
+    - `feasible`, (max_nodes,): 1 where the pod may go. It is also `info["action_mask"]`, which is all ones at
+      the end, for the action that a vector of environments asks for then and leaves out.
     - `scores`, (max_nodes, P): per plugin the normalised score of feasible nodes, 0 to 1.
     - `pod`, (R,): what the pod requests, as a part of the largest node's.
 
@@ -177,7 +182,8 @@ class AgentEnvironment(EzPickle, gymnasium.Env[ObservedArrays, Any]):
         progress = found.progress if isinstance(found, NodeChoice) else found[0]
         reward = float(self._reward(choice.progress, progress))
         if not isinstance(found, NodeChoice):
-            return self._arrays(), reward, True, False, {"is_valid": self._is_valid, **found[1]}
+            ending = {"action_mask": self.action_masks().astype(np.int8), "is_valid": self._is_valid}
+            return self._arrays(), reward, True, False, {**ending, **found[1]}
         self._choice = found
         return self._observed(found), reward, False, False, self._info(found)
 
