@@ -14,7 +14,7 @@ from extender.answers.shown import Columns, Framed, Shown
 from extender.engine.evaluation.evaluate import Evaluation
 from extender.engine.snapshot import Rows, Snapshot
 from extender.values.objects.kinds import kind_of
-from extender.values.objects.meta import HasMetadata
+from extender.values.objects.meta import HasMetadata, Namespaced
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 
@@ -146,6 +146,13 @@ class Counted(Shown):
 
 
 def objects_of(items: Iterable[HasMetadata]) -> list[dict[str, Any]]:
-    """Returns objects as the API has them, with what the scheduler reads of them."""
-    kinds = ((kind_of(item), item) for item in items)
-    return [{"apiVersion": kind.api_version, "kind": kind.name, **msgspec.to_builtins(item)} for kind, item in kinds]
+    """Returns objects as the API has them, with what the scheduler reads of them, and all of them with a namespace that
+    are in one.
+    """
+    found = []
+    for item in items:
+        kind, written = kind_of(item), msgspec.to_builtins(item)
+        if isinstance(item, Namespaced):
+            written["metadata"]["namespace"] = item.namespace
+        found.append({"apiVersion": kind.api_version, "kind": kind.name, **written})
+    return found

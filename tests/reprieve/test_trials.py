@@ -374,6 +374,7 @@ def test_objects_of_a_trial_are_those_that_decide(tmp_path: Path) -> None:
     with Cluster.load([node("a"), node("b", "2"), pod("one", on="a"), pod("two", "2")]).trial() as trial:
         trial.place("two", "b")
         saved = Cluster.load(trial.objects())
+        assert [item["metadata"].get("namespace") for item in trial.objects()] == [None, None, "default", "default"]
         for name in ("cluster.json", "cluster.yaml.gz"):
             saved.save(tmp_path / name)
             with Cluster.load(tmp_path / name).trial() as again:
