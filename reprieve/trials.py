@@ -255,11 +255,11 @@ class Trial(Counted):
                 self._trial.remove(pod)
             for node in going:
                 there = [pod for pod in self._trial.cluster.cache.pods if pod.spec.node_name == node.name]
-                self._trial.changed(node, None)
                 for pod in there:
                     if pod.is_terminating or engine.belongs_to_node(pod):
                         self._trial.remove(pod)
                 again += self._off_their_nodes([pod for pod in there if self._trial.cluster.cache.pod(pod.uid)], step)
+                self._trial.changed(node, None)  # last, so that it is there again when its pods come back
             return [pod.key for pod in again]
 
     def cordon(self, *nodes: str | Iterable[str], is_on: bool = True) -> None:

@@ -122,7 +122,7 @@ class Trial:
                 of_other.random.setstate(mine.random.getstate())
             for uid, cycle in self._reserved.items():
                 if (assumed := copy.cache.pod(uid)) is not None:
-                    other._reserve_again(assumed, cycle.again(other.frameworks[assumed.scheduler_name]))
+                    other._reserve_again(assumed, cycle)
             yield other
 
     # What is taken back.
@@ -277,10 +277,12 @@ class Trial:
 
     def evict(self, pod: Pod) -> Pod | None:
         """Removes a pod from its node. Returns it as its controller recreates it, pending; None if it has none."""
+        cycle = self._reserved.get(pod.uid)
+        written = None if cycle is None else cycle.find(fwk.BINDING_ANNOTATIONS)
         self.remove(pod)
         if not is_recreated(pod):
             return None
-        again = recreated(pod)
+        again = recreated(pod, but=written or ())
         self.changed(None, again)
         return again
 
@@ -352,8 +354,13 @@ class Trial:
 
     def _reserve_again(self, assumed: Pod, cycle: Cycle) -> None:
         # The cycle knows what it has chosen. Filters are not asked again: they might refuse the pod now, for the sake
-        # of others that came after it.
+        # of others that came after it. What it wrote then stays, whatever a plugin would choose now.
+        snapshot = self.cluster.cache.update_snapshot()
+        framework, slot = self.frameworks[assumed.scheduler_name], snapshot.pods.slots[assumed.uid]
+        cycle, chosen = cycle.again(framework, snapshot, slot), cycle.find(fwk.BINDING_ANNOTATIONS)
         status = run_reserve_plugins(cycle, assumed, assumed.spec.node_name)
+        if chosen is not None:
+            cycle.write(fwk.BINDING_ANNOTATIONS, chosen)
         if not status.is_success:
             raise QuestionError(f"what was reserved for {assumed.key} cannot be reserved again: {status.message}")
         self._reserved[assumed.uid] = cycle
@@ -412,12 +419,15 @@ def belongs_to_node(pod: Pod) -> bool:
     )
 
 
-def recreated(pod: Pod) -> Pod:
-    """Returns the pod as its controller recreates it: without a node. Its UID stays, so that it can be followed."""
+def recreated(pod: Pod, but: Collection[str] = ()) -> Pod:
+    """Returns the pod as its controller recreates it: without a node, and `but` for annotations that plugins wrote when
+    it was bound. Its UID stays, so that it can be followed.
+    """
     claims = pod.status.resource_claim_statuses
+    annotations = {key: value for key, value in pod.annotations.items() if key not in but}
     return replaced(
         pod,
-        metadata=replaced(pod.metadata, deletion_timestamp=None),
+        metadata=replaced(pod.metadata, deletion_timestamp=None, annotations=annotations),
         spec=replaced(pod.spec, node_name=""),
         status=PodStatus(phase="Pending", resource_claim_statuses=claims),
     )

@@ -344,6 +344,67 @@ def test_own_plugin_reserves_in_a_fork_what_it_has_reserved() -> None:
         assert "no number is left" in trial.schedule(pod("three"))[0].message
 
 
+SLOTS = fwk.Account(
+    2,
+    lambda node: [10, 10],
+    lambda pod: [10 * (pod.annotations.get("example.com/slot") == str(slot)) for slot in range(2)],
+)
+
+
+class Slotted(fwk.FilterPlugin, fwk.ReservePlugin):
+    """Gives each pod the first free one of two slots, and does not look what it has given it before."""
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        return fwk.reject(rows.left(SLOTS).max(1) < 10, "node(s) had no free slot")
+
+    def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status | None:
+        row = fwk.Rows.of(state.snapshot, np.array([state.snapshot.nodes.index[node]]))
+        free = np.flatnonzero(state.with_nominated_pods(row).left(SLOTS)[0] == 10)
+        if not len(free):
+            return fwk.unschedulable("node(s) had no free slot")
+        state.write(fwk.BINDING_ANNOTATIONS, {"example.com/slot": str(free[0])})
+        return None
+
+    def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
+        """There is no state to release."""
+
+
+def slots_of(trial: Trial) -> dict[str, str]:
+    pods = [item["metadata"] for item in trial.objects() if item["kind"] == "Pod"]
+    return {pod["name"]: pod["annotations"]["example.com/slot"] for pod in pods if "annotations" in pod}
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(lambda trial: trial.evict("one"), id="evict"),
+        pytest.param(lambda trial: trial.remove("one"), id="remove"),
+        pytest.param(lambda trial: trial.drain("a"), id="drain"),
+        pytest.param(lambda trial: trial.remove(nodes="a"), id="remove the node"),
+    ],
+)
+@pytest.mark.parametrize("pods", [["one"], ["one", "two"], ["two", "one"], ["gone", "one"]], ids="-".join)
+def test_what_a_plugin_wrote_on_a_pod_is_there_again_after_undo_and_in_a_fork(
+    pods: list[str], step: Callable[[Trial], object]
+) -> None:
+    """Reserve is asked again on a node where the pod is already, and with it others that came later."""
+    with Cluster.load([node("a"), node("b")]).trial(plugins=[Slotted]) as trial:
+        trial.schedule(list(map(pod, pods)), nodes="a")
+        if "gone" in pods:
+            trial.remove("gone")  # the first slot is free, and the pod has the second one
+        before = slots_of(trial)
+        for _ in range(2):
+            step(trial)
+            assert slots_of(trial) != before
+            trial.undo()
+            assert slots_of(trial) == before
+        with trial.fork() as other:
+            assert slots_of(other) == before
+            step(other)
+            other.undo()
+            assert slots_of(other) == before
+
+
 # The first failure.
 
 

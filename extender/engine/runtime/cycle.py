@@ -79,9 +79,14 @@ class Nominations:
     """Node name -> (slot, pod) of the pods nominated to it, in order of nomination."""
 
     by_node: Mapping[str, tuple[tuple[int, Pod], ...]] = field(default_factory=dict)
+    placed_in: int | None = None
+    """The slot of the pod itself, if it is on its node already: Reserve, which is asked again, is not to count it."""
 
     def changes_for(self, pod: Pod, rows: Rows) -> PodChanges | None:
         """Returns a +1 for every nominated pod of at least the priority of `pod`, if any (addGENominatedPods)."""
+        if self.placed_in is not None:
+            at = np.flatnonzero(rows.node == rows.snapshot.pods.node[self.placed_in])
+            return PodChanges(at, np.full(len(at), self.placed_in), np.full(len(at), -1), rows_are_distinct=True)
         if not self.by_node:
             return None
         nodes = rows.snapshot.nodes
@@ -152,9 +157,11 @@ class Cycle(fwk.CycleState):
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
-    def again(self, framework: Framework) -> "Cycle":
-        """Returns a cycle with what this one has found, whose pod other plugins are to reserve the same for."""
-        other = Cycle(framework, self._snapshot, self.pod)
+    def again(self, framework: Framework, snapshot: Snapshot, slot: int) -> "Cycle":
+        """Returns a cycle with what this one has found, for plugins that are to reserve the same for the pod, which is
+        in a slot by now.
+        """
+        other = Cycle(framework, snapshot, self.pod, Nominations(placed_in=slot))
         other._values.update(self._values)
         other.skip_filter_plugins = self.skip_filter_plugins
         return other
