@@ -31,7 +31,7 @@ from extender.rules.api_resources import (
 from extender.rules.lookup import Lookup
 from extender.rules.schema import api_types
 from extender.rules.statuses import ApiStatus
-from extender.values.golang.json import JsonError
+from extender.values.golang.json import JsonError, cannot_unmarshal, type_word
 from extender.values.golang.times import rfc3339
 from extender.values.objects import decoding
 from extender.values.objects.devices import ResourceClaim
@@ -149,7 +149,12 @@ class _Seeding:
         metadata = metadata if isinstance(metadata, dict) else {}
         name, namespace = metadata.get("name"), metadata.get("namespace") or ("default" if resource.namespaced else "")
         try:
-            if not isinstance(name, str) or not name or not isinstance(namespace, str):
+            for field in ("name", "namespace"):
+                if not isinstance(of := metadata.get(field), str | None):
+                    raise statuses.bad_request(
+                        cannot_unmarshal(type_word(of), "string", f"ObjectMeta.metadata.{field}")
+                    )
+            if not name:
                 raise statuses.bad_request("metadata.name: Required value: name is required")
             self._store(resource, namespace, name, obj)
         except (ApiStatus, decoding.DecodeError) as exc:

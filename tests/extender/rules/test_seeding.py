@@ -158,6 +158,25 @@ def test_invalid_objects_are_reported_and_left_out(registry: ObjectRegistry) -> 
     assert "name is required" in reasons["None"]
 
 
+@pytest.mark.parametrize(
+    ("metadata", "word", "field"),
+    [
+        pytest.param({"name": False}, "bool", "name", id="n of a manifest, which is a bool of YAML"),
+        pytest.param({"name": 7}, "number", "name", id="number"),
+        pytest.param({"name": ["a"]}, "array", "name", id="list"),
+        pytest.param({"name": "a", "namespace": True}, "bool", "namespace", id="namespace"),
+    ],
+)
+def test_name_that_is_no_string_is_refused_as_one(
+    registry: ObjectRegistry, metadata: dict[str, Any], word: str, field: str
+) -> None:
+    (refused,) = seed(registry, [{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}}]).refused
+
+    assert (
+        refused.why == f"json: cannot unmarshal {word} into Go struct field ObjectMeta.metadata.{field} of type string"
+    )
+
+
 def test_a_list_without_an_api_version_is_understood(registry: ObjectRegistry) -> None:
     report = seed(registry, [{"kind": "Node", "metadata": {"name": "a"}}])
 
