@@ -1,7 +1,10 @@
 """What `tune` may set: only what kube-scheduler reads, and with the effect that the words promise."""
 
 import json
+import os
 import random
+import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
@@ -64,6 +67,29 @@ def test_many_values_together_are_taken_too() -> None:
 
     for _ in range(30):
         loaded(made, tuple(chance.randint(0, len(setting.values)) for setting in made.settings))
+
+
+@pytest.mark.skipif(not os.environ.get("REPRIEVE_KUBE_SCHEDULER"), reason="REPRIEVE_KUBE_SCHEDULER names no binary")
+def test_a_real_kube_scheduler_takes_the_file(tmp_path: Path) -> None:
+    """With --write-config-to it makes its profiles, writes what it would run, and ends."""
+    made, chance = space(), random.Random(2)
+    client, file, wrote = tmp_path / "kubeconfig", tmp_path / "tuned.yaml", tmp_path / "wrote.yaml"
+    client.write_text(
+        "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], "
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: u, user: {}}]}"
+    )
+    document = made.document(tuple(chance.randint(1, len(setting.values)) for setting in made.settings))
+    file.write_text(yaml.safe_dump({**document, "clientConnection": {"kubeconfig": str(client)}}))
+
+    done = subprocess.run(
+        [os.environ["REPRIEVE_KUBE_SCHEDULER"], "--config", str(file), "--write-config-to", str(wrote)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert (done.returncode, yaml.safe_load(wrote.read_text())["kind"]) == (0, document["kind"]), done.stderr
 
 
 def test_a_weight_of_nothing_leaves_out_the_score_only() -> None:

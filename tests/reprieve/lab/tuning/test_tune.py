@@ -287,7 +287,7 @@ def test_a_trace_is_cut_into_nodes_and_pods(tmp_path: Path) -> None:
     assert (earlier["pods"], later["pods"]) == (2, 2)
 
 
-@pytest.mark.skipif(not TRACE.is_dir(), reason="there is no trace")
+@pytest.mark.skipif(not TRACE.is_dir(), reason="the trace is not here: REPRIEVE_TRACES names the folder that has it")
 @pytest.mark.slow
 def test_a_trace_of_a_large_cluster_is_packed_no_worse_than_by_most_allocated(tmp_path: Path) -> None:
     """What is learnt on one half of 1,213 nodes and 8,152 pods, on the other half."""
