@@ -316,6 +316,26 @@ def test_volume_that_is_kept_for_a_pod_is_kept_in_a_fork() -> None:
         assert not trial.schedule("z")[0].node
 
 
+def test_volumes_are_reserved_again_after_a_node_has_come_before_that_of_the_pod() -> None:
+    def in_zone(name: str, zone: str) -> dict[str, Any]:
+        return node(name) | {"metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": zone}}}
+
+    objects = [make_class("local", provisioner="kubernetes.io/no-provisioner"), make_claim("x", storage_class="local")]
+    objects.append(make_volume("one", storage_class="local", size="1Gi"))
+    with Cluster.load(
+        [in_zone("a", "1"), in_zone("b", "2"), in_zone("c", "1"), *map(as_mapping, objects)]
+    ).trial() as trial:
+        trial.place(pod("x", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]), "c")
+        trial.add_nodes(like=in_zone("d", "3"))
+        assert list(trial.nodes().names).index("c") == 3
+        before = trial.objects()
+        trial.evict("x")
+        trial.undo()
+        assert trial.objects() == before
+        with trial.fork() as other:
+            assert other.objects() == before
+
+
 class Numbered(fwk.ReservePlugin):
     """Keeps in mind whom it has reserved a number for, which is not in the cluster."""
 
@@ -394,6 +414,7 @@ def test_what_a_plugin_wrote_on_a_pod_is_there_again_after_undo_and_in_a_fork(
             trial.remove("gone")  # the first slot is free, and the pod has the second one
         before = slots_of(trial)
         for _ in range(2):
+            trial.add_nodes(like="b")
             step(trial)
             assert slots_of(trial) != before
             trial.undo()

@@ -79,14 +79,11 @@ class Nominations:
     """Node name -> (slot, pod) of the pods nominated to it, in order of nomination."""
 
     by_node: Mapping[str, tuple[tuple[int, Pod], ...]] = field(default_factory=dict)
-    placed_in: int | None = None
-    """The slot of the pod itself, if it is on its node already: Reserve, which is asked again, is not to count it."""
+    placed: tuple[Snapshot, int] | None = None
+    """The cluster as it is now, and the slot of the pod, if it is on its node already and Reserve is asked again."""
 
     def changes_for(self, pod: Pod, rows: Rows) -> PodChanges | None:
         """Returns a +1 for every nominated pod of at least the priority of `pod`, if any (addGENominatedPods)."""
-        if self.placed_in is not None:
-            at = np.flatnonzero(rows.node == rows.snapshot.pods.node[self.placed_in])
-            return PodChanges(at, np.full(len(at), self.placed_in), np.full(len(at), -1), rows_are_distinct=True)
         if not self.by_node:
             return None
         nodes = rows.snapshot.nodes
@@ -157,11 +154,11 @@ class Cycle(fwk.CycleState):
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
-    def again(self, framework: Framework, snapshot: Snapshot, slot: int) -> "Cycle":
-        """Returns a cycle with what this one has found, for plugins that are to reserve the same for the pod, which is
-        in a slot by now.
+    def again(self, framework: Framework, now: Snapshot, slot: int) -> "Cycle":
+        """Returns a cycle with what this one has found, along its own nodes, for plugins that are to reserve the same
+        for the pod, which is in a slot by now.
         """
-        other = Cycle(framework, snapshot, self.pod, Nominations(placed_in=slot))
+        other = Cycle(framework, self._snapshot, self.pod, Nominations(placed=(now, slot)))
         other._values.update(self._values)
         other.skip_filter_plugins = self.skip_filter_plugins
         return other
@@ -313,6 +310,13 @@ class Cycle(fwk.CycleState):
         return fwk.Verdicts(codes, reasons, refused_by)
 
     def with_nominated_pods(self, rows: Rows) -> Rows:
+        if self.nominations.placed is not None:
+            now, slot = self.nominations.placed
+            if not now.nodes.index.keys() >= set(rows.names):
+                return rows
+            rows = Rows.of(now, np.array([now.nodes.index[name] for name in rows.names], np.intp))
+            at = np.flatnonzero(rows.node == now.pods.node[slot])
+            return rows.changed(PodChanges(at, np.full(len(at), slot), np.full(len(at), -1), rows_are_distinct=True))
         nominated = self.nominations.changes_for(self.pod, rows)
         return rows if nominated is None else rows.changed(nominated)
 
