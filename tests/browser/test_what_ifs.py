@@ -104,7 +104,7 @@ def test_more_nodes_like_one_say_by_themselves_whether_pending_pods_would_fit(
 ) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Objects to create").fill("")
-    page.get_by_label("How many").fill("3")
+    page.get_by_role("group", name="Nodes to add").get_by_label("How many").fill("3")
     page.get_by_label("Like the node").fill("node-a1")
 
     expect(tried(page).locator("#result .summary")).to_contain_text("1 of 2 pending pods would now fit")
