@@ -12,7 +12,7 @@ EXAMPLES: Final = {
     "whatif": ("--drain node-a1", "-f deployment.yaml --add-nodes 3 --like node-a1"),
     "victims": ("-f pod.yaml", "-f pod.yaml --dump cluster.json -o wide"),
     "fits": ("-f deployment.yaml", "-f pod.yaml --limit 500 -o json"),
-    "plan": ("--for pod.yaml", "--free-nodes 4 --of nvidia.com/gpu -o sh"),
+    "plan": ("--for pod.yaml", "--free-nodes 2 --of nvidia.com/gpu -o sh"),
     "simulate": ("workload.yaml", "workload.yaml --seed 7 -o html > report.html"),
     "tune": ("workload.yaml --maximise placed", "day.recording --minimise waiting.p90 --write tuned.yaml"),
     "replay": ("day.recording", "day.recording --config scheduler-config.yaml"),
