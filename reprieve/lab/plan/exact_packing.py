@@ -1,13 +1,13 @@
 """ExactPacking: the fewest moves after which so many nodes are free, by the numbers of a `Packing`.
 
-A distribution of the pods is either packed, with one move for each pod that keeps one of the chosen nodes from being
-free, or changed by a further move of any pod. What takes fewest moves in all comes first, so that the first that is
-found is the least, and that there is none is certain once nothing is left.
+Each pod that keeps one of these nodes from being free has to leave it, which is one move at least. Of all distributions
+the one is looked at next to which fewest moves led, these counted, so that the first that is found is the least, and
+that there is none is certain once nothing is left.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import combinations, count
+from itertools import count
 from math import comb
 from typing import Final, final
 
@@ -16,12 +16,14 @@ from reprieve.lab.plan.packing import Moves, Packed, Packing, StepsUsedUpError
 Amounts = tuple[int, ...]
 
 _MOST_CHOICES: Final = 5_000
-"""Of more sets of nodes not all are looked at."""
+"""Where there are more sets of nodes that might be free, the search would not come to its end."""
+_SIZE_OF_A_STEP: Final = 16
+"""A distribution counts as one step for as many pods and nodes."""
 
 
 @final
 class ExactPacking:
-    """State: the distributions that were seen, alike ones once."""
+    """State: none but the packing's steps."""
 
     def __init__(self, packing: Packing, candidates: Sequence[int], number: int) -> None:
         """So many of the candidates are to be free."""
@@ -39,32 +41,28 @@ class ExactPacking:
 
     def fewest_moves(self, most: int) -> Packed | None:
         """Returns the fewest moves, at most so many; None if there are none. Raises StepsUsedUpError."""
-        if comb(len(self._candidates), self._number) > _MOST_CHOICES:
+        first, rooms = tuple(self._packing.where), [tuple(room) for room in self._packing.free.tolist()]
+        leaving, nodes = self._fewest_leaving(first)
+        if leaving <= most and comb(len(self._candidates), self._number) > _MOST_CHOICES:
             raise StepsUsedUpError
-        first = tuple(self._packing.where)
-        rooms = [tuple(room) for room in self._packing.free.tolist()]
-        seen, turn = {self._key(first)}, count()
-        leaving = self._fewest_leaving(first)
-        queue = [(leaving, 0, next(turn), True, first, rooms, Moves())]
+        turn, made, moves = count(), {self._key(first): 0}, Moves()
+        queue = [(leaving, leaving, next(turn), first, rooms, moves, nodes)]
         while queue and queue[0][0] <= most:
-            total, made, _, is_new, where, rooms, moves = heappop(queue)
-            for nodes in self._choices(where, total - made):
-                packed = self._packed(nodes, where, rooms)
-                if packed is not None:
-                    return Packed(nodes, (*moves, *packed))
-            heappush(queue, (total + 1, made, next(turn), False, where, rooms, moves))
-            for pod, node in self._movable(where, rooms) if is_new and total < most else ():
+            _, leaving, _, where, rooms, moves, nodes = heappop(queue)
+            if not leaving:
+                return Packed(nodes, moves)
+            number = len(moves) + 1
+            for pod, node in self._movable(where, rooms):
+                self._packing.take(1 + (len(where) + len(rooms)) // _SIZE_OF_A_STEP)
                 after = (*where[:pod], node, *where[pod + 1 :])
-                if (key := self._key(after)) in seen:
+                if made.get(key := self._key(after), number + 1) <= number:
                     continue
-                seen.add(key)
-                leaving = self._fewest_leaving(after)
-                if made + 1 + leaving <= most:
-                    moved, size = [*rooms], self._sizes[pod]
-                    moved[where[pod]] = _sum(rooms[where[pod]], size)
-                    moved[node] = _sum(rooms[node], size, -1)
-                    entry = (made + 1 + leaving, made + 1, next(turn), True, after, moved, (*moves, (pod, node)))
-                    heappush(queue, entry)
+                made[key] = number
+                leaving, nodes = self._fewest_leaving(after)
+                moved, size = [*rooms], self._sizes[pod]
+                moved[where[pod]] = tuple(map(int.__add__, rooms[where[pod]], size))
+                moved[node] = tuple(map(int.__sub__, rooms[node], size))
+                heappush(queue, (number + leaving, leaving, next(turn), after, moved, (*moves, (pod, node)), nodes))
         return None
 
     def _key(self, where: Sequence[int]) -> Hashable:
@@ -73,83 +71,22 @@ class ExactPacking:
             on[node].append(self._kinds[pod])
         return tuple(sorted((alike, *sorted(kinds)) for alike, kinds in zip(self._alike, on, strict=True)))
 
-    def _leaving(self, where: Sequence[int]) -> list[list[int]]:
-        """Returns the pods that keep each node from being free."""
-        pods: list[list[int]] = [[] for _ in self._alike]
+    def _fewest_leaving(self, where: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+        """Returns how many pods keep so many nodes from being free, at the least, and these nodes."""
+        leaving = [0] * len(self._alike)
         for pod, node in enumerate(where):
-            if self._leaves[pod]:
-                pods[node].append(pod)
-        return pods
-
-    def _fewest_leaving(self, where: Sequence[int]) -> int:
-        pods = self._leaving(where)
-        return sum(sorted(len(pods[node]) for node in self._candidates)[: self._number])
-
-    def _choices(self, where: Sequence[int], leaving: int) -> Iterator[tuple[int, ...]]:
-        """Yields the sets of nodes that are free once so many pods have left; of sets that are alike, one."""
-        pods, seen = self._leaving(where), set[Hashable]()
-        like = {node: (self._alike[node], *sorted(self._kinds[pod] for pod in pods[node])) for node in self._candidates}
-        for nodes in combinations(self._candidates, self._number):
-            if sum(len(pods[node]) for node in nodes) == leaving:
-                key = tuple(sorted(like[node] for node in nodes))
-                if key not in seen:
-                    seen.add(key)
-                    yield nodes
+            leaving[node] += self._leaves[pod]
+        nodes = tuple(sorted(self._candidates, key=leaving.__getitem__)[: self._number])
+        return sum(leaving[node] for node in nodes), nodes
 
     def _movable(self, where: Sequence[int], rooms: Sequence[Amounts]) -> Iterator[tuple[int, int]]:
         """Yields the pods, of alike ones on a node the first, and each node that takes them."""
         seen = set()
         for pod, at in enumerate(where):
-            if (self._kinds[pod], at) not in seen:
-                seen.add((self._kinds[pod], at))
+            kind, size = self._kinds[pod], self._sizes[pod]
+            if (kind, at) not in seen:
+                seen.add((kind, at))
                 for node, room in enumerate(rooms):
                     self._packing.take()
-                    if node != at and self._takes_pod(pod, node, room):
+                    if node != at and self._takes[kind][node] and all(map(int.__le__, size, room)):
                         yield pod, node
-
-    def _takes_pod(self, pod: int, node: int, room: Amounts) -> bool:
-        return self._takes[self._kinds[pod]][node] and all(map(int.__le__, self._sizes[pod], room))
-
-    def _packed(self, nodes: Sequence[int], where: Sequence[int], rooms: Sequence[Amounts]) -> Moves | None:
-        """Returns one move for each pod that keeps these nodes from being free, to the others."""
-        pods, weights = self._leaving(where), self._packing.weight_of
-        leaving = sorted(
-            (pod for node in nodes for pod in pods[node]), key=lambda pod: (-weights[pod], self._kinds[pod])
-        )
-        others = [node for node in range(len(rooms)) if node not in nodes]
-        needed = map(sum, zip(*(self._sizes[pod] for pod in leaving), strict=True))
-        left = (
-            sum(amount for amount in amounts if amount > 0)
-            for amounts in zip(*(rooms[node] for node in others), strict=True)
-        )
-        if any(amount > there for amount, there in zip(needed, left, strict=False)):
-            return None
-        targets = list[int]()
-        return tuple(zip(leaving, targets, strict=True)) if self._place(leaving, others, [*rooms], targets) else None
-
-    def _place(self, leaving: Sequence[int], others: Sequence[int], rooms: list[Amounts], targets: list[int]) -> bool:
-        """Adds the nodes of the further pods to the targets, if they find room together."""
-        turn, tried = len(targets), set()
-        if turn == len(leaving):
-            return True
-        pod = leaving[turn]
-        # Which of two alike pods gets which node makes no difference.
-        is_like_last = turn > 0 and self._kinds[leaving[turn - 1]] == self._kinds[pod]
-        for node in others:
-            room = rooms[node]
-            if (is_like_last and node < targets[-1]) or (self._alike[node], room) in tried:
-                continue
-            tried.add((self._alike[node], room))
-            self._packing.take()
-            if self._takes_pod(pod, node, room):
-                rooms[node] = _sum(room, self._sizes[pod], -1)
-                targets.append(node)
-                if self._place(leaving, others, rooms, targets):
-                    return True
-                targets.pop()
-                rooms[node] = room
-        return False
-
-
-def _sum(room: Amounts, size: Amounts, sign: int = 1) -> Amounts:
-    return tuple(there + sign * amount for there, amount in zip(room, size, strict=True))

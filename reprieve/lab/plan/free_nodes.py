@@ -167,15 +167,18 @@ class FreeNodes:
         ]
         attempts = [packing.cheapest_first(sorted(candidates, key=order), number, max_moves) for order in orders]
         best = max(attempts, key=lambda each: (len(each.nodes), -len(each.moves), -self._lost(each)))
-        is_complete = True
+        is_fewest = False
         try:
-            for more in range(number, len(best.nodes) - 1, -1):
-                below = max_moves if more > len(best.nodes) else len(best.moves) - 1
-                if (found := ExactPacking(packing, candidates, more).fewest_moves(below)) is not None:
-                    return found, is_complete
+            while len(best.nodes) < number:
+                found = ExactPacking(packing, candidates, len(best.nodes) + 1).fewest_moves(max_moves)
+                if found is None:
+                    break
+                best, is_fewest = found, True
+            if not is_fewest:
+                best = ExactPacking(packing, candidates, len(best.nodes)).fewest_moves(len(best.moves) - 1) or best
         except StepsUsedUpError:
-            is_complete = False
-        return best, is_complete
+            return best, False
+        return best, True
 
     def _lost(self, packed: Packed) -> float:
         return sum(self._pods[pod].gpu_hours for pod, _ in packed.moves)

@@ -117,9 +117,9 @@ class Packing:
         fits = (np.sort(rooms, axis=0).cumsum(0) <= np.maximum(self.free, 0).sum(0)).all(1) & (pods <= most_moves)
         return max(np.flatnonzero(fits).tolist(), default=-1) + 1
 
-    def take(self) -> None:
-        """Counts a step. Raises StepsUsedUpError if there is none left."""
-        self.steps -= 1
+    def take(self, steps: int = 1) -> None:
+        """Counts steps. Raises StepsUsedUpError if there are none left."""
+        self.steps -= steps
         if self.steps < 0:
             raise StepsUsedUpError
 
