@@ -111,11 +111,6 @@ class TrialMoves:
             in_order = sorted(self._scored(pod, with_scores=best_first), key=lambda each: -each[1])
         return [name for name, _ in in_order if name != own and (domain is None or name in domain)]
 
-    def fits(self, pod: Pod, node: str) -> bool:
-        """Returns whether the node would take the pod now."""
-        with self._without(pod):
-            return self._passing(pod, node) is not None
-
     def first_choices(self, pod: Pod) -> frozenset[str]:
         """Returns the nodes among which the scheduler would choose for the pod now, its own aside if it has one."""
         scores = self.scores(pod)
