@@ -20,7 +20,7 @@ from extender.answers.catalogue import (
 )
 from extender.answers.types import WhatIfRequest
 from extender.values.reasons import InputError
-from reprieve.lab.plan.plan_answer import MOST_MOVES, PlanRequest
+from reprieve.lab.plan.plan_answer import MOST_MOVES, MOVES, PlanRequest
 from reprieve.lab.plan.plan_question import PlanQuestion
 from reprieve.sources.manifest_files import placed
 from reprieve.sources.manifest_text import ManifestTextError, objects_in
@@ -39,7 +39,10 @@ RemovedNodes = Annotated[Sequence[str], Field(description="Nodes to remove")]
 WithPending = Annotated[bool, Field(description="Also schedule the pending pods")]
 Limit = Annotated[int, Field(ge=1, le=100_000, description="Stop counting at this number")]
 
-MaxMoves = Annotated[int, Field(ge=1, le=MOST_MOVES, description="Maximum number of pods that may move")]
+MaxMoves = Annotated[int, Field(ge=1, le=MOST_MOVES, description="Maximum number of moves")]
+FreeNodes = Annotated[int, Field(ge=0, le=100_000, description="Number of nodes that should be free, instead of pods")]
+Of = Annotated[str, Field(description="With free_nodes: a resource; nodes that offer it, free of pods that request it")]
+Same = Annotated[str, Field(description="With free_nodes: a label of which all these nodes have the same value")]
 
 PREEMPTIONS: Final = 20
 """The number of preemptions of a pod that are told."""
@@ -118,11 +121,21 @@ class _Tools:
             raise ToolError(f"{len(objects)} objects; give one pod or workload")
         return await self._answer(CapacityOfQuestion(pod=objects[0], limit=limit))
 
-    async def plan(self, manifests: Manifests, max_moves: MaxMoves = 8) -> dict[str, Any]:
+    async def plan(
+        self,
+        manifests: Manifests = "",
+        free_nodes: FreeNodes = 0,
+        of: Of = "",
+        same: Same = "",
+        max_moves: MaxMoves = MOVES,
+    ) -> dict[str, Any]:
         """Say which running pods would have to move, where and in which order, so that new pods fit without evicting
-        anybody for good.
+        anybody for good, or so that whole nodes are free.
         """
-        request = PlanRequest(create=self._objects(manifests), max_moves=max_moves)
+        if not manifests and not free_nodes:
+            raise ToolError("nothing to plan: give manifests or free_nodes")
+        create = self._objects(manifests) if manifests else []
+        request = PlanRequest(create=create, max_moves=max_moves, free_nodes=free_nodes, of=of, same=same)
         return await self._answer(PlanQuestion(request=request))
 
     def _named(self, pod: str) -> tuple[str, str]:

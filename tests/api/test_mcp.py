@@ -94,11 +94,22 @@ def test_whatif_drains(about_the_example: Ask) -> None:
     assert {eviction["node"] for eviction in tried["evictions"]} == {"node-a1"}
 
 
+def test_plan_frees_nodes() -> None:
+    with session("--dump", "examples/clusters/fleet.yaml") as ask:
+        failed, plan = answer(ask, "plan", free_nodes=4, of="nvidia.com/gpu")
+
+    assert not failed
+    assert (plan["fits"], len(plan["free"]), plan["resource"]) == (True, 4, "nvidia.com/gpu")
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
         pytest.param("why", {"pod": "shop/nobody"}, "there is no pod shop/nobody", id="no such pod"),
         pytest.param("whatif", {}, "nothing to try", id="nothing to try"),
+        pytest.param("plan", {}, "nothing to plan", id="nothing to plan"),
+        pytest.param("plan", {"free_nodes": 900}, "900 nodes cannot be free: there are", id="too many nodes"),
+        pytest.param("plan", {"manifests": POD, "same": "zone"}, "say how many, too", id="no number of nodes"),
         pytest.param("victims", {"manifests": "a: ["}, "yaml", id="no manifest"),
         pytest.param(
             "who_preempted", {"pod": "web-6"}, "only a Reprieve service records", id="only a service remembers"
