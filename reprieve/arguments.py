@@ -97,6 +97,11 @@ def line(name: object, what: str) -> str:
     return name
 
 
+def file_of(name: object) -> Path:
+    """Returns the path of a file or folder, given as a Path or by its name."""
+    return Path(line(str(name) if isinstance(name, Path) else name, "a file's name"))
+
+
 def whole(number: object, what: str, least: int) -> int:
     """Returns a whole number that is not below the least."""
     try:
@@ -109,7 +114,9 @@ def whole(number: object, what: str, least: int) -> int:
 
 
 def gates_of(gates: object) -> dict[str, bool]:
-    """Returns feature gates by name."""
+    """Returns feature gates by name; none for None."""
+    if gates is None:
+        return {}
     if not isinstance(gates, Mapping):
         raise ReprieveError(f"{gates!r:.80} are no feature gates: give a dictionary with True or False for each name")
     given = {line(name, "a feature gate's name"): is_on for name, is_on in gates.items()}

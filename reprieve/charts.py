@@ -19,7 +19,7 @@ from extender.answers.what_if.simulation import Simulation
 from extender.answers.what_if.what_if import play
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import in_words as amount_in_words
-from reprieve.arguments import ReprieveError, in_words
+from reprieve.arguments import ReprieveError, in_words, line, whole
 from reprieve.errors import StartUpError
 from reprieve.lab.verification.rules import Spread
 from reprieve.lab.verification.verification import evicted_in_words, uneven
@@ -114,7 +114,9 @@ class Chart:
         names = [name for name in number if name == workload] if workload else several
         if not names:
             raise ReprieveError(f"{self._name} has no pods of {workload or 'a workload with several'}")
-        spread = Spread(by=topology_key, max_skew=max_skew, min_domains=min_domains)
+        most = None if max_skew is None else whole(max_skew, "is no skew", 0)
+        least = whole(min_domains, "values cannot be asked for", 0)
+        spread = Spread(by=line(topology_key, "a node label"), max_skew=most, min_domains=least)
         running = [pod for pod in self._pods if pod.spec.node_name in self._nodes]
         pods_of = {name: [pod for pod in running if workload_of(pod) == name] for name in names}
         unmet = [each for name, pods in pods_of.items() for each in uneven(name, spread, pods, self._nodes)]

@@ -1,6 +1,7 @@
 """What `from reprieve import Cluster` gives: clusters that are read once, and trials of them."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -23,7 +24,7 @@ from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load, load_file
 from extender.values.objects.kinds import KINDS
 from extender.values.reasons import in_one_line
-from reprieve.arguments import ReprieveError, gates_of, in_words, line, outcome_of, plain, several
+from reprieve.arguments import ReprieveError, file_of, gates_of, in_words, line, outcome_of, plain, several
 from reprieve.results import Counted, NodeArrays, Placement, objects_of
 from reprieve.sources.configurations import read_configuration, with_gates, with_plugins
 from reprieve.sources.dumps import about_dump, left_out_of, once_each
@@ -79,8 +80,7 @@ class Cluster(Counted):
         """
         if isinstance(source, str | Path):
             notes: list[str] = []
-            file = Path(line(str(source), "a file's name"))
-            return Cluster(_read(about_dump(file, None, _moment(at), notes.append)), notes)
+            return Cluster(_read(about_dump(file_of(source), None, _moment(at), notes.append)), notes)
         if at is not None:
             raise ReprieveError("at: objects show one moment only; give a recording")
         with in_words(), collector_paused():
@@ -108,9 +108,7 @@ class Cluster(Counted):
         """
         from reprieve.sources.live_clusters import about_cluster  # noqa: PLC0415 - a file takes no client
 
-        gates = {} if feature_gates is None else gates_of(feature_gates)
-        file = None if kubeconfig is None else Path(kubeconfig)
-        live = _read(about_cluster(file, context, None, feature_gates=gates))
+        live = _read(about_cluster(*_target(kubeconfig, context), None, feature_gates=gates_of(feature_gates)))
         with in_words():
             live.check_trials()
         return Cluster(live.questions, live.notes)
@@ -138,13 +136,14 @@ class Cluster(Counted):
         from extender.assembly.backend import Tap  # noqa: PLC0415 - a file takes no client
         from reprieve.sources.live_clusters import followed  # noqa: PLC0415
 
-        gates = {} if feature_gates is None else gates_of(feature_gates)
+        gates, target = gates_of(feature_gates), _target(kubeconfig, context)
+        if isinstance(pause, bool) or not isinstance(pause, int | float) or not 0 <= pause < math.inf:
+            raise ReprieveError(f"{pause!r:.80} is no pause: give seconds")
         changed = asyncio.Event()
         tap = Tap(changed=lambda *_: changed.set())
         async with AsyncExitStack() as stack:
             with in_words():
-                path = None if kubeconfig is None else Path(kubeconfig)
-                live, health = await stack.enter_async_context(followed(path, context, None, taps=(tap,), gates=gates))
+                live, health = await stack.enter_async_context(followed(*target, None, taps=(tap,), gates=gates))
             follower = Follower(live, health, changed, pause)
             try:
                 yield follower
@@ -163,7 +162,7 @@ class Cluster(Counted):
         """
         from extender.values.concurrency.replaced_file import replaced_file  # noqa: PLC0415 - most clusters are not saved
 
-        file = Path(line(str(path), "a file's name"))
+        file = file_of(path)
         try:
             if file.suffix == ".reprieve":
                 with replaced_file(file) as own:
@@ -235,14 +234,14 @@ class Cluster(Counted):
                     raise ReprieveError(f"plugin {plugin!r} {why_not}")
                 own[plugin.name] = plugin
             known, admits = self._questions.configuration, self._questions.admits
-            if feature_gates is not None:
-                known = with_gates(known, gates_of(feature_gates))
+            if gates := gates_of(feature_gates):
+                known = with_gates(known, gates)
                 admits = partial(admits, features=known.feature_gates)
                 self._check_was_read(known.feature_gates)
             if isinstance(configuration, Mapping):
                 known = load(msgspec.json.encode(plain(configuration)), known.feature_gates)
             elif isinstance(configuration, str | Path):
-                known = load_file(line(str(configuration), "a file's name"), known.feature_gates)
+                known = load_file(str(file_of(configuration)), known.feature_gates)
             elif configuration is not None:
                 raise ReprieveError(f"{configuration!r:.80} is no configuration: give a file, or an object")
             # Its columns are laid out here once, and not in each trial.
@@ -271,7 +270,9 @@ class Cluster(Counted):
         """
         from reprieve.charts import Chart  # noqa: PLC0415 - trials alone load less
 
-        return Chart(self._questions, manifests, line(namespace, "a namespace"))
+        is_text = isinstance(manifests, str) and "\n" in manifests
+        given = manifests if is_text else file_of(manifests)
+        return Chart(self._questions, given, line(namespace, "a namespace"))
 
 
 @final
@@ -330,6 +331,11 @@ def _read(answers: AbstractAsyncContextManager[T]) -> T:
 
     with in_words():
         return outcome_of(read())
+
+
+def _target(kubeconfig: object, context: object) -> tuple[Path | None, str | None]:
+    file = None if kubeconfig is None else file_of(kubeconfig)
+    return file, None if context is None else line(context, "a context of a kubeconfig")
 
 
 def _moment(at: object) -> str | None:

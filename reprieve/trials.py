@@ -266,7 +266,7 @@ class Trial(Counted):
         """Makes nodes unschedulable, or schedulable again with `is_on=False`. Their pods stay."""
         with self._step():
             for node in [self._node(name) for name in names_of(nodes, "a node's name")]:
-                self._trial.changed(node, replaced(node, spec=replaced(node.spec, unschedulable=is_on)))
+                self._trial.changed(node, replaced(node, spec=replaced(node.spec, unschedulable=bool(is_on))))
 
     def taint(self, node: str, *taints: str) -> None:
         """Taints a node as `kubectl taint` does: `key=value:Effect`, or `key:Effect`, in place of one of the same key

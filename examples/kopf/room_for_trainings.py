@@ -25,7 +25,9 @@ async def end(memo: kopf.Memo, **_: object) -> None:
 
 
 @kopf.timer("example.com", "v1", "trainings", interval=10.0)
-async def tell(memo: kopf.Memo, name: str, namespace: str, spec: kopf.Spec, patch: kopf.Patch, **_: object) -> None:
+async def tell(
+    memo: kopf.Memo, name: str, namespace: str | None, spec: kopf.Spec, patch: kopf.Patch, **_: object
+) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec["pod"]}
     try:
         with memo.follower.cluster.trial() as trial:

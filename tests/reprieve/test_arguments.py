@@ -95,9 +95,15 @@ def test_lists_are_taken_apart() -> None:
         (lambda cluster: cluster.trial(feature_gates={"AllBeta": False}), "AllBeta=false cannot be had for"),
         (lambda cluster: Cluster.load([node("a")], at="90s"), "objects show one moment only"),
         (lambda cluster: Cluster.load("a.yaml", at=5), "5 is no moment"),  # type: ignore[arg-type]
+        (lambda cluster: Cluster.connect(5), "5 is not a file's name"),  # type: ignore[arg-type]
+        (lambda cluster: Cluster.connect(context=["a"]), "['a'] is not a context"),  # type: ignore[arg-type]
+        (lambda cluster: cluster.save(None), "None is not a file's name"),
+        (lambda cluster: cluster.chart(None), "None is not a file's name"),
+        (lambda cluster: cluster.chart([pod("x")]), "is not a file's name"),
+        (lambda cluster: cluster.chart(json.dumps(pod("x")) + "\n", namespace=5), "5 is not a namespace"),
     ],
 )
-def test_trial_of_something_else_is_refused(opens: Callable[[Any], object], says: str) -> None:
+def test_cluster_is_not_opened_with_something_else(opens: Callable[[Any], object], says: str) -> None:
     with pytest.raises(ReprieveError) as refused:
         opens(Cluster.load([node("a")]))
 

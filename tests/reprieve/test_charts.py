@@ -165,6 +165,20 @@ def test_nothing_to_spread_is_no_success(workload: str, words: str) -> None:
         chart(deployment(replicas=1)).spreads_over(ZONE, workload=workload)
 
 
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"topology_key": None}, "None is not a node label"),
+        ({"topology_key": ZONE, "min_domains": "2"}, "'2' values cannot be asked for"),
+        ({"topology_key": ZONE, "max_skew": 0.5}, "0.5 is no skew"),
+        ({"topology_key": ZONE, "max_skew": -1}, "-1 is no skew"),
+    ],
+)
+def test_spread_that_cannot_be_asked_for_is_said_in_a_line(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(ReprieveError, match=words):
+        chart(deployment(replicas=2)).spreads_over(**asked)
+
+
 # Charts whose workloads run already.
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -152,4 +153,14 @@ def test_a_server_that_is_away_is_told_in_one_line(tmp_path: Path) -> None:
             pass
 
     with pytest.raises(ReprieveError, match="none"):
+        asyncio.run(follow())
+
+
+@pytest.mark.parametrize("pause", ["1", None, -1.0, float("nan"), True])
+def test_a_pause_is_a_number_of_seconds(pause: Any, tmp_path: Path) -> None:
+    async def follow() -> None:
+        async with Cluster.follow(tmp_path / "none", pause=pause):
+            pass
+
+    with pytest.raises(ReprieveError, match="is no pause: give seconds"):
         asyncio.run(follow())

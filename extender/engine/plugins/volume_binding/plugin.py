@@ -63,8 +63,8 @@ class _State:
 _STATE: Final = fwk.StateKey[_State]("VolumeBinding")
 _SCORES: Final = fwk.StateKey[Int64s]("PreScoreVolumeBinding")
 ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
-_NO_VOLUMES: Final = AssumedVolumes()
 """What Reserve assumed; empty if all claims were bound already."""
+_NO_VOLUMES: Final = AssumedVolumes()
 
 
 @final
