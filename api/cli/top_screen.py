@@ -11,10 +11,11 @@ from api.cli.pending import within, workload_words
 from api.cli.showing import age, name_of, printable
 from api.cli.sources import Answers
 from extender.answers.catalogue import ExplainQuestion, PendingQuestion, PreemptionsQuestion
+from extender.answers.overviews import Preemptions
 from extender.answers.parts import PodName
 from extender.answers.pending import Pending
 from extender.answers.phrases import its_scheduler, plural
-from extender.answers.types import Explanation, Preemptions
+from extender.answers.types import Explanation
 from extender.values.reasons import InputError
 
 SHOWN_PREEMPTIONS: Final = 5

@@ -23,10 +23,10 @@ from api.cli.showing import (
 )
 from api.cli.sources import Answers, Source, pod_named
 from extender.answers.catalogue import PreemptionsQuestion
+from extender.answers.overviews import Preemptions
 from extender.answers.parts import PodName
 from extender.answers.phrases import loss, plural
 from extender.answers.stories import Preemption
-from extender.answers.types import Preemptions
 from extender.values import limits
 from extender.values.golang.times import rfc3339
 from reprieve.errors import NegativeError, StartUpError

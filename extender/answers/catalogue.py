@@ -246,7 +246,7 @@ class CapacityOfQuestion(Question[types.Capacity], frozen=True):
 
 @final
 @Row("GET /decisions", "decisions", "Newest first.")
-class DecisionsQuestion(Question[types.Decisions], frozen=True):
+class DecisionsQuestion(Question[overviews.Decisions], frozen=True):
     """What was decided recently?
 
     Lists attempts to schedule pods, and calls of kube-scheduler to the extender.
@@ -301,7 +301,7 @@ class HistoryQuestion(Question[overviews.Past], frozen=True):
 
 @final
 @Row("GET /preemptions", "preemptions", "Newest first.")
-class PreemptionsQuestion(Question[types.Preemptions], frozen=True):
+class PreemptionsQuestion(Question[overviews.Preemptions], frozen=True):
     """Which pods were preempted, and for which?
 
     Lists preemptions with the nodes that were not chosen, and why. `pod` is a victim or a preemptor.

@@ -148,6 +148,22 @@ OutcomeWanted = Literal["", "scheduled", "unschedulable", "error", "preempted", 
 
 
 @final
+class Decisions(Answer, frozen=True, kw_only=True):
+    """GET /v1/decisions: attempts, newest first."""
+
+    items: tuple[Attempt, ...]
+    oldest: int = 0
+    """The id of the oldest attempt that is still kept."""
+
+
+@final
+class Preemptions(Answer, frozen=True, kw_only=True):
+    """GET /v1/preemptions: newest first."""
+
+    items: tuple[Preemption, ...]
+
+
+@final
 class AttemptsAlike(Answer, frozen=True, kw_only=True):
     """Attempts for one pod that ended alike."""
 

@@ -22,7 +22,7 @@ from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, reason_now, settled, unreadable
 from extender.answers.explain.queue_places import Registered, WallClock, with_claims
 from extender.answers.explain.verdict_tables import as_decided, worked_out_again
-from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
+from extender.answers.overviews import ClusterMap, Decisions, FoundNames, NodeOnMap, Past, PodList, Preemptions
 from extender.answers.parts import PodName
 from extender.answers.pending import FITS, NOT_OURS, Pending, pending
 from extender.answers.phrases import last_words
@@ -332,18 +332,18 @@ class Questions:
         configuration, is_alone = configuration or self.configuration, self._queue is None
         return Trial.of(self._cluster, configuration, plugins=plugins, for_everybody=is_alone)
 
-    def decisions(self, pod: str | None, limit: int, before: int | None = None) -> types.Decisions:
+    def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:
         """Returns the last attempts, of all pods or of namespace/name; newest first."""
-        return types.Decisions(items=tuple(self._attempts(pod, limit, before)), oldest=self._records.oldest)
+        return Decisions(items=tuple(self._attempts(pod, limit, before)), oldest=self._records.oldest)
 
     def decision(self, number: int, *, picture: bool = False) -> types.Attempt | None:
         """Returns the attempt of this id, with the plugin that refused each node if wanted; None if it is not kept."""
         kept = self._records.attempt(number)
         return None if kept is None else history.attempt(kept, picture=picture)
 
-    def preemptions(self, pod: str | None, limit: int) -> types.Preemptions:
+    def preemptions(self, pod: str | None, limit: int) -> Preemptions:
         """Returns the last preemptions, all or those that concern namespace/name; newest first."""
-        return types.Preemptions(items=tuple(map(history.preemption, islice(self._records.preemptions(pod), limit))))
+        return Preemptions(items=tuple(map(history.preemption, islice(self._records.preemptions(pod), limit))))
 
     async def history(self, *, visibility: Visibility = SEES_ALL, **asked: Any) -> Past:
         """Returns what `PastQuery.written` asks for, found by names that the caller may see. Raises QuestionError."""

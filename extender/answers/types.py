@@ -6,7 +6,7 @@ import msgspec
 
 from extender.answers.parts import CandidateNode, Outcome, PodName, Victim
 from extender.answers.shown import Columns, Framed, Shown
-from extender.answers.stories import Preemption, Story
+from extender.answers.stories import Story
 from extender.values.objects.listed_events import ListedEvents
 from extender.values.reasons import InputError
 
@@ -393,22 +393,6 @@ class Explanation(Shown, Answer, frozen=True, kw_only=True):
 
     def _columns(self) -> Columns:
         return {"it would fit if you": [fix.text for fix in self.fixes], "nodes": [fix.opens for fix in self.fixes]}
-
-
-@final
-class Decisions(Answer, frozen=True, kw_only=True):
-    """GET /v1/decisions: attempts, newest first."""
-
-    items: tuple[Attempt, ...]
-    oldest: int = 0
-    """The id of the oldest attempt that is still kept."""
-
-
-@final
-class Preemptions(Answer, frozen=True, kw_only=True):
-    """GET /v1/preemptions: newest first."""
-
-    items: tuple[Preemption, ...]
 
 
 @final

@@ -2,10 +2,11 @@
 
 import msgspec
 
+from extender.answers.overviews import Preemptions
 from extender.answers.parts import PodName, Victim
 from extender.answers.redaction import HIDDEN_BUDGET, HIDDEN_POD, namespaces_in, redacted
 from extender.answers.stories import Preemption
-from extender.answers.types import Eviction, Placement, Preemptions, WhatIf
+from extender.answers.types import Eviction, Placement, WhatIf
 
 OURS = PodName(namespace="shop", name="web-1", uid="u1", priority=1000)
 THEIRS = PodName(namespace="bank", name="vault-0", uid="u2", priority=10)
