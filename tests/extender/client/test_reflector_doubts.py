@@ -130,6 +130,15 @@ async def test_a_server_that_does_not_stream_lists_is_asked_once(refusal: Action
     assert len(times(world, "list")) >= 4
 
 
+async def test_a_streamed_list_that_failed_once_is_asked_for_again_later() -> None:
+    fails = Fault(answers.status(500), verb="watch", resource="pods", where=lambda call: not is_plain(call))
+    async with begun(fails, relist_period=100) as world:
+        await asyncio.sleep(500)
+
+    assert fails.struck == 1
+    assert len(times(world, "list")) == 1
+
+
 async def test_a_streamed_list_without_an_end_is_given_up_and_never_seen() -> None:
     """The server does not know the bookmark that ends it."""
     endless = watches.skipping(lambda event: event["type"] == "BOOKMARK")

@@ -111,6 +111,15 @@ def test_a_pod_that_was_only_assumed_may_be_gone() -> None:
     assert (names_on(cache, "n"), cache.assumed_pods) == ([], frozenset())
 
 
+def test_a_pod_whose_node_is_not_told_is_removed_from_where_it_is() -> None:
+    cache = make_cache(NODE)
+    cache.add_pod(make_pod("p").node("n").obj())
+
+    cache.remove_pod(make_pod("p").obj())
+
+    assert names_on(cache, "n") == []
+
+
 def test_a_fork_has_the_assumed_pods() -> None:
     cache = make_cache(NODE)
     pod = make_pod("p").node("n").obj()

@@ -133,6 +133,16 @@ def test_an_empty_zone_is_a_missing_one() -> None:
     assert scores == {"e": 46, "l": 69, "a": 100}
 
 
+def test_a_node_without_a_host_name_is_scored_for_its_zone_alone() -> None:
+    nameless = make_node("x").label({ZONE_LABEL: "z2"})
+    snapshot = cluster([node("a", "z1"), nameless], "1/1", [SERVICE])
+
+    scores = score_nodes(PodTopologySpread(), snapshot, FOO.obj())
+
+    # A pod weighs ln(2 + 2) for two host names and for two zones: a 1.39 + 2 + 1.39 + 4, x 1.39 + 4.
+    assert scores == {"a": 55, "x": 100}
+
+
 LISTED = PodTopologySpreadArgs(
     default_constraints=(
         TopologySpreadConstraint(1, ZONE_LABEL, "DoNotSchedule"),

@@ -1,6 +1,15 @@
 import pytest
 
-from extender.engine.framework import SKIP, SUCCESS, CycleState, Rows, Status, unresolvable
+from extender.engine.framework import (
+    SKIP,
+    SUCCESS,
+    ActionType,
+    CycleState,
+    EventResource,
+    Rows,
+    Status,
+    unresolvable,
+)
 from extender.engine.plugins.volume_zone import VolumeZone
 from extender.testing import filter_nodes, make_node, make_pod, make_snapshot
 from extender.values.objects.meta import HasMetadata
@@ -107,3 +116,9 @@ def test_filter_works_without_pre_filter(claim: str, why: str) -> None:
     verdicts = VolumeZone().filter(CycleState(), make_pod().claim(claim).obj(), Rows.of(snapshot))
 
     assert verdicts.status_of(0) == unresolvable(why)
+
+
+def test_a_node_that_gets_labels_may_help() -> None:
+    events = [registered.event for registered in VolumeZone().events_to_register()]
+
+    assert any(event.resource is EventResource.NODE and event.action & ActionType.UPDATE_NODE_LABEL for event in events)

@@ -20,7 +20,7 @@ from extender.engine.scheduler.extenders import (
 from extender.engine.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm
 from extender.engine.snapshot import Rows, Snapshot
 from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_snapshot
-from extender.values.config.configuration import Extender
+from extender.values.config.configuration import Extender, ExtenderManagedResource
 from tests.extender.plugins_by_table import Refuses, Scores
 
 POD = make_pod("p")
@@ -237,6 +237,16 @@ def test_first_extender_with_a_bind_verb_gets_pod_and_node() -> None:
 
     assert status == fwk.SUCCESS
     assert asked == [{"PodName": "p", "PodNamespace": "web", "PodUID": pod.uid, "Node": "a"}]
+
+
+def test_a_binder_is_asked_for_pods_of_its_resources_only() -> None:
+    asked: list[Any] = []
+    binder = an_extender(says({}), asked, managed_resources=(ExtenderManagedResource("example.com/gpu"),))
+
+    status = asyncio.run(bound_by_extender([binder], POD.obj(), "a"))
+    of_its_resource = asyncio.run(bound_by_extender([binder], POD.req({"example.com/gpu": "1"}).obj(), "a"))
+
+    assert (status, of_its_resource, len(asked)) == (None, fwk.SUCCESS, 1)
 
 
 def test_an_error_of_the_binder_is_the_error_of_the_binding() -> None:

@@ -5,7 +5,10 @@ import asyncio
 import pytest
 
 from extender.engine import framework as fwk
+from extender.engine.scheduler.scheduling_cycle import nominations_of
 from extender.engine.scheduler.world import PodsInPreBind
+from extender.testing import make_node, make_pod
+from tests.extender.engine.scheduler.stage import a_stage
 
 
 async def _after(seconds: float, status: fwk.Status = fwk.SUCCESS) -> fwk.Status:
@@ -74,3 +77,16 @@ async def test_when_the_scheduler_ends_so_does_what_is_under_way() -> None:
     await asyncio.sleep(1)
 
     assert work.cancelled()
+
+
+async def test_nominations_are_those_of_others() -> None:
+    """A member of a group that is tried as a whole does not stand in the way of the next one."""
+    stage, member, other = a_stage(), make_pod("member").uid("m").obj(), make_pod("other").uid("o").obj()
+    stage.node(make_node("n"))
+    for pod in (member, other):
+        stage.told(None, pod)
+        stage.world.queue.add_nominated_pod(pod, "n")
+
+    found = nominations_of(stage.world, but={"m"})
+
+    assert [pod for _, pod in found.by_node["n"]] == [other]
