@@ -82,8 +82,10 @@ def test_grace_can_be_shortened_but_not_prolonged(api: KubeApi) -> None:
     _, longer = ask(api, "DELETE", f"{PODS_PATH}/a?gracePeriodSeconds=60")
     unchanged = api.registry.store.resource_version == version
     _, shorter = ask(api, "DELETE", f"{PODS_PATH}/a?gracePeriodSeconds=10")
+    _, negative = ask(api, "DELETE", f"{PODS_PATH}/a?gracePeriodSeconds=-7")
 
-    assert [each["metadata"]["deletionGracePeriodSeconds"] for each in (again, longer, shorter)] == [20, 20, 10]
+    answers = (again, longer, shorter, negative)
+    assert [each["metadata"]["deletionGracePeriodSeconds"] for each in answers] == [20, 20, 10, 1]
     assert unchanged
     assert shorter["metadata"]["deletionTimestamp"] == "2026-01-01T12:00:10Z"
 
