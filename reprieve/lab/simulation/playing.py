@@ -71,10 +71,12 @@ def fragmentation(
     if not pods:
         return {}
     names = list(snapshot.resources)[: len(total)]
+    offered = snapshot.nodes.allocatable.sum(axis=0)
     return {
-        name: float(wasted[place] / pods / total[place])
+        # Where nothing is free, nothing is wasted.
+        name: float(wasted[place] / pods / max(total[place], 1.0))
         for place, name in enumerate(names)
-        if total[place] and name != EPHEMERAL_STORAGE
+        if offered[place] and name != EPHEMERAL_STORAGE
     }
 
 
