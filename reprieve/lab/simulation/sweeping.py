@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
@@ -170,10 +171,22 @@ def players(on: str | None, most: int) -> Iterator[Players]:
 def _of_this_machine(most: int) -> Iterator[Players]:
     # A process that is forked off a program with threads may stand still.
     context = multiprocessing.get_context("spawn")
-    # A terminal sends Ctrl-C to all processes of a command: this one ends the others, once their plays are over.
-    ignore = signal.signal, (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(min(most, os.cpu_count() or 1), context, *ignore) as pool:
+    with ProcessPoolExecutor(min(most, os.cpu_count() or 1), context, _end_with_parent) as pool:
         yield Players(pool, lambda workload: workload, (BrokenProcessPool,))
+
+
+def _end_with_parent() -> None:
+    # A terminal sends Ctrl-C to all processes of a command: the first one ends the others, once their plays are over.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # One that is killed cannot: then the others, which wait for each other, would stay.
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager

@@ -8,6 +8,8 @@ import pickle
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -192,6 +194,22 @@ def test_a_worker_that_dies_costs_its_play_and_no_more(workload: Path, cluster: 
         [figures_of_a_play(play(read, configuration, seed).report) for seed in range(6)]
         for configuration in (Configuration(), PACKED)
     ]
+
+
+@pytest.mark.slow
+def test_processes_end_with_the_one_that_began_them(workload: Path) -> None:
+    """They hold its standard output, so that this waits for them, too."""
+    program = (
+        "import os, pathlib, signal, sys; from reprieve.lab.simulation.sweeping import read_workloads, sweep; "
+        "sweep(*read_workloads(pathlib.Path(sys.argv[1])), [None], range(9), "
+        "lambda done, most: os.kill(os.getpid(), signal.SIGKILL))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(workload)], stdout=subprocess.PIPE, check=False, timeout=300
+    )
+
+    assert done.returncode == -signal.SIGKILL
 
 
 class Deadly(Workload):
