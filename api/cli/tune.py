@@ -55,11 +55,14 @@ def tune(
     found = [each for each in read_workloads(path) if fnmatchcase(each.name, only)]
     if len(found) != 1:
         raise StartUpError(f"{path}: {plural(len(found), 'workload')} here; --only NAME chooses one")
+    for file in (write, picture):
+        if file is not None and (file.is_dir() or not file.parent.is_dir()):
+            raise StartUpError(f"{file}: {'a folder' if file.is_dir() else 'its folder does not exist'}")
     present = None if config is None else usable_configuration(config)
     with progress(found[0].name, "plays") as bar:
 
-        def advance(done: int, most: int, best: float) -> None:
-            bar(done, most, f"best so far {figure_words(goal.figure, best)}")
+        def advance(done: int, most: int, best: float | None) -> None:
+            bar(done, most, found[0].name if best is None else f"best so far {figure_words(goal.figure, best)}")
 
         report = tuned(found[0], present, goal, seed=seed, seeds=seeds, plays=plays, on=on, advance=advance)
     text = "" if report.configuration is None else yaml.safe_dump(report.configuration, sort_keys=False)

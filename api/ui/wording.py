@@ -1,6 +1,5 @@
 """Numbers, times and names as people read them, and the environment of templates that show them."""
 
-import math
 import re
 from datetime import datetime, timedelta
 from typing import Final
@@ -101,10 +100,8 @@ def seconds_short(seconds: float) -> str:
 
 
 def figure_words(name: str, value: float, *, sign: bool = False) -> str:
-    """Returns a figure of a simulation as people read it: shares in percent; `none` where there is no value."""
+    """Returns a figure of a simulation as people read it: shares in percent."""
     form = "+" if sign else ""
-    if math.isnan(value):
-        return "none"
     if name.partition(".")[0] in ("allocated", "utilisation", "fragmentation"):
         return f"{value * 100:{form}.1f}%"
     return f"{value:{form},.0f}" if abs(value) >= 100 or value == int(value) else f"{value:{form}.3g}"

@@ -28,7 +28,7 @@ NOT_RUN = {
     "reprieve serve": "serves until it is told to end; README runs it",
     "reprieve serve --kubeconfig ~/.kube/config --no-schedule": "as above",
     "reprieve shadow run --for 24h": "follows a cluster for a day",
-    **dict.fromkeys(LINES["tune"], "plays for minutes; tests/api/test_tune.py has it play less"),
+    **dict.fromkeys(LINES["tune"], "plays for minutes; tests/reprieve/lab/tuning/test_tune.py has it play less"),
 }
 ANSWERS_NO = {
     "reprieve fits -f pod.yaml --limit 500 -o json": "no further pod of its size fits",

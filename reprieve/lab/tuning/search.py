@@ -5,7 +5,6 @@ best, or by chance another value. What is tried next depends on the results only
 that one seed gives one result wherever it is played.
 """
 
-import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Final, final
 
 from extender.values.near_names import did_you_mean
 from reprieve.lab.simulation.playing import Played
-from reprieve.lab.simulation.report import SimulationReport, figures_of
+from reprieve.lab.simulation.report import Assertion, SimulationReport, figures_of
 from reprieve.lab.simulation.workload import ExpectationError, ExpectedFigure, WorkloadError
 from reprieve.lab.tuning.settings import Candidate, Space, changes
 
@@ -60,28 +59,29 @@ class Goal:
 
     def judge(self, report: SimulationReport) -> Judged:
         """Returns what the play came to. Raises WorkloadError if it has no such figure."""
-        value = self._found(ExpectedFigure(self.figure, self.figure, ">", 0.0), report)
-        limited, short = [], 0.0
-        for limit in self.limits:
-            found = self._found(limit, report)
-            limited.append(found)
-            if not limit.judge(report).holds:
-                short += max(abs(found - limit.bound), 1e-9) / (abs(limit.bound) or 1.0)
-        return Judged(value, short, tuple(limited))
-
-    @staticmethod
-    def _found(figure: ExpectedFigure, report: SimulationReport) -> float:
-        try:
-            return figure.judge(report).found
-        except ExpectationError as exc:
-            there = [*(name for name, _ in figures_of(report)), "waiting.p50", "waiting.p90"]
-            near = did_you_mean(figure.path, there, 0.6) or f"; there are {', '.join(report.allocated)}"
-            raise WorkloadError(f"{report.workload} has no {figure.path}{near}") from exc
+        value, *limited = (
+            _judged(figure, report) for figure in (ExpectedFigure(self.figure, self.figure, ">", 0.0), *self.limits)
+        )
+        short = sum(
+            max(abs(now.found - limit.bound), 1e-9) / (abs(limit.bound) or 1.0)
+            for now, limit in zip(limited, self.limits, strict=True)
+            if not now.holds
+        )
+        return Judged(value.found, short, tuple(now.found for now in limited))
 
     def rank(self, judged: Sequence[Judged]) -> tuple[float, float]:
         """Returns what is smaller for plays that are nearer to the goal: limits first."""
         value = fmean(each.value for each in judged)
         return fmean(each.short for each in judged), -value if self.is_maximised else value
+
+
+def _judged(figure: ExpectedFigure, report: SimulationReport) -> Assertion:
+    try:
+        return figure.judge(report)
+    except ExpectationError as exc:
+        there = [*(name for name, _ in figures_of(report)), "waiting.p50", "waiting.p90"]
+        near = did_you_mean(figure.path, there, 0.6) or f"; there are {', '.join(report.allocated)}"
+        raise WorkloadError(f"{report.workload} has no {figure.path}{near}") from exc
 
 
 Play = Callable[[Sequence[tuple[Candidate, int]]], Iterator[tuple[int, Played]]]
@@ -99,8 +99,8 @@ class ConfigurationSearch:
     plays: int
     """About how many are enough."""
     play: Play
-    advance: Callable[[int, float], None]
-    """Takes the number of plays that are done, and the figure of the best so far."""
+    advance: Callable[[int, float | None], None]
+    """Takes the number of plays that are done, and the figure of the best so far; None at first."""
     done: int = 0
     _judged: dict[Candidate, dict[int, Judged]] = field(default_factory=dict)
 
@@ -129,11 +129,12 @@ class ConfigurationSearch:
 
     def _try(self, candidates: Sequence[Candidate], seeds: Sequence[int]) -> None:
         asked = [(each, seed) for each in candidates for seed in seeds if seed not in self._judged.setdefault(each, {})]
+        best = next((fmean(each.value for each in judged) for _, judged in self.tried()), None)
         for place, played in self.play(asked):
             candidate, seed = asked[place]
             self._judged[candidate][seed] = self.goal.judge(played.report)
             self.done += 1
-            self.advance(self.done, fmean(each.value for each in best[0][1]) if (best := self.tried()) else math.nan)
+            self.advance(self.done, best)
 
     def _children(self) -> list[Candidate]:
         parents = [each for each, _ in self.tried()[:PARENTS]]

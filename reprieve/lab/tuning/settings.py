@@ -15,7 +15,7 @@ from extender.engine.scheduler.schedule_pod import MIN_FEASIBLE_NODES_TO_FIND
 from extender.values.config.completion import written
 from extender.values.config.configuration import API_VERSION, KIND, Configuration
 from extender.values.config.plugin_args import LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO
-from extender.values.objects.node import HOSTNAME_LABEL
+from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.values.objects.resource_names import CPU, MEMORY
 
 Document = dict[str, Any]
@@ -39,12 +39,11 @@ SHAPES: Final[Mapping[str, Sequence[tuple[int, int]]]] = {
     "full or empty": ((0, 4), (50, 0), (100, 10)),
     "nearly full": ((0, 0), (80, 10), (100, 5)),
 }
-_ZONE: Final = "topology.kubernetes.io/zone"
-CONSTRAINTS: Final[Mapping[str, Mapping[str, int]]] = {
-    "none": {},
-    "over hosts": {HOSTNAME_LABEL: 1},
-    "over zones": {_ZONE: 1},
-    "over zones and hosts": {_ZONE: 1, HOSTNAME_LABEL: 1},
+CONSTRAINTS: Final[Mapping[str, Sequence[str]]] = {
+    "none": (),
+    "over hosts": (HOSTNAME_LABEL,),
+    "over zones": (ZONE_LABEL,),
+    "over zones and hosts": (ZONE_LABEL, HOSTNAME_LABEL),
 }
 PERCENTAGES: Final = (50, 20, 10, 5)
 
@@ -179,9 +178,7 @@ def _set_resources(profile: Document, weights: Mapping[str, int]) -> None:
     strategy["resources"] = [{"name": name, "weight": weight} for name, weight in weights.items()]
 
 
-def _set_constraints(profile: Document, skews: Mapping[str, int]) -> None:
-    constraints = [
-        {"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway"} for key, skew in skews.items()
-    ]
+def _set_constraints(profile: Document, keys: Sequence[str]) -> None:
+    constraints = [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway"} for key in keys]
     args = _args(profile, "PodTopologySpread")
     args |= {"defaultingType": "List", "defaultConstraints": constraints}

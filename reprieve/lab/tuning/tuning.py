@@ -81,7 +81,7 @@ def tune(
     seeds: int = 3,
     plays: int = 150,
     on: str | None = None,
-    advance: Callable[[int, int, float], None] = lambda done, all_of_them, best: None,
+    advance: Callable[[int, int, float | None], None] = lambda done, all_of_them, best: None,
 ) -> TuneReport:
     """Returns what was learnt. Ctrl-C ends the search only. Raises WorkloadError.
 
@@ -89,16 +89,14 @@ def tune(
         present: the configuration to begin with; None for the workload's own, or the default one.
         seed: that of the search, and the first one of those that are learnt on; the same number follows for the trial.
         on: the address of a scheduler of dask.distributed, whose workers play; None for processes of this machine.
-        advance: called with the number of plays that are done, that of all, and the figure of the best so far.
+        advance: called with the number of plays that are done, that of all, and the figure of the best so far, which is
+            None at first.
     """
     halves = workload.half(is_later=False), workload.half(is_later=True)
     learning, trying = range(seed, seed + seeds), range(seed + seeds, seed + 2 * seeds)
     present = present or workload.own_configuration
     with players(on, plays) as pool:
-        first = play(halves[0], present or Configuration(), seed, keeps_decisions=False).report
-        if not first.pods:
-            raise WorkloadError(f"{halves[0].name}: no pod arrives: there is nothing to place")
-        goal.judge(first)
+        first, *_ = [_first_play(half, present or Configuration(), goal) for half in dict.fromkeys(halves)]
         space = Space(present, _resources(goal, first), first.nodes)
         earlier, later = map(pool.send, halves)
 
@@ -135,8 +133,8 @@ def tune(
         workload=workload.name,
         goal=f"{'maximise' if goal.is_maximised else 'minimise'} {goal.figure}",
         limits=tuple(limit.text for limit in goal.limits),
-        learnt_on=f"{halves[0].name}, seeds {learning[0]} to {learning[-1]}",
-        tried_on=f"{halves[1].name}, seeds {trying[0]} to {trying[-1]}",
+        learnt_on=f"{halves[0].name}, {_words(learning)}",
+        tried_on=f"{halves[1].name}, {_words(trying)}",
         plays=search.done,
         chosen=names[best],
         configuration=space.document(best) if is_better else None,
@@ -149,6 +147,24 @@ def tune(
         tried=tuple(_outcome(goal, space, *each) for each in search.tried()),
         notes=(f"the search has ended after {plural(search.done, 'play')}: {note}",) if note else (),
     )
+
+
+def _first_play(half: Workload, present: Configuration, goal: Goal) -> SimulationReport:
+    """Returns what the half comes to at present. Raises WorkloadError if it says nothing about the goal."""
+    if half.configured(Configuration(profiles=())).profiles:
+        raise WorkloadError(
+            f"{half.name} is played with its own schedulerConfigPath, whatever is set: take that out of its file, and "
+            "begin with the configuration that it names"
+        )
+    report = play(half, present, keeps_decisions=False).report
+    if not report.pods:
+        raise WorkloadError(f"{half.name}: no pod arrives: there is nothing to place")
+    goal.judge(report)
+    return report
+
+
+def _words(seeds: range) -> str:
+    return f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
 
 
 def _searched(search: ConfigurationSearch) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from pyarrow import parquet
 
 from reprieve.lab.simulation.sweeping import read_workloads
 from reprieve.lab.tuning import Goal, TuneReport, tune
+from reprieve.lab.tuning.settings import Space
 from tests.api.in_process import configured, reprieve
 from tests.reprieve.lab.recordings.recorded_cluster import NODES, create, record
 from tests.reprieve.lab.simulation.test_openb_trace import TRACE, written
@@ -231,15 +233,62 @@ def test_nothing_to_place_is_told(tmp_path: Path, text: str, words: str) -> None
     assert words in done.stderr.decode()
 
 
-@pytest.mark.slow
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    done = reprieve(
-        *("tune", given(tmp_path, ROOMY), "--maximise", "placed", "--plays", "20", "--seeds", "1"),
-        *("--picture", str(tmp_path / "no" / "front.svg")),
-    )
+@pytest.mark.parametrize(
+    ("option", "place", "words"),
+    [
+        ("--picture", "no/front.svg", "no/front.svg: its folder does not exist"),
+        ("--write", "workload.yaml/tuned.yaml", "workload.yaml/tuned.yaml: its folder does not exist"),
+        ("--write", "", "a folder"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named_before_anything_is_played(
+    tmp_path: Path, option: str, place: str, words: str
+) -> None:
+    done = reprieve("tune", given(tmp_path), "--maximise", "placed", option, str(tmp_path / place))
+
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+    assert words in done.stderr.decode()
+
+
+def test_what_the_other_half_does_not_have_is_told_before_anything_is_searched(tmp_path: Path) -> None:
+    """Of two nodes, the second has no GPUs."""
+    nodes = "sn,cpu_milli,memory_mib,gpu,model\nfirst,64000,262144,2,A10\nsecond,64000,262144,0,\n"
+    source = written(tmp_path, "".join(f"pod-{number},100,128,1,1000,,LS\n" for number in range(4)), nodes)
+
+    done = reprieve("tune", str(source), "--maximise", GPUS)
 
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
-    assert b"no/front.svg" in done.stderr
+    assert "later half has no allocated.alibabacloud.com/gpu-milli" in done.stderr.decode()
+
+
+def test_a_workload_that_brings_its_configuration_is_refused(tmp_path: Path) -> None:
+    case = tmp_path / "case"
+    shutil.copytree("examples/workloads/scheduler-perf", case)
+    file = case / "performance-config.yaml"
+    (case / "config.yaml").write_text(
+        yaml.safe_dump(Space(None, ["cpu"], 3).document(Space(None, ["cpu"], 3).unchanged))
+    )
+    cases = yaml.safe_load(file.read_text())
+    for each in cases:
+        each["schedulerConfigPath"] = "config.yaml"
+    file.write_text(yaml.safe_dump(cases))
+    first = read_workloads(file)[0].name
+
+    done = reprieve("tune", str(file), "--only", first, "--maximise", "placed")
+
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert f"{first} is played with its own schedulerConfigPath" in done.stderr.decode()
+
+
+@pytest.mark.slow
+def test_a_limit_on_what_is_left_holds_where_nothing_is_left(tmp_path: Path) -> None:
+    """Packed, all sixteen GPUs are allocated, and none of them is free."""
+    source = given(tmp_path, SMALL.replace("count: 9", "count: 8"))
+
+    report = learnt(source, "placed", "fragmentation.nvidia.com/gpu <= 30%", plays=20, seeds=1)
+
+    assert report.notes == ()
+    assert report.candidates["MostAllocated"].limited == (0.0,)
 
 
 # Halves.
