@@ -32,6 +32,7 @@ pods:
   - {name: one, count: 9, cpu: 1, memory: 1Gi, resources: {nvidia.com/gpu: 1}}
   - {name: four, at: 1m, count: 4, cpu: 1, memory: 1Gi, resources: {nvidia.com/gpu: 4}}
 """
+ENDED = "what played it has ended, perhaps because memory ran out"
 ROOMY = "nodes: {count: 3, cpu: 8}\npods: [{name: web, count: 5, cpu: 1}]\n"
 
 
@@ -148,7 +149,7 @@ def test_one_seed_gives_one_result_and_another_seed_another_search(tmp_path: Pat
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
-    def interrupt(done: int, all_of_them: int, best: float) -> None:
+    def interrupt(done: int, all_of_them: int, best: float | None) -> None:
         if done == 25:
             raise KeyboardInterrupt
 
@@ -160,7 +161,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_before_anything_is_known_ends_it(tmp_path: Path) -> None:
-    def interrupt(done: int, all_of_them: int, best: float) -> None:
+    def interrupt(done: int, all_of_them: int, best: float | None) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -184,6 +185,30 @@ def test_a_cluster_learns_what_this_machine_learns(tmp_path: Path, cluster: Loca
     )
 
     assert without_times(here) == without_times(there)
+
+
+@pytest.mark.slow
+def test_what_was_learnt_is_tried_here_if_the_cluster_goes_away(tmp_path: Path) -> None:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as leaving:
+
+        def advance(done: int, all_of_them: int, best: float | None) -> None:
+            if done == 12:
+                leaving.close()
+
+        report = learnt(
+            given(tmp_path),
+            "allocated.nvidia.com/gpu",
+            plays=100,
+            seeds=1,
+            on=leaving.scheduler_address,
+            advance=advance,
+        )
+
+    assert report.notes == (f"the search has ended after {report.plays} plays: {ENDED}",)
+    assert 12 <= report.plays < 100
+    assert report.configuration is not None
 
 
 # What cannot be used.
