@@ -5,7 +5,7 @@ the one is looked at next to which fewest moves led, these counted, so that the 
 that there is none is certain once nothing is left.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from math import comb
@@ -17,7 +17,7 @@ Amounts = tuple[int, ...]
 
 _MOST_CHOICES: Final = 5_000
 """Where there are more sets of nodes that might be free, the search would not come to its end."""
-_SIZE_OF_A_STEP: Final = 16
+_SIZE_OF_A_STEP: Final = 64
 """A distribution counts as one step for as many pods and nodes."""
 
 
@@ -42,27 +42,34 @@ class ExactPacking:
     def fewest_moves(self, most: int) -> Packed | None:
         """Returns the fewest moves, at most so many; None if there are none. Raises StepsUsedUpError."""
         first, rooms = tuple(self._packing.where), [tuple(room) for room in self._packing.free.tolist()]
-        leaving, nodes = self._fewest_leaving(first)
-        if leaving <= most and comb(len(self._candidates), self._number) > _MOST_CHOICES:
+        left = self._fewest_leaving(first)
+        if left <= most and comb(len(self._candidates), self._number) > _MOST_CHOICES:
             raise StepsUsedUpError
         turn, made, moves = count(), {self._key(first): 0}, Moves()
-        queue = [(leaving, leaving, next(turn), first, rooms, moves, nodes)]
+        cost = 1 + (len(first) + len(rooms)) // _SIZE_OF_A_STEP
+        queue = [(left, left, next(turn), True, first, rooms, moves)]
         while queue and queue[0][0] <= most:
-            _, leaving, _, where, rooms, moves, nodes = heappop(queue)
-            if not leaving:
-                return Packed(nodes, moves)
+            total, left, _, is_new, where, rooms, moves = heappop(queue)
+            leaving = self._leaving(where)
+            if not left:
+                return Packed(tuple(node for _, node in leaving[: self._number]), moves)
+            if is_new:  # at first only the moves that may bring it nearer, by which the total stays
+                heappush(queue, (total + 1, left, next(turn), False, where, rooms, moves))
+            near = {node for pods, node in leaving if pods <= leaving[self._number - 1][0]}
             number = len(moves) + 1
-            for pod, node in self._movable(where, rooms):
-                self._packing.take(1 + (len(where) + len(rooms)) // _SIZE_OF_A_STEP)
+            for pod, node in self._movable(where, rooms, near if is_new else range(len(rooms))):
+                self._packing.take(cost)
                 after = (*where[:pod], node, *where[pod + 1 :])
                 if made.get(key := self._key(after), number + 1) <= number:
                     continue
+                left = self._fewest_leaving(after)
+                if is_new and number + left > total:
+                    continue
                 made[key] = number
-                leaving, nodes = self._fewest_leaving(after)
                 moved, size = [*rooms], self._sizes[pod]
                 moved[where[pod]] = tuple(map(int.__add__, rooms[where[pod]], size))
                 moved[node] = tuple(map(int.__sub__, rooms[node], size))
-                heappush(queue, (number + leaving, leaving, next(turn), after, moved, (*moves, (pod, node)), nodes))
+                heappush(queue, (number + left, left, next(turn), True, after, moved, (*moves, (pod, node))))
         return None
 
     def _key(self, where: Sequence[int]) -> Hashable:
@@ -71,20 +78,24 @@ class ExactPacking:
             on[node].append(self._kinds[pod])
         return tuple(sorted((alike, *sorted(kinds)) for alike, kinds in zip(self._alike, on, strict=True)))
 
-    def _fewest_leaving(self, where: Sequence[int]) -> tuple[int, tuple[int, ...]]:
-        """Returns how many pods keep so many nodes from being free, at the least, and these nodes."""
+    def _leaving(self, where: Sequence[int]) -> list[tuple[int, int]]:
+        """Returns how many pods keep each candidate from being free, and the candidate, those with fewest first."""
         leaving = [0] * len(self._alike)
         for pod, node in enumerate(where):
             leaving[node] += self._leaves[pod]
-        nodes = tuple(sorted(self._candidates, key=leaving.__getitem__)[: self._number])
-        return sum(leaving[node] for node in nodes), nodes
+        return sorted((leaving[node], node) for node in self._candidates)
 
-    def _movable(self, where: Sequence[int], rooms: Sequence[Amounts]) -> Iterator[tuple[int, int]]:
-        """Yields the pods, of alike ones on a node the first, and each node that takes them."""
+    def _fewest_leaving(self, where: Sequence[int]) -> int:
+        return sum(pods for pods, _ in self._leaving(where)[: self._number])
+
+    def _movable(
+        self, where: Sequence[int], rooms: Sequence[Amounts], near: Container[int]
+    ) -> Iterator[tuple[int, int]]:
+        """Yields the pods on these nodes, of alike ones on a node the first, and each node that takes them."""
         seen = set()
         for pod, at in enumerate(where):
             kind, size = self._kinds[pod], self._sizes[pod]
-            if (kind, at) not in seen:
+            if at in near and (kind, at) not in seen:
                 seen.add((kind, at))
                 for node, room in enumerate(rooms):
                     self._packing.take()

@@ -5,6 +5,7 @@ makes no sense.
 import json
 import random
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -12,8 +13,12 @@ from typing import Any, Final
 import pytest
 
 from extender.rules.api_resources import Object
+from extender.values.config.configuration import Configuration
 from reprieve import Cluster, ReprieveError, Trial
 from reprieve.lab.plan.plan_answer import PlanAnswer
+from reprieve.lab.simulation.playing import play
+from reprieve.lab.simulation.report import SimulationReport
+from reprieve.lab.simulation.sweeping import read_workloads
 from tests.api.in_process import reprieve
 from tests.kit.fleets import Fleet, FleetApp, fewest_moves, random_fleet
 from tests.kit.objects import budget, node, pod
@@ -53,6 +58,60 @@ def replayed(trial: Trial, answer: PlanAnswer) -> None:
         trial.cordon([name for name in move.cordon if name not in {each.node for each in answer.free}], is_on=False)
     assert {name for name, on in trial.pods.items() if not on} == pending
     assert {each.node for each in answer.free} <= free_now(trial)
+
+
+def simulated(objects: Sequence[Object], answer: PlanAnswer, folder: Path) -> SimulationReport:
+    """Plays the cluster, and then the moves as the script makes them: a pod is deleted, and created again without a
+    node. Evictions there are none in a workload: those of tests/stories keep to the budgets.
+    """
+    files: list[Object] = []
+    operations: list[Object] = []
+    named = {(each["kind"], each["metadata"]["name"]): each for each in objects}
+
+    def operation(opcode: str, template: str, obj: Object, **more: Any) -> None:
+        operations.append({"opcode": opcode, "count": 1, template: f"{len(files)}.json", **more})
+        files.append(obj)
+
+    def created(name: str, on: str = "") -> None:
+        obj = named["Pod", name]
+        labels, spec = {**obj["metadata"]["labels"], "pod": name}, {**obj["spec"], "nodeName": on}
+        made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": labels}, "spec": spec}
+        operation("createPods", "podTemplatePath", made, namespace="default")
+
+    def cordoned(names: Iterable[str], *, is_on: bool = True) -> None:
+        for name in names:
+            operation("updateAny", "templatePath", {**named["Node", name], "spec": {"unschedulable": is_on}})
+
+    for (kind, name), obj in named.items():
+        if kind == "Pod":
+            created(name, obj["spec"]["nodeName"])
+        elif kind == "Node":
+            operation("createAny", "templatePath", obj)
+    free = {each.node for each in answer.free}
+    cordoned(free)
+    for move in answer.moves:
+        cordoned({*move.cordon} - free)
+        operations.append({"opcode": "deletePods", "namespace": "default", "labelSelector": {"pod": move.pod.name}})
+        operations.append({"opcode": "sleep", "duration": "1m"})
+        created(move.pod.name)
+        cordoned({*move.cordon} - free, is_on=False)
+    for number, obj in enumerate(files):
+        (folder / f"{number}.json").write_text(json.dumps(obj))
+    path = folder / "performance-config.yaml"
+    path.write_text(json.dumps([{"name": "plan", "workloadTemplate": operations, "workloads": [{"name": "moves"}]}]))
+    (workload,) = read_workloads(path)
+    return play(workload, Configuration()).report
+
+
+@pytest.mark.parametrize("first", chunks(on_a_landing=8))
+def test_nobody_is_pending_once_a_plan_has_been_simulated(first: int, tmp_path: Path) -> None:
+    for seed in range(first, first + AT_ONCE):
+        objects = random_fleet(seed).objects()
+        with Cluster.load(objects).trial() as trial:
+            answer = trial.free_nodes(len(trial.nodes().names), max_moves=100)
+        report = simulated(objects, answer, tmp_path)
+
+        assert (report.placed, report.refused, report.notes) == (len(answer.moves), 0, ()), seed
 
 
 @pytest.mark.parametrize("first", chunks())
