@@ -45,7 +45,7 @@ class ExactPacking:
         left = self._fewest_leaving(first)
         if left <= most and comb(len(self._candidates), self._number) > _MOST_CHOICES:
             raise StepsUsedUpError
-        turn, made, moves = count(), {self._key(first): 0}, Moves()
+        turn, number_of, moves = count(), {self._key(first): 0}, Moves()
         cost = 1 + (len(first) + len(rooms)) // _SIZE_OF_A_STEP
         queue = [(left, left, next(turn), True, first, rooms, moves)]
         while queue and queue[0][0] <= most:
@@ -60,16 +60,16 @@ class ExactPacking:
             for pod, node in self._movable(where, rooms, near if is_new else range(len(rooms))):
                 self._packing.take(cost)
                 after = (*where[:pod], node, *where[pod + 1 :])
-                if made.get(key := self._key(after), number + 1) <= number:
+                if number_of.get(key := self._key(after), number + 1) <= number:
                     continue
                 left = self._fewest_leaving(after)
                 if is_new and number + left > total:
                     continue
-                made[key] = number
-                moved, size = [*rooms], self._sizes[pod]
-                moved[where[pod]] = tuple(map(int.__add__, rooms[where[pod]], size))
-                moved[node] = tuple(map(int.__sub__, rooms[node], size))
-                heappush(queue, (number + left, left, next(turn), True, after, moved, (*moves, (pod, node))))
+                number_of[key] = number
+                rooms_after, size = [*rooms], self._sizes[pod]
+                rooms_after[where[pod]] = tuple(map(int.__add__, rooms[where[pod]], size))
+                rooms_after[node] = tuple(map(int.__sub__, rooms[node], size))
+                heappush(queue, (number + left, left, next(turn), True, after, rooms_after, (*moves, (pod, node))))
         return None
 
     def _key(self, where: Sequence[int]) -> Hashable:

@@ -64,8 +64,8 @@ class FreeNodes:
         self._names = [node.name for node in nodes]
         offered = rows.allocatable_of(of) if of else np.ones(len(nodes), np.int64)
         if not offered.any():
-            known = {name for node in nodes for name in node.status.allocatable}
-            raise QuestionError(f"no node offers {of}{did_you_mean(of, known)}" if of else "there are no nodes")
+            resources = {name for node in nodes for name in node.status.allocatable}
+            raise QuestionError(f"no node offers {of}{did_you_mean(of, resources)}" if of else "there are no nodes")
         labels = {key for node in nodes for key in node.labels}
         if same and same not in labels:
             raise QuestionError(f'no node has the label "{same}"{did_you_mean(same, labels)}')
@@ -120,9 +120,9 @@ class FreeNodes:
         for candidates in sorted(domains, key=lambda nodes: self._fewest(nodes, number)):
             if len(best.nodes) == number and len(best.moves) <= self._fewest(candidates, number)[1]:
                 break
-            found = self._found(candidates, number, max_moves)
-            is_complete = best.is_complete and found.is_complete
-            best = max(best, found, key=lambda each: each.worth)
+            result = self._of_domain(candidates, number, max_moves)
+            is_complete = best.is_complete and result.is_complete
+            best = max(best, result, key=lambda each: each.worth)
             best = FreeNodesResult(best.nodes, best.moves, is_complete)
         return best
 
@@ -131,7 +131,7 @@ class FreeNodes:
         leaving = sorted(len(self._packing.leaving(node)) for node in candidates)
         return len(candidates) < number, sum(leaving[:number])
 
-    def _found(self, candidates: Sequence[int], number: int, max_moves: int) -> FreeNodesResult:
+    def _of_domain(self, candidates: Sequence[int], number: int, max_moves: int) -> FreeNodesResult:
         """Returns what is found in one domain; what the scheduler refuses is not packed again."""
         packing, best, was_refused = self._packing, FreeNodesResult(), False
         packing.steps = max(STEPS // len(self._domains), _STEPS_OF_DOMAIN)
@@ -170,10 +170,10 @@ class FreeNodes:
         is_fewest = False
         try:
             while len(best.nodes) < number:
-                found = ExactPacking(packing, candidates, len(best.nodes) + 1).fewest_moves(max_moves)
-                if found is None:
+                better = ExactPacking(packing, candidates, len(best.nodes) + 1).fewest_moves(max_moves)
+                if better is None:
                     break
-                best, is_fewest = found, True
+                best, is_fewest = better, True
             if not is_fewest:
                 best = ExactPacking(packing, candidates, len(best.nodes)).fewest_moves(len(best.moves) - 1) or best
         except StepsUsedUpError:

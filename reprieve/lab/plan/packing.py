@@ -15,7 +15,7 @@ from extender.engine.snapshot.axes import Int64s, Mask
 Moves = tuple[tuple[int, int], ...]
 """Places of pods, each with the place of the node to which it moves, in their order."""
 
-STEPS: Final = 500_000
+STEPS: Final = 800_000
 """The number of moves that are looked at: some seconds."""
 _STEPS_OF_ARRAYS: Final = 10
 """As many count for a move that is looked for on all nodes."""
