@@ -132,8 +132,6 @@ class _Tools:
         """Say which running pods would have to move, where and in which order, so that new pods fit without evicting
         anybody for good, or so that whole nodes are free.
         """
-        if not manifests and not free_nodes:
-            raise ToolError("nothing to plan: give manifests or free_nodes")
         create = self._objects(manifests) if manifests else []
         request = PlanRequest(create=create, max_moves=max_moves, free_nodes=free_nodes, of=of, same=same)
         return await self._answer(PlanQuestion(request=request))

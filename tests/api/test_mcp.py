@@ -107,7 +107,7 @@ def test_plan_frees_nodes() -> None:
     [
         pytest.param("why", {"pod": "shop/nobody"}, "there is no pod shop/nobody", id="no such pod"),
         pytest.param("whatif", {}, "nothing to try", id="nothing to try"),
-        pytest.param("plan", {}, "nothing to plan", id="nothing to plan"),
+        pytest.param("plan", {}, "ask for one of them", id="nothing to plan"),
         pytest.param("plan", {"free_nodes": 900}, "900 nodes cannot be free: there are", id="too many nodes"),
         pytest.param("plan", {"manifests": POD, "same": "zone"}, "say how many, too", id="no number of nodes"),
         pytest.param("victims", {"manifests": "a: ["}, "yaml", id="no manifest"),

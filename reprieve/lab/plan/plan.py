@@ -55,13 +55,13 @@ def plan(
     """Returns the moves after which the request's pods fit, or so many nodes are free; nothing is written. Raises
     QuestionError.
     """
-    if request.create and request.free_nodes:
+    if (request.of or request.same) and not request.free_nodes:
+        raise QuestionError("a resource and a label say which nodes are to be free: say how many, too")
+    if bool(request.create) == bool(request.free_nodes):
         raise QuestionError("a plan makes room for pods, or frees a number of nodes: ask for one of them")
     if request.free_nodes:
         with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
             return nodes_plan(trial, request, now)
-    if request.of or request.same:
-        raise QuestionError("a resource and a label say which nodes are to be free: say how many, too")
     asked = WhatIfRequest(create=request.create)
     with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
         without = what_if(cluster, configuration, asked, admits, for_everybody=for_everybody)

@@ -320,7 +320,8 @@ def test_a_move_to_where_the_scheduler_would_not_put_the_pod_needs_steering() ->
 @pytest.mark.parametrize(
     ("create", "words"),
     [
-        ([], "it has no pending pod"),
+        ([], "makes room for pods, or frees a number of nodes: ask for one of them"),
+        ([priority_class("high", 1)], "it has no pending pod"),
         ([written("new", nodeName="a")], "a plan is for new pods that a scheduler places"),
         ([written("new", schedulerName="other")], 'no profile here for schedulerName "other"'),
         (
