@@ -68,7 +68,8 @@ class PodReader:
             return last[1], start_time(pod), last[2]
         self.num_read += 1
         read = encode_pod(pod), start_time(pod), codes_of(pod, symbols)
-        if not any(volume.ephemeral for volume in pod.spec.volumes):  # whose claims are named after the pod
+        # The claims of ephemeral volumes are named after the pod, and what a resize asks for may not count.
+        if not any(volume.ephemeral for volume in pod.spec.volumes) and not _is_resized(pod):
             self._last[kind] = pod, read[0], read[2]
         return read
 
@@ -90,8 +91,12 @@ def _are_read_alike(pod: Pod, other: Pod) -> bool:
         and status.init_container_statuses == other.status.init_container_statuses
         and status.resources == other.status.resources
         and status.allocated_resources == other.status.allocated_resources
-        and not any(condition.type == "PodResizePending" for condition in status.conditions)
+        and not _is_resized(pod)
     )
+
+
+def _is_resized(pod: Pod) -> bool:
+    return any(condition.type == "PodResizePending" for condition in pod.status.conditions)
 
 
 def codes_of(pod: Pod, symbols: Symbols) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from extender.values.objects.pod import ContainerStatus, Pod, ResourceRequiremen
 from tests.kit.storage import ephemeral
 
 INFEASIBLE = Condition(type="PodResizePending", status="True", reason="Infeasible")
+DEFERRED = Condition(type="PodResizePending", status="True", reason="Deferred")
 
 
 def a_pod(name: str, cpu: str = "1") -> PodBuilder:
@@ -64,7 +65,14 @@ def assumed(cache: Cache, pod: Pod) -> tuple[object, ...]:
         pytest.param(a_pod("p"), a_pod("q").overhead(cpu="1"), id="overhead"),
         pytest.param(a_pod("p"), resized("q"), id="what the container has"),
         pytest.param(resized("p"), resized("q", cpu="4"), id="how much it has"),
-        pytest.param(resized("p"), resized("q", INFEASIBLE), id="a resize that cannot be done"),
+        pytest.param(resized("p", cpu="0.5"), resized("q", INFEASIBLE, cpu="0.5"), id="a resize that cannot be done"),
+        pytest.param(resized("p", INFEASIBLE, cpu="0.5"), resized("q", cpu="0.5"), id="a resize that was given up"),
+        pytest.param(
+            resized("p", INFEASIBLE, cpu="0.5"), resized("q", DEFERRED, cpu="0.5"), id="one that may be later"
+        ),
+        pytest.param(
+            resized("p", DEFERRED, cpu="0.5"), resized("q", INFEASIBLE, cpu="0.5"), id="one that can be no more"
+        ),
     ],
 )
 @pytest.mark.parametrize("owner", ["", "rs"])
