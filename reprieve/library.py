@@ -153,8 +153,8 @@ class Cluster(Counted):
     def save(self, path: str | Path) -> None:
         """Writes the cluster to a file that `load` reads, with what the scheduler reads of its objects.
 
-        If its name ends in .reprieve, it is all that the cluster is, and loads in a third of the time, where Reprieve
-        has the same form of such files. If it ends in .json or .yaml, and perhaps .gz, it is a List for everybody,
+        If its name ends in .reprieve, it is all that the cluster is, and loads faster, where Reprieve has the same
+        form of such files. If it ends in .json or .yaml, and perhaps .gz, it is a List for everybody,
         without `notes` and what no scheduler reads, such as ResourceClaimTemplates.
 
         Raises:
