@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import socket
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,7 +13,9 @@ from extender.client.client import Client
 from extender.client.errors import ApiError, NoAnswer, NotKubernetes, Unreachable
 from extender.values.targets.target import Target
 from tests.extender.client.scripted import Scripted, answer, stream
+from tests.extender.client.sockets import black_hole
 from tests.kit.faults import Action, Fault, FaultyTransport, answers, watches
+from tests.kit.faults.resets import ResettingProxy
 
 SERVER = Target("http://server")
 
@@ -173,3 +178,12 @@ async def test_a_server_goes_down_and_comes_up() -> None:
     await client.aclose()
 
     assert found == ["NoAnswer", "Unreachable"]
+
+
+def test_a_resetting_proxy_ends_though_its_server_accepts_nothing() -> None:
+    with black_hole() as server, ResettingProxy(server, Random(1)).running() as proxy:
+        callers = [socket.create_connection(("127.0.0.1", proxy.port)) for _ in range(3)]
+
+    for caller in callers:
+        with caller, suppress(ConnectionResetError):
+            assert caller.recv(1) == b""

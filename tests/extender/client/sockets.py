@@ -1,10 +1,12 @@
 """Small servers on real sockets that misbehave to the byte."""
 
 import asyncio
+import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar, final
 
 import uvloop
@@ -160,3 +162,44 @@ async def asking(
             yield client, server
         finally:
             await client.aclose()
+
+
+@contextmanager
+def nobody() -> Iterator[int]:
+    """A port at which connections are refused."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+@contextmanager
+def black_hole() -> Iterator[int]:
+    """A port at which nobody says anything, not even no: too many wait there already."""
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        waiting = [socket.socket() for _ in range(4)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        yield full.getsockname()[1]
+        for one in waiting:
+            one.close()
+
+
+@contextmanager
+def silence() -> Iterator[int]:
+    """A port at which connections are made, and nothing is said."""
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
+        yield listening.getsockname()[1]
+
+
+def num_sockets() -> int:
+    """How many sockets this process has open; 0 where that cannot be seen."""
+    return sum(each.is_socket() for each in Path("/proc/self/fd").glob("*"))
+
+
+async def closed_down_to(number: int) -> None:
+    """Returns when no more than so many sockets are open."""
+    while num_sockets() > number:  # noqa: ASYNC110 - the end of a connection takes its way
+        await asyncio.sleep(0.01)

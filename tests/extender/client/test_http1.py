@@ -8,7 +8,7 @@ import json
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -20,7 +20,21 @@ from extender.client.transport.carrier import NotSentError
 from extender.client.transport.connections import Http1Carrier
 from extender.client.transport.dialing import Route
 from extender.values.targets.target import Target
-from tests.extender.client.sockets import LIST, Asked, Reply, Server, asking, ok, pass_time, serve
+from tests.extender.client.sockets import (
+    LIST,
+    Asked,
+    Reply,
+    Server,
+    asking,
+    black_hole,
+    closed_down_to,
+    nobody,
+    num_sockets,
+    ok,
+    pass_time,
+    serve,
+    silence,
+)
 
 pytestmark = pytest.mark.usefixtures("stage")
 
@@ -402,45 +416,24 @@ async def resolving(*ports: int) -> AsyncIterator[None]:
     yield
 
 
-@asynccontextmanager
-async def nobody() -> AsyncIterator[int]:
-    """A port at which connections are refused."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
-
-
-@asynccontextmanager
-async def black_hole() -> AsyncIterator[int]:
-    """A port at which nobody says anything, not even no: too many wait there already."""
-    with socket.socket() as full:
-        full.bind(("127.0.0.1", 0))
-        full.listen(0)
-        waiting = [socket.socket() for _ in range(4)]
-        for one in waiting:
-            one.setblocking(False)
-            one.connect_ex(full.getsockname())
-        yield full.getsockname()[1]
-        for one in waiting:
-            one.close()
-
-
 @pytest.mark.parametrize("first", [nobody, black_hole])
-async def test_next_address_is_tried_when_one_does_not_answer(first: Callable[[], Any]):
-    async with serve(ok) as server, first() as other, resolving(other, server.port):
-        client = Client(Target("http://k8s.example"))
-        answer = await client.get(PODS)
-        await client.aclose()
+async def test_next_address_is_tried_when_one_does_not_answer(first: Callable[[], AbstractContextManager[int]]):
+    with first() as other:
+        async with serve(ok) as server, resolving(other, server.port):
+            client = Client(Target("http://k8s.example"))
+            answer = await client.get(PODS)
+            await client.aclose()
 
     assert answer == LIST
 
 
 async def test_when_no_address_answers_nothing_was_sent():
-    async with nobody() as one, nobody() as two, resolving(one, two):
-        client = Client(Target("http://k8s.example"))
-        with pytest.raises(errors.Unreachable) as caught:
-            await client.create(PODS, {})
-        await client.aclose()
+    with nobody() as one, nobody() as two:
+        async with resolving(one, two):
+            client = Client(Target("http://k8s.example"))
+            with pytest.raises(errors.Unreachable) as caught:
+                await client.create(PODS, {})
+            await client.aclose()
 
     assert "k8s.example:80" in caught.value.message
 
@@ -457,3 +450,43 @@ async def test_unknown_host_name_is_unreachable():
     await client.aclose()
 
     assert "there is no host of this name" in caught.value.message
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True], ids=["out of time", "cancelled"])
+@pytest.mark.parametrize(
+    ("peer", "address", "proxy"),
+    [
+        pytest.param(black_hole, "http://127.0.0.1:{}", None, id="accepts nothing"),
+        pytest.param(black_hole, "https://127.0.0.1:{}", None, id="accepts nothing, TLS"),
+        pytest.param(silence, "https://127.0.0.1:{}", None, id="no handshake"),
+        pytest.param(silence, "https://k8s.example", "http://127.0.0.1:{}", id="a proxy that says nothing"),
+    ],
+)
+async def test_a_dial_that_is_given_up_leaves_no_socket_open(
+    peer: Callable[[], AbstractContextManager[int]], address: str, proxy: str | None, is_cancelled: bool
+):
+    """Descriptors are few, and a server that accepts slowly is dialled again and again."""
+    with peer() as port:
+        client = Client(Target(address.format(port), proxy=proxy and proxy.format(port)))
+        num_open = num_sockets()
+        for _ in range(3):
+            seconds = 60.0 if is_cancelled else 0.02
+            dials = [asyncio.create_task(client.create(PODS, {}, timeout=seconds)) for _ in range(20)]
+            await asyncio.sleep(0.02)
+            for dial in dials:
+                if is_cancelled:
+                    dial.cancel()
+            outcomes = await asyncio.gather(*dials, return_exceptions=True)
+            assert all(isinstance(outcome, errors.ApiError | asyncio.CancelledError) for outcome in outcomes)
+            await closed_down_to(num_open)
+        await client.aclose()
+
+
+async def test_the_address_that_loses_is_hung_up():
+    with black_hole() as slow:
+        async with serve(ok) as server, resolving(slow, server.port):
+            num_open = num_sockets()
+            client = Client(Target("http://k8s.example"))
+            await client.get(PODS)
+            await closed_down_to(num_open + 2)  # the two ends of the connection
+            await client.aclose()

@@ -7,7 +7,6 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -17,7 +16,7 @@ from extender.client import errors
 from extender.client.client import Client
 from extender.values.targets.target import Target
 from extender.values.targets.tls import Pem, Tls
-from tests.extender.client.sockets import LIST, ok, serve
+from tests.extender.client.sockets import LIST, closed_down_to, num_sockets, ok, serve
 from tests.extender.client.test_tls import server_side
 from tests.kit.certificates import Authority, CertificateFiles
 from tests.kit.faults.resets import ResettingProxy
@@ -49,11 +48,6 @@ async def outcome(client: Client, seconds: float) -> str:
     return "answered"
 
 
-def num_sockets() -> int:
-    """How many sockets this process has open; 0 where that cannot be seen."""
-    return sum(each.is_socket() for each in Path("/proc/self/fd").glob("*"))
-
-
 @asynccontextmanager
 async def unhurt() -> AsyncIterator[None]:
     """Pipes of somebody else, opened all the while, still carry what they are given; none stays open, and
@@ -64,8 +58,7 @@ async def unhurt() -> AsyncIterator[None]:
     pipes = [os.pipe() for _ in range(20)]
     num_open = num_sockets()
     yield
-    while num_sockets() > num_open:  # noqa: ASYNC110 - the end of a connection takes its way
-        await asyncio.sleep(0.01)
+    await closed_down_to(num_open)
     for reads, writes in pipes:
         os.write(writes, b"x")
         assert os.read(reads, 1) == b"x"

@@ -25,6 +25,7 @@ class ResettingProxy:
         self.num_reset = 0
         self._server, self._rng = server, rng
         self._open: set[asyncio.StreamWriter] = set()
+        self._conversations: set[asyncio.Task[None]] = set()
         self._started, self._ended = Event(), asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -39,7 +40,10 @@ class ResettingProxy:
 
     @contextmanager
     def running(self) -> Iterator["ResettingProxy"]:
-        """Listens for as long as the block runs, in a thread, so that nothing of the client's loop is in step with it."""
+        """Listens for as long as the block runs, in a thread, so that nothing of the client's loop is in step with it.
+
+        The server may be on the loop that waits here for the thread, and then accepts nothing.
+        """
         thread = Thread(target=asyncio.run, args=[self._listen()], daemon=True)
         thread.start()
         self._started.wait()
@@ -47,7 +51,8 @@ class ResettingProxy:
             yield self
         finally:
             self._soon(self._ended.set)
-            thread.join()
+            thread.join(60)
+            assert not thread.is_alive(), "the proxy does not end"
 
     def _soon(self, act: Callable[[], object]) -> None:
         assert self._loop is not None
@@ -55,18 +60,27 @@ class ResettingProxy:
 
     async def _listen(self) -> None:
         self._loop = asyncio.get_running_loop()
-        async with await asyncio.start_server(self._converse, "127.0.0.1", 0, backlog=1024) as listening:
-            self.port = listening.sockets[0].getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
+            listening.setblocking(False)
+            self.port = listening.getsockname()[1]
+            accepting = asyncio.ensure_future(self._accept(listening))
             self._started.set()
             await self._ended.wait()
-            listening.close()
-            await asyncio.sleep(0.01)  # what was accepted is in the set then
-            while self._open:
-                for writer in self._open:
-                    writer.transport.abort()
-                await asyncio.sleep(0.01)
+            accepting.cancel()
+            await asyncio.wait([accepting])
+        for conversation in self._conversations:
+            conversation.cancel()
+        await asyncio.gather(*self._conversations, return_exceptions=True)
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _accept(self, listening: socket.socket) -> None:
+        while True:
+            made, _ = await asyncio.get_running_loop().sock_accept(listening)
+            conversation = asyncio.ensure_future(self._converse(made))
+            self._conversations.add(conversation)
+            conversation.add_done_callback(self._conversations.discard)
+
+    async def _converse(self, made: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=made)
         left = self._rng.choice(MOMENTS) if self._rng.random() < self.share else 1 << 62
 
         async def pass_on(source: asyncio.StreamReader, goal: asyncio.StreamWriter) -> None:
