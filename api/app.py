@@ -49,6 +49,7 @@ class _Routes:
         """Stands at the end of the application."""
         self._app: Final = app
         self._settings: Final = settings
+        self._loading: Final = asyncio.Lock()
 
     def load(self) -> ASGIApp:
         """Loads all routes, and returns them."""
@@ -59,9 +60,12 @@ class _Routes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = metrics.ANSWERS.get(scope["path"]) or health.answer_of(scope["path"])
-        if answer is not None and scope["method"] == "GET":
+        if answer is not None and scope.get("method") == "GET":
             app: ASGIApp = await answer(Request(scope, receive))
         else:
-            # Pods are bound meanwhile. Whoever else comes before it is done loads the same.
-            app = self._app.router.default = await asyncio.to_thread(self.load)
+            # Pods are bound meanwhile. Whoever else comes before it is done waits, and tries again if it fails.
+            async with self._loading:
+                if self._app.router.default is self:
+                    self._app.router.default = await asyncio.to_thread(self.load)
+            app = self._app.router.default
         await app(scope, receive, send)
