@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, final
 
+import msgspec
+
 from extender.engine.snapshot.pod_attributes import (
     Attribute,
     PodSymbol,
@@ -19,7 +21,10 @@ from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMOR
 Symbols = tuple[SymbolTable[PodSymbol], ...]
 """The symbols of each `Attribute`."""
 
-KINDS_KEPT: Final = 4096
+KEPT_BYTES: Final = 4 << 20
+"""The most bytes of JSON of pods that are kept to compare with; they may long be deleted."""
+_ENTRY_BYTES: Final = 512
+_ENCODE: Final = msgspec.json.Encoder().encode
 
 
 @final
@@ -48,6 +53,7 @@ class PodReader:
 
     def __init__(self) -> None:
         self._last: dict[tuple[object, ...], tuple[Pod, PodEncoding, tuple[int, ...]]] = {}
+        self._size = 0
         self._symbols: Symbols = ()
         self.num_read = 0
         """How many pods were like none before, and may have had new symbols."""
@@ -57,8 +63,9 @@ class PodReader:
 
         Raises as `encode_pod`, and DecodeError for a start time.
         """
-        if symbols is not self._symbols or len(self._last) > KINDS_KEPT:
+        if symbols is not self._symbols or self._size > KEPT_BYTES:
             self._last.clear()
+            self._size = 0
             self._symbols = symbols
         meta = pod.metadata
         owners = meta.owner_references
@@ -71,6 +78,7 @@ class PodReader:
         # The claims of ephemeral volumes are named after the pod, and what a resize asks for may not count.
         if not any(volume.ephemeral for volume in pod.spec.volumes) and not _is_resized(pod):
             self._last[kind] = pod, read[0], read[2]
+            self._size += len(_ENCODE(pod)) + _ENTRY_BYTES
         return read
 
 

@@ -1,5 +1,7 @@
 """A pod is in the columns as it would be alone, whichever pod was read before it."""
 
+import weakref
+
 import pytest
 
 from extender.engine.cache import Cache
@@ -7,7 +9,7 @@ from extender.engine.snapshot.pod_attributes import Attribute, LabelClass
 from extender.testing import PodBuilder, make_cache, make_node, make_pod
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition, OwnerReference
-from extender.values.objects.pod import ContainerStatus, Pod, ResourceRequirements
+from extender.values.objects.pod import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements
 from tests.kit.storage import ephemeral
 
 INFEASIBLE = Condition(type="PodResizePending", status="True", reason="Infeasible")
@@ -95,6 +97,29 @@ def test_pods_of_several_owners_that_come_in_turns_are_read_as_they_are_alone() 
     together = make_cache(node)
 
     assert [assumed(together, pod)[:2] for pod in pods] == [assumed(make_cache(node), pod)[:2] for pod in pods]
+
+
+class Asked(dict[str, str | int | float]):
+    """Requests of which it can be seen whether anybody still has them."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+def test_large_pods_that_are_gone_are_let_go() -> None:
+    """However many owners and labels they had."""
+    cache = make_cache(make_node("n").capacity(cpu="16", memory="64Gi").obj())
+    asked: weakref.WeakSet[Asked] = weakref.WeakSet()
+    for number in range(60):
+        requests = Asked(cpu="1")
+        asked.add(requests)
+        large = Container(name=f"{number:0500000}", resources=ResourceRequirements(requests=requests))
+        pod = of(f"rs-{number}", replaced(a_pod("p").obj(), spec=PodSpec(node_name="n", containers=[large])))
+        cache.add_pod(pod)
+        cache.update_snapshot()
+        cache.remove_pod(pod)
+        cache.update_snapshot()
+
+    assert len(asked) < 15
 
 
 @pytest.mark.parametrize("is_in_snapshot", [False, True], ids=["before the next snapshot", "after it"])
