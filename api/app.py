@@ -59,7 +59,8 @@ class _Routes:
             return routed(self._settings, self._app.state)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = metrics.ANSWERS.get(scope["path"]) or health.answer_of(scope["path"])
+        path = health.path_of(scope)
+        answer = metrics.ANSWERS.get(path) or health.answer_of(path)
         if answer is not None and scope.get("method") == "GET":
             app: ASGIApp = await answer(Request(scope, receive))
         else:

@@ -11,6 +11,7 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.types import Scope
 
 from api.callers.http_refusals import Refusal
 from api.service_state import ServiceState, service_of
@@ -83,6 +84,12 @@ SUMMARIES: Final = {"healthz": "Overall health", "livez": "Liveness", "readyz": 
 _CODES: Final = {"healthz": 500, "livez": 500, "readyz": 503}
 
 
+def path_of(scope: Scope) -> str:
+    """Returns the path as the service knows it, without what a proxy puts before it (`--root-path` of uvicorn)."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
 def answer_of(path: str) -> Callable[[Request], Awaitable[Response]] | None:
     """Returns what answers a request for this path; None if it is not one of these."""
     name, slash, check = path[1:].partition("/")
@@ -98,7 +105,7 @@ def _checks(name: str, service: ServiceState | None) -> dict[str, Check]:
 
 async def all_checks(request: Request) -> PlainTextResponse:
     """Runs the checks but for those that `exclude` names. They are listed on failure, and with `verbose`."""
-    name = request.scope["path"].strip("/")
+    name = path_of(request.scope).strip("/")
     service = service_of(request)
     excluded = dict.fromkeys(request.query_params.getlist("exclude"))
     lines, failed = [], []
@@ -125,7 +132,7 @@ async def all_checks(request: Request) -> PlainTextResponse:
 
 async def one_check(request: Request, check: str) -> PlainTextResponse:
     """Runs one check by name."""
-    name = request.scope["path"].strip("/").partition("/")[0]
+    name = path_of(request.scope).strip("/").partition("/")[0]
     service = service_of(request)
     wrong_with = (_checks(name, service) | _ASKED_BY_NAME.get(name, {})).get(check)
     if wrong_with is None:

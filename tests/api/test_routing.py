@@ -8,6 +8,7 @@ from typing import Final
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from starlette.applications import Starlette
 
 from api.app import create_app
@@ -27,9 +28,9 @@ def scheduler(allowed: str = "/*") -> Starlette:
     return create_app(Settings(schedule=True, authorization_always_allow_paths=allowed))
 
 
-def told(app: Starlette, story: Callable[[httpx.AsyncClient], Awaitable[None]]) -> None:
+def told(app: Starlette, story: Callable[[httpx.AsyncClient], Awaitable[None]], root_path: str = "") -> None:
     async def tell() -> None:
-        transport = httpx.ASGITransport(app)
+        transport = httpx.ASGITransport(app, root_path=root_path)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             await story(client)
 
@@ -103,3 +104,20 @@ def test_a_caller_that_is_gone_keeps_no_other_from_loading() -> None:
         assert (await second).status_code == 404
 
     told(app, story)
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_probes_are_answered_behind_a_proxy_that_puts_them_below_a_path(*, is_loaded: bool) -> None:
+    """As `uvicorn --root-path /x` tells the service."""
+    app = scheduler()
+    if is_loaded:
+        app.router.default = routed(app.state.settings, app.state)
+
+    async def story(client: httpx.AsyncClient) -> None:
+        paths = ("/livez/ping", "/readyz/nope", "/healthz?exclude=ping", "/metrics/slis")
+        answers = [await client.get(f"/x{path}") for path in paths]
+
+        assert [answer.status_code for answer in answers] == [200, 404, 200, 200]
+        assert isinstance(app.router.default, FastAPI) is is_loaded
+
+    told(app, story, "/x")
