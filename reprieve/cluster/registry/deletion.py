@@ -98,8 +98,6 @@ def _grace(resource: Resource, obj: Object, options: Object, now: datetime) -> i
     _PENDING stands for an object that is being deleted already, and no sooner for this request.
     """
     metadata, asked = obj["metadata"], options.get("gracePeriodSeconds")
-    if asked is not None and asked < 0:
-        asked = 1
     if resource is not PODS:
         return None
     if "deletionTimestamp" in metadata:
