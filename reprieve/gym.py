@@ -57,9 +57,11 @@ class TrialEnvironment(AgentEnvironment):
 
         Raises:
             ReprieveError: the cluster, the configuration or a plugin cannot be used, or no pod has a choice.
-            ValueError: there is no such action, or fewer rows than nodes.
+            ValueError: there is no such action, fewer rows than nodes, or `pods` cannot be called.
         """
         super().__init__(action, reward, max_nodes)
+        if pods is not None and not callable(pods):
+            raise ValueError(f"pods={pods!r:.80}: give a function that returns the names of those that come")
         self._cluster = cluster if isinstance(cluster, Cluster) else Cluster.load(cluster)
         self._of_trial, self._arrivals, self._algorithm = of_trial, pods, SchedulingAlgorithm()
         self._open, self._taken_back = ExitStack(), ExitStack()

@@ -289,6 +289,12 @@ def test_fewer_rows_than_nodes_are_refused() -> None:
         TrialEnvironment(SMALL, max_nodes=3)
 
 
+@pytest.mark.parametrize("pods", [["default/web"], "default/web", 3], ids=str)
+def test_pods_that_are_no_function_are_refused(pods: Any) -> None:
+    with pytest.raises(ValueError, match="give a function that returns the names"):
+        TrialEnvironment(SMALL, pods=pods)
+
+
 @pytest.mark.slow
 def test_the_example_learns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
