@@ -63,21 +63,22 @@ class ResettingProxy:
         with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
             listening.setblocking(False)
             self.port = listening.getsockname()[1]
-            accepting = asyncio.ensure_future(self._accept(listening))
+            self._loop.add_reader(listening, self._accept, listening)
             self._started.set()
             await self._ended.wait()
-            accepting.cancel()
-            await asyncio.wait([accepting])
+            self._loop.remove_reader(listening)
         for conversation in self._conversations:
             conversation.cancel()
         await asyncio.gather(*self._conversations, return_exceptions=True)
 
-    async def _accept(self, listening: socket.socket) -> None:
-        while True:
-            made, _ = await asyncio.get_running_loop().sock_accept(listening)
+    def _accept(self, listening: socket.socket) -> None:
+        with suppress(BlockingIOError):
+            made, _ = listening.accept()
             conversation = asyncio.ensure_future(self._converse(made))
             self._conversations.add(conversation)
             conversation.add_done_callback(self._conversations.discard)
+            # One that is cancelled before its first step has not taken the socket over.
+            conversation.add_done_callback(lambda _: made.close())
 
     async def _converse(self, made: socket.socket) -> None:
         reader, writer = await asyncio.open_connection(sock=made)
