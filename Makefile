@@ -134,19 +134,19 @@ jepsen: $(VENV)/.ready ## Run real processes under faults, and judge what was re
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends libfaketime; } \
 			>/dev/null 2>&1 || echo "libfaketime could not be installed: clocks do not step" >&2; \
 	fi
-	$(BIN)/python -m tests.jepsen $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS))
+	$(BIN)/python -m bench.jepsen $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS))
 
 .PHONY: soak
 soak: $(VENV)/.ready ## Ask a service everything for a long time, and print what it holds and how that grows (MINUTES=).
-	$(BIN)/python -m tests.soak $(if $(MINUTES),--minutes $(MINUTES))
+	$(BIN)/python -m bench.soak $(if $(MINUTES),--minutes $(MINUTES))
 
 .PHONY: bench
 bench: $(VENV)/.ready ## Measure and print figures; nothing fails for being slow.
-	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m bench
 
 .PHONY: bench-check
-bench-check: $(VENV)/.ready ## Fail when a ratio of figures measured within this run has fallen by 30 % against tests/benchmarks/ratios.json.
-	$(BIN)/python -m tests.benchmarks.ratios
+bench-check: $(VENV)/.ready ## Fail when a ratio of figures measured within this run has fallen by 30 % against bench/ratios.json.
+	$(BIN)/python -m bench.ratios
 
 .PHONY: house
 house: $(VENV)/.runs ## Print how large each room is, and what each door loads.
@@ -158,7 +158,7 @@ surface: $(VENV)/.ready ## Compare commands, requests, flags, metrics and all el
 
 .PHONY: figures
 figures: $(VENV)/.ready ## Compare with the recorded answers of kube-scheduler, measure, and write docs/figures.md (ten minutes; REPRIEVE_TRACES= adds a trace).
-	$(BIN)/python -m tests.benchmarks figures
+	$(BIN)/python -m bench figures
 
 .PHONY: docs
 docs: generated site ## Write all pages that are generated from the code, and build the documentation into build/site.

@@ -96,7 +96,7 @@ def flags(tree: Tree) -> Iterator[str]:
 def variables(tree: Tree) -> Iterator[str]:
     """Variables of the environment."""
     yield from (setting.variable for setting in DECLARATIONS.values())
-    for folder in ("api", "extender", "reprieve", "deploy", "docs", "tests", "tools", "examples"):
+    for folder in ("api", "extender", "reprieve", "deploy", "docs", "tests", "bench", "tools", "examples"):
         for file in (tree / folder).rglob("*"):
             if file.suffix in (".py", ".yaml", ".md", ".tpl", ".txt", ".toml", ".html"):
                 yield from re.findall(r"\bREPRIEVE_[A-Z0-9_]*[A-Z0-9]\b", file.read_text(encoding="utf-8"))

@@ -100,8 +100,8 @@ def _is_numeric_constant(statement: ast.stmt) -> bool:
 
 
 def rooms() -> Iterator[tuple[str, Figures]]:
-    """Yields each room with its figures: packages of `extender` and `reprieve`, `api`, tests and tools."""
-    for package in ("extender", "reprieve", "api", "tests", "tools"):
+    """Yields each room with its figures: packages of `extender` and `reprieve`, `api`, tests, benches and tools."""
+    for package in ("extender", "reprieve", "api", "tests", "bench", "tools"):
         of_rooms: dict[str, Figures] = {}
         for path in sorted((ROOT / package).rglob("*.py")):
             parts = path.relative_to(ROOT).parts

@@ -97,7 +97,7 @@ def test_every_change_of_the_guide_names_its_files_and_tests() -> None:
     assert len(rows) > 30
     for change, *cells in rows:
         for cell in cells:
-            files = re.findall(r"`((?:api|extender|reprieve|tests|deploy|tools)/[^`]*)`", cell)
+            files = re.findall(r"`((?:api|bench|extender|reprieve|tests|deploy|tools)/[^`]*)`", cell)
             assert files, change
             assert [name for name in files if not (ROOT / name).exists()] == [], change
 
@@ -111,7 +111,7 @@ def test_every_path_in_back_ticks_exists() -> None:
         "/" + str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if "/." not in str(path.relative_to(ROOT.parent))
     ]
     ours = re.compile(
-        r"`((?:api|deploy|docs|examples|extender|reprieve|tests|tools)/[\w./-]+|[a-z_]+(?:/[a-z_0-9]+)*/[a-z_0-9]+\.py)`"
+        r"`((?:api|bench|deploy|docs|examples|extender|reprieve|tests|tools)/[\w./-]+|[a-z_]+(?:/[a-z_0-9]+)*/[a-z_0-9]+\.py)`"
     )
     named = {
         (str(paper.relative_to(ROOT)), path)

@@ -1,5 +1,5 @@
 """What a tenant may create in a namespace of his own: pods that demand as much as they can, claims that take long to
-search for, and thousands of disruption budgets. `python -m tests.benchmarks hostile` measures with the same.
+search for, and thousands of disruption budgets. `python -m bench hostile` measures with the same.
 """
 
 import json

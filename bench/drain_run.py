@@ -1,0 +1,153 @@
+"""One scheduler that drains one backlog, as the watch of a bystander sees it."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple, final
+
+import msgspec
+
+from bench.backlog import node, pod
+from extender.client.client import Client
+from extender.client.paths import path
+from tests.kit.control_plane import ControlPlane
+from tests.kit.processes import Process
+
+PATIENCE: Final = 300.0
+"""Seconds for a drain, and for what is done before it."""
+SERVE: Final = (
+    *("serve", "--schedule", "--no-leader-elect", "--port", "0"),
+    *(
+        "--kube-api-qps",
+        "5000",
+        "--kube-api-burst",
+        "5000",
+    ),  # as in upstream's scheduler_perf: nothing waits for its turn
+)
+CALLERS: Final = 32
+"""That create objects at one time."""
+NODES: Final = path("", "v1", "nodes")
+PODS: Final = path("", "v1", "pods", namespace="default")
+EVENTS: Final = path("events.k8s.io", "v1", "events", namespace="default")
+
+
+@final
+class Drained(NamedTuple):
+    """What became of one backlog."""
+
+    cpu_ms: float
+    """Milliseconds of CPU a pod, between the first binding and the last."""
+    per_second: float
+    first_seconds: float
+    """From the start of the process to its first binding."""
+    first_cpu: float
+    """Seconds of CPU until then."""
+
+    def __str__(self) -> str:
+        return f"{self.cpu_ms:9.3f} {self.per_second:7.0f} {self.first_seconds:16.2f} {self.first_cpu:12.2f}"
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Meta
+    spec: _Spec
+
+
+class _Event(msgspec.Struct):
+    object: _Pod
+
+
+@final
+class Wire:
+    """An API server with nodes, which schedulers are run against one after the other."""
+
+    def __init__(self, client: Client, kubeconfig: Path) -> None:
+        self._client = client
+        self._kubeconfig = kubeconfig
+
+    @staticmethod
+    @asynccontextmanager
+    async def open(plane: ControlPlane, num_nodes: int) -> AsyncIterator["Wire"]:
+        """Creates the nodes."""
+        async with aclosing(Client(plane.target())) as client:
+            await _at_once(client.create(NODES, node(number)) for number in range(num_nodes))
+            yield Wire(client, plane.kubeconfig())
+
+    async def version(self) -> str:
+        """What the API server says of itself."""
+        found = json.loads(await self._client.get("/version"))
+        return f"an API server {found['gitVersion']}"
+
+    async def drain(self, python: Path, shape: str, num_pods: int) -> Drained:
+        """Makes a new backlog, and runs the scheduler of this environment until all of it is bound."""
+        for old in (PODS, EVENTS):
+            await self._client.delete(old, grace_period_seconds=0, timeout=PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            while (await self._list(PODS))["items"]:  # noqa: ASYNC110 - nobody tells when a collection is gone
+                await asyncio.sleep(0.5)
+        await _at_once(self._client.create(PODS, pod(number, shape)) for number in range(num_pods))
+        since = (await self._list(PODS))["metadata"]["resourceVersion"]
+        with TemporaryDirectory() as folder:
+            command = (python.with_name("reprieve"), *SERVE, "--kubeconfig", self._kubeconfig)
+            began = time.perf_counter()
+            process = Process(command, Path(folder, "log"))
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    return await self._watched(process, began, num_pods, since)
+            finally:
+                await asyncio.to_thread(process.stop, 30.0)
+
+    async def _watched(self, process: Process, began: float, num_pods: int, since: str) -> Drained:
+        bound: set[str] = set()
+        first, first_cpu, at_first = 0.0, 0.0, 0
+        decoder = msgspec.json.Decoder(_Event)
+        params = {"watch": "1", "resourceVersion": since}
+        async with self._client.watch(PODS, params=params, silence=PATIENCE) as lines:
+            async for line in lines:
+                for event in map(decoder.decode, (line, *lines.arrived())):
+                    if event.object.spec.node_name:
+                        bound.add(event.object.metadata.name)
+                if bound and not at_first:
+                    first, first_cpu, at_first = time.perf_counter(), process.cpu_seconds, len(bound)
+                if len(bound) >= num_pods:
+                    break
+        last, last_cpu = time.perf_counter(), process.cpu_seconds
+        if len(bound) < num_pods or at_first == num_pods:
+            raise SystemExit(
+                f"{at_first} and then {len(bound)} of {num_pods} pods were seen bound when the watch ended"
+            )
+        num_after = num_pods - at_first
+        return Drained(
+            cpu_ms=(last_cpu - first_cpu) / num_after * 1e3,
+            per_second=num_after / (last - first),
+            first_seconds=first - began,
+            first_cpu=first_cpu,
+        )
+
+    async def _list(self, where: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(await self._client.get(where, params={"limit": "1"}))
+        return found
+
+
+async def _at_once(calls: Iterable[Coroutine[Any, Any, object]]) -> None:
+    """Makes the calls, so many at a time."""
+    remaining = iter(calls)
+
+    async def worker() -> None:
+        for call in remaining:
+            await call
+
+    async with asyncio.TaskGroup() as workers:
+        for _ in range(CALLERS):
+            workers.create_task(worker())
