@@ -183,8 +183,8 @@ class KubeApi:
                 selected,
                 options,
                 seconds=seconds,
-                shown=presenter.event(),
-                shown_bookmark=presenter.bookmark,
+                encode=presenter.event(),
+                encode_bookmark=presenter.bookmark,
             )
         except ApiStatus as refusal:
             if refusal.code not in (410, 504):

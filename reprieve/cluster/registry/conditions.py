@@ -26,22 +26,22 @@ def seconds_since(text: str | None, now: datetime) -> float | None:
 
 
 def condition(conditions: Iterable[Mapping[str, Any]] | None, kind: str) -> Mapping[str, Any] | None:
-    return next((each for each in conditions or () if each.get("type") == kind), None)
+    return next((condition for condition in conditions or () if condition.get("type") == kind), None)
 
 
-def with_condition(conditions: Iterable[Object] | None, wanted: Object, now: datetime) -> list[Object]:
-    """Returns the conditions with this one in place of the one of its type, or at the end.
+def with_condition(conditions: Iterable[Object] | None, new: Object, now: datetime) -> list[Object]:
+    """Returns the conditions with the new one in place of the old one of its type, or at the end.
 
     `lastTransitionTime` stays while the status does. Other fields of the old condition are dropped.
     """
     result = list(conditions or ())
     for place, old in enumerate(result):
-        if old.get("type") == wanted["type"]:
-            same = old.get("status") == wanted["status"] and old.get("lastTransitionTime")
-            result[place] = {**wanted, "lastTransitionTime": old["lastTransitionTime"] if same else timestamp(now)}
+        if old.get("type") == new["type"]:
+            same = old.get("status") == new["status"] and old.get("lastTransitionTime")
+            result[place] = {**new, "lastTransitionTime": old["lastTransitionTime"] if same else timestamp(now)}
             return result
-    return [*result, {**wanted, "lastTransitionTime": timestamp(now)}]
+    return [*result, {**new, "lastTransitionTime": timestamp(now)}]
 
 
 def without_condition(conditions: Iterable[Object] | None, kind: str) -> list[Object]:
-    return [each for each in conditions or () if each.get("type") != kind]
+    return [condition for condition in conditions or () if condition.get("type") != kind]

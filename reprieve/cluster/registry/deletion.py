@@ -1,4 +1,4 @@
-"""Deletion: at once, gracefully, or when the finalizers are done.
+"""Deletes objects: at once, after a grace period, or when the finalizers are done.
 
 Upstream: apiserver/pkg/registry/rest/delete.go, BeforeDelete; registry/generic/registry/store.go, Delete;
 pkg/registry/core, pod/strategy.go, CheckGracefulDelete; namespace/storage/storage.go, Delete.
@@ -20,7 +20,7 @@ FOREGROUND: Final = "foregroundDeletion"
 
 
 def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Object, now: datetime) -> Object:
-    """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status.
+    """Deletes an object, or marks it as being deleted; returns its last state, its present one, or a Status.
 
     The options are a checked metav1.DeleteOptions. Raises ApiStatus if a precondition does not hold.
     """
@@ -28,15 +28,15 @@ def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Obje
     is_dry_run = bool(options.get("dryRun"))
     obj = stored_objects.shown(resource, stored)
     metadata = obj["metadata"]
-    if resource is NAMESPACES and (shown := _begin_to_terminate(store, obj, options, now)) is not None:
-        return shown
+    if resource is NAMESPACES and (namespace := _begin_to_terminate(store, obj, options, now)) is not None:
+        return namespace
     # 1. The object must be the one that the caller means.
     _check_preconditions(resource, metadata, options)
     # 2. A pod gets its grace. A second request changes it only if it asks for less.
     grace = _grace(resource, obj, options, now)
     if grace == _PENDING:
         return _outcome(resource, obj)
-    # 3. Finalizers keep the object until what they stand for has happened.
+    # 3. Finalizers keep the object until their owners have removed them.
     finalizers = _finalizers(resource, metadata.get("finalizers", []), options)
     has_changed = set(finalizers) != set(metadata.get("finalizers", []))
     if finalizers:
@@ -75,15 +75,15 @@ def _outcome(resource: Resource, obj: Object) -> Object:
 
 
 def _check_preconditions(resource: Resource, metadata: Object, options: Object) -> None:
-    wanted = options.get("preconditions") or {}
+    preconditions = options.get("preconditions") or {}
     for name, word, doubt in (
         ("uid", "UID", "deleted and then recreated"),
         ("resourceVersion", "ResourceVersion", "modified"),
     ):
-        given, found = wanted.get(name), metadata[name]
-        if given is not None and given != found:
+        expected, actual = preconditions.get(name), metadata[name]
+        if expected is not None and expected != actual:
             why = (
-                f"the {word} in the precondition ({given}) does not match the {word} in record ({found}). "
+                f"the {word} in the precondition ({expected}) does not match the {word} in record ({actual}). "
                 f"The object might have been {doubt}"
             )
             raise refusals.conflict(resource, metadata["name"], why, kind=resource.kind)
@@ -93,27 +93,27 @@ _PENDING: Final = -1
 
 
 def _grace(resource: Resource, obj: Object, options: Object, now: datetime) -> int | None:
-    """Returns the seconds of grace, and notes them in the metadata; None if this kind or state has no grace.
+    """Returns the seconds of grace, and writes them into the metadata; None if this kind or state has no grace.
 
-    _PENDING stands for an object that is being deleted already, and no sooner for this request.
+    Returns _PENDING if the object is already being deleted and this request does not make it sooner.
     """
-    metadata, asked = obj["metadata"], options.get("gracePeriodSeconds")
+    metadata, seconds = obj["metadata"], options.get("gracePeriodSeconds")
     if resource is not PODS:
         return None
     if "deletionTimestamp" in metadata:
-        left = metadata.get("deletionGracePeriodSeconds")
-        if not left:
+        remaining = metadata.get("deletionGracePeriodSeconds")
+        if not remaining:
             return None
-        left = max(left, 1)
-        if asked is None or asked >= left:
+        remaining = max(remaining, 1)
+        if seconds is None or seconds >= remaining:
             return _PENDING
-        # Only a shorter grace is granted, counted from when the deletion was asked for.
-        moment = datetime.fromisoformat(metadata["deletionTimestamp"]) + timedelta(seconds=asked - left)
+        # Only a shorter grace is granted, counted from the first request.
+        moment = datetime.fromisoformat(metadata["deletionTimestamp"]) + timedelta(seconds=seconds - remaining)
         if moment < now:
-            moment, asked = now, 1 if asked else 0
-        metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = rfc3339(moment), asked
-        return int(asked)
-    grace = _pod_grace(obj, asked)
+            moment, seconds = now, 1 if seconds else 0
+        metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = rfc3339(moment), seconds
+        return int(seconds)
+    grace = _pod_grace(obj, seconds)
     metadata["deletionTimestamp"] = rfc3339(now + timedelta(seconds=grace))
     metadata["deletionGracePeriodSeconds"] = grace
     if metadata.get("generation"):
@@ -121,42 +121,42 @@ def _grace(resource: Resource, obj: Object, options: Object, now: datetime) -> i
     return grace
 
 
-def _pod_grace(pod: Object, asked: int | None) -> int:
+def _pod_grace(pod: Object, seconds: int | None) -> int:
     spec = pod.get("spec") or {}
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return 0
-    grace = (spec.get("terminationGracePeriodSeconds") or 0) if asked is None else asked
+    grace = (spec.get("terminationGracePeriodSeconds") or 0) if seconds is None else seconds
     return 1 if grace < 0 else int(grace)
 
 
 def _finalizers(resource: Resource, present: list[str], options: Object) -> list[str]:
-    """The finalizers, with the one that tells the garbage collector what to do with dependents."""
-    kept = [each for each in present if each not in (ORPHAN, FOREGROUND)]
+    """Returns the finalizers, with the one that tells the garbage collector what to do with dependents."""
+    others = [finalizer for finalizer in present if finalizer not in (ORPHAN, FOREGROUND)]
     if resource in (EVENTS, NEW_EVENTS):
-        return kept
+        return others
     if options.get("orphanDependents") is not None:
-        return [*kept, ORPHAN] if options["orphanDependents"] else kept
+        return [*others, ORPHAN] if options["orphanDependents"] else others
     policy = options.get("propagationPolicy")
     if policy is not None:
-        return kept + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
-    said = [each for each in present if each in (ORPHAN, FOREGROUND)]
-    if said:
-        return [*kept, said[0]]
-    return [*kept, ORPHAN] if resource is REPLICATION_CONTROLLERS else kept
+        return others + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
+    policies = [finalizer for finalizer in present if finalizer in (ORPHAN, FOREGROUND)]
+    if policies:
+        return [*others, policies[0]]
+    return [*others, ORPHAN] if resource is REPLICATION_CONTROLLERS else others
 
 
 def _mark(metadata: Object, now: datetime) -> None:
     """Upstream: markAsDeleting."""
-    given = metadata.get("deletionTimestamp")
-    if given is None and metadata.get("generation"):
+    deadline = metadata.get("deletionTimestamp")
+    if deadline is None and metadata.get("generation"):
         metadata["generation"] += 1
-    if given is None or datetime.fromisoformat(given) > now:
+    if deadline is None or datetime.fromisoformat(deadline) > now:
         metadata["deletionTimestamp"] = rfc3339(now)
     metadata["deletionGracePeriodSeconds"] = 0
 
 
 def _begin_to_terminate(store: ObjectStore, namespace: Object, options: Object, now: datetime) -> Object | None:
-    """The answer while a namespace waits for its finalizers, its own and those of its spec; None once they are done."""
+    """Returns the namespace while finalizers of its metadata or spec are left; None once they are done."""
     metadata = namespace["metadata"]
     _check_preconditions(NAMESPACES, metadata, options)
     if "deletionTimestamp" in metadata:

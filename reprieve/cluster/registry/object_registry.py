@@ -46,7 +46,7 @@ _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "delet
 
 @final
 class ObjectRegistry:
-    """The objects of an ObjectStore under the rules of the API. `rng` draws uids and generated names."""
+    """Applies the rules of the API to the objects of an ObjectStore. `rng` draws uids and generated names."""
 
     def __init__(
         self,
@@ -113,8 +113,8 @@ class ObjectRegistry:
         """Replaces an object or a subresource; returns it as it was stored.
 
         `obj` is not changed; its resourceVersion, if any, is that of the object it was made from. `owned_as` is the
-        subresource in managedFields, if it is another one. Raises ApiStatus 409 if the object has changed since, or
-        another one if the update is refused.
+        subresource that managedFields name, if it is not `subresource`. Raises ApiStatus 409 if the object has changed
+        since, and another ApiStatus if the update is refused.
         """
         write = options or WriteOptions()
         new = _read(resource, obj, write)
@@ -124,7 +124,7 @@ class ObjectRegistry:
         stored = self.store.get(resource, namespace, name)
         uid = new["metadata"].get("uid")
         if stored is None:
-            # A uid says that an object is to be replaced, so that none must be created in its place.
+            # A caller who sends a uid means to replace that object, never to create one.
             if uid or subresource or not resource.created_by_update:
                 raise statuses.not_found(resource, name)
             _wipe(new["metadata"])
@@ -167,7 +167,7 @@ class ObjectRegistry:
             self._own(resource, old, new, write, subresource)
         _place(resource, namespace, new["metadata"])
         if stored is None or old is None:
-            # Only apply creates. A uid says that the caller means an object that is gone.
+            # Only apply creates. A caller who sends a uid means an object that no longer exists.
             if new["metadata"].get("uid"):
                 why = (
                     f"uid mismatch: the provided object specified uid {new['metadata']['uid']}, and no existing object "
@@ -193,7 +193,7 @@ class ObjectRegistry:
         return self.replace(resource, stored, new)
 
     def replace(self, resource: Resource, stored: Stored, new: Object, *, dry_run: bool = False) -> Object:
-        """Writes what the API itself has changed, without validation and managedFields; returns it as stored."""
+        """Writes a change that the API itself made, without validation and managedFields; returns it as stored."""
         if not dry_run:
             self.store.put(resource, stored.namespace, stored.name, stored_objects.stored_form(resource, new))
         return stored_objects.typed(resource, new)
@@ -319,24 +319,24 @@ def _check_name(metadata: Object, namespace: str, name: str) -> None:
 
 
 def _check_version(resource: Resource, metadata: Object, stored: Stored) -> None:
-    wanted = metadata.get("resourceVersion") or "0"
-    if wanted == "0":
+    version = metadata.get("resourceVersion") or "0"
+    if version == "0":
         if resource.needs_version:
             raise refusals.version_required(resource, stored.name)
-    elif wanted != str(stored.resource_version):
+    elif version != str(stored.resource_version):
         raise refusals.conflict(resource, stored.name)
 
 
 def _drop_duplicate_owners(metadata: Object, write: WriteOptions) -> None:
     """Upstream: handlers/rest.go, dedupOwnerReferencesAndAddWarning."""
     owners = metadata.get("ownerReferences") or []
-    kept: dict[bytes, Object] = {}
-    # Their fields are in the order of their type, so that equal ones have equal JSON.
+    unique: dict[bytes, Object] = {}
+    # The fields of an owner are in the order of its type, so that equal owners have equal JSON.
     dropped = [
-        str(owner.get("uid", "")) for owner in owners if kept.setdefault(orjson.dumps(owner), owner) is not owner
+        str(owner.get("uid", "")) for owner in owners if unique.setdefault(orjson.dumps(owner), owner) is not owner
     ]
     if dropped:
-        metadata["ownerReferences"] = list(kept.values())
+        metadata["ownerReferences"] = list(unique.values())
         write.warnings.append(
             f".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
             "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
@@ -352,7 +352,7 @@ def _without_times(obj: Object) -> Object:
 
 
 def _is_done(resource: Resource, old: Object, new: Object) -> bool:
-    """True if this removes the last finalizer of an object that is being deleted (ShouldDeleteDuringUpdate)."""
+    """Returns whether this removes the last finalizer of an object being deleted (ShouldDeleteDuringUpdate)."""
     if new["metadata"].get("finalizers") or "deletionTimestamp" not in old["metadata"]:
         return False
     if resource is NAMESPACES and new["spec"].get("finalizers"):
@@ -361,7 +361,7 @@ def _is_done(resource: Resource, old: Object, new: Object) -> bool:
 
 
 def _reviewed(resource: Resource, review: Object) -> Object:
-    """Returns a review with its status: every caller is the administrator, and may do everything."""
+    """Returns a review with its status: every caller is the administrator and may do everything."""
     status: Object = {"allowed": True}
     if resource is TOKEN_REVIEWS:
         status = {"authenticated": True, "user": copy.deepcopy(_USER)}

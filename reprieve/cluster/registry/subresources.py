@@ -42,7 +42,7 @@ def bind(
 ) -> Object:
     """Assigns a pod to the node that a Binding names, whether the node exists or not; returns a Status.
 
-    The name is empty if the Binding says it. Raises ApiStatus 409 if the pod has a node, is being deleted, is gated or
+    With an empty name, the Binding's counts. Raises ApiStatus 409 if the pod has a node, is being deleted, is gated or
     has another UID; 404 if it does not exist.
     """
     binding = _read(raw, write or WriteOptions())
@@ -116,7 +116,7 @@ def _assign(pod: Object, node: str, annotations: Object, labels: dict[str, str],
 
 
 MAX_DISRUPTED_POD_SIZE: Final = 2000
-"""The largest number of evictions that the disruption controller has not confirmed."""
+"""The largest number of evictions in a budget that the disruption controller has not confirmed."""
 _TOO_MANY: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _BUDGET: Final = Resource("policy", "v1", "poddisruptionbudget", "poddisruptionbudget", "PodDisruptionBudget", True)
 """The resource as refusals name it: upstream leaves out the plural."""
@@ -125,7 +125,7 @@ _BUDGET: Final = Resource("policy", "v1", "poddisruptionbudget", "poddisruptionb
 def evict(
     reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None
 ) -> Object:
-    """Deletes a pod if its disruption budget allows it; returns a Status. Raises ApiStatus 429 if not now."""
+    """Deletes a pod if its disruption budget allows it; returns a Status. Raises ApiStatus 429 if it does not now."""
     options = _delete_options(name, raw, write or WriteOptions())
     stored = reg.stored(PODS, namespace, name)
     pod = stored_objects.shown(PODS, stored)
@@ -138,12 +138,12 @@ def evict(
         if len(budgets) > 1:
             message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             raise ApiStatus(500, "", message)
-        for kept in budgets:
-            budget = stored_objects.shown(POD_DISRUPTION_BUDGETS, kept)
+        for stored_budget in budgets:
+            budget = stored_objects.shown(POD_DISRUPTION_BUDGETS, stored_budget)
             if _needs_no_budget(pod, budget):
                 _pin(options, pod)
             else:
-                _spend(reg, kept, budget, name, is_dry_run=bool(options.get("dryRun")))
+                _spend(reg, stored_budget, budget, name, is_dry_run=bool(options.get("dryRun")))
     reg.delete(PODS, namespace, name, _disrupted(reg, stored, pod, options))
     return refusals.success(201)
 
@@ -162,14 +162,14 @@ def _delete_options(name: str, raw: Any, write: WriteOptions) -> Object:
 
 
 def _pin(options: Object, pod: Object) -> None:
-    wanted = options["preconditions"] = dict(options.get("preconditions") or {})
-    wanted.setdefault("resourceVersion", pod["metadata"]["resourceVersion"])
+    preconditions = options["preconditions"] = dict(options.get("preconditions") or {})
+    preconditions.setdefault("resourceVersion", pod["metadata"]["resourceVersion"])
 
 
 def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object, options: Object) -> Object:
-    """Notes why on the pod; returns the options for the pod as it is then (addConditionAndDeletePod)."""
-    wanted = options.get("preconditions") or {}
-    _check_identity(stored, pod, wanted.get("uid"), wanted.get("resourceVersion"))
+    """Writes the reason into the pod; returns the options with the pod's new version (addConditionAndDeletePod)."""
+    preconditions = options.get("preconditions") or {}
+    _check_identity(stored, pod, preconditions.get("uid"), preconditions.get("resourceVersion"))
     if options.get("dryRun"):
         return options
     target = {
@@ -183,20 +183,22 @@ def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object,
     status["conditions"] = with_condition(status.get("conditions"), target, reg.now())
     if stored_objects.differs(PODS, stored, pod):
         reg.replace(PODS, stored, pod)
-    return {**options, "preconditions": {**wanted, "resourceVersion": pod["metadata"]["resourceVersion"]}}
+    return {**options, "preconditions": {**preconditions, "resourceVersion": pod["metadata"]["resourceVersion"]}}
 
 
 def _budgets_of(reg: object_registry.ObjectRegistry, namespace: str, pod: Stored) -> list[Stored]:
-    """Returns the budgets that select the pod, but not more than two, which is one too many."""
+    """Returns the budgets that select the pod, up to two, since more than one is refused."""
     budgets = reg.store.read(POD_DISRUPTION_BUDGETS, namespace)
     selecting = (
-        each for each in budgets if selector_in(stored_objects.shown(POD_DISRUPTION_BUDGETS, each)).matches(pod.labels)
+        budget
+        for budget in budgets
+        if selector_in(stored_objects.shown(POD_DISRUPTION_BUDGETS, budget)).matches(pod.labels)
     )
     return [*islice(selecting, 2)]
 
 
 def _needs_no_budget(pod: Object, budget: Object) -> bool:
-    """True for a pod that is not ready, if enough others are or if the budget allows it."""
+    """Returns whether the pod is not ready, and enough others are or the budget always allows its eviction."""
     status = budget["status"]
     ready = condition(pod.get("status", {}).get("conditions"), "Ready") or {}
     if ready.get("status") == "True":
@@ -207,7 +209,7 @@ def _needs_no_budget(pod: Object, budget: Object) -> bool:
 
 
 def _spend(reg: object_registry.ObjectRegistry, stored: Stored, budget: Object, pod: str, *, is_dry_run: bool) -> None:
-    """Takes one disruption from the budget. Upstream: checkAndDecrement."""
+    """Uses up one disruption of the budget. Upstream: checkAndDecrement."""
     status, name = budget["status"], stored.name
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         raise _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
@@ -239,9 +241,9 @@ def _spend(reg: object_registry.ObjectRegistry, stored: Stored, budget: Object, 
 def _shortage(name: str, status: Object) -> str:
     desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
     allows_none = f"The disruption budget {name} does not allow evicting pods currently"
-    said = condition(status.get("conditions"), "DisruptionAllowed") or {}
-    if said.get("status") == "False" and said["reason"] == "SyncFailed":
-        return f"{allows_none} because it failed sync: {said['message']}"
+    allowance = condition(status.get("conditions"), "DisruptionAllowed") or {}
+    if allowance.get("status") == "False" and allowance["reason"] == "SyncFailed":
+        return f"{allows_none} because it failed sync: {allowance['message']}"
     if healthy <= desired:
         return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
     return allows_none
@@ -261,10 +263,10 @@ def scale_type() -> Struct:
 def scale_of(resource: Resource, obj: Object) -> Object:
     metadata = {name: obj["metadata"][name] for name in _SHOWN_METADATA if name in obj["metadata"]}
     status: Object = {"replicas": obj.get("status", {}).get("replicas", 0)}
-    given = obj["spec"].get("selector")
-    selector = selector_text({"matchLabels": given} if resource is REPLICATION_CONTROLLERS else given)
-    if selector:
-        status["selector"] = selector
+    selector = obj["spec"].get("selector")
+    text = selector_text({"matchLabels": selector} if resource is REPLICATION_CONTROLLERS else selector)
+    if text:
+        status["selector"] = text
     replicas = obj["spec"].get("replicas", 0)
     spec = {"replicas": replicas} if replicas else {}
     return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
@@ -287,7 +289,7 @@ def rescale(
 
 
 def _checked(resource: Resource, workload: Object, raw: Any, write: WriteOptions) -> Object:
-    """The Scale that a caller sent, if it belongs to the workload."""
+    """Returns the Scale that a caller sent. Raises ApiStatus if it is not the workload's, or is invalid."""
     scale = request_bodies.read(scale_type(), raw, write, "Scale")
     metadata, former = scale["metadata"], workload["metadata"]
     if metadata.get("name", former["name"]) != former["name"]:

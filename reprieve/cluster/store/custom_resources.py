@@ -6,6 +6,6 @@ from reprieve.cluster.store.object_store import ObjectStore
 
 
 def custom_resources(store: ObjectStore) -> tuple[Resource, ...]:
-    """Returns what the definitions in the store define now."""
+    """Returns the resources that the definitions in the store define now."""
     definitions = store.read(CUSTOM_RESOURCE_DEFINITIONS)
     return tuple(resource for stored in definitions for resource in resources_of(stored.body)) if definitions else ()

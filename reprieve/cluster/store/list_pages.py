@@ -1,4 +1,4 @@
-"""Lists: all objects or a page of them, as they are or as they were at a resourceVersion.
+"""Lists objects, all or page by page, as they are or as they were at a resourceVersion.
 
 Upstream: apiserver/pkg/storage, interfaces.go, continue.go; storage/cacher; storage/etcd3/store.go.
 """
@@ -71,20 +71,22 @@ def page(
     """
     version, start = _place(options, namespace)
     if start:
-        at = store.resource_version if version == _LATEST else version
-        return _read(store, resource, namespace, selected, options.limit, at, start)
-    asked = parse_resource_version(options.resource_version)
-    if asked > store.resource_version:
-        raise refusals.too_large_resource_version(asked, store.resource_version)
+        if version == _LATEST:
+            version = store.resource_version
+        return _read(store, resource, namespace, selected, options.limit, version, start)
+    version = parse_resource_version(options.resource_version)
+    if version > store.resource_version:
+        raise refusals.too_large_resource_version(version, store.resource_version)
     is_exact = options.resource_version_match == EXACT or (not options.resource_version_match and options.limit > 0)
-    at = asked if is_exact and asked else store.resource_version
+    if not is_exact or not version:
+        version = store.resource_version
     # With resourceVersion 0, upstream answers from a cache that does not know pages.
     limit = 0 if options.resource_version == "0" else options.limit
-    return _read(store, resource, namespace, selected, limit, at, "")
+    return _read(store, resource, namespace, selected, limit, version, "")
 
 
 def parse_resource_version(text: str) -> int:
-    """Returns the number that a text spells; 0 for an empty one. Raises ApiStatus 400 if it spells none."""
+    """Returns the number in a text; 0 for an empty text. Raises ApiStatus 400 if it is no number."""
     if text.isascii() and text.isdigit() and int(text[:20]) <= _MAX_UINT64 and len(text) <= 20:
         return int(text)
     if not text:
@@ -95,36 +97,42 @@ def parse_resource_version(text: str) -> int:
 
 
 def _read(
-    store: ObjectStore, resource: Resource, namespace: str, selected: ObjectSelection, limit: int, at: int, start: str
+    store: ObjectStore,
+    resource: Resource,
+    namespace: str,
+    selected: ObjectSelection,
+    limit: int,
+    version: int,
+    start: str,
 ) -> Page:
     name = selected.name
-    if name is not None and at == store.resource_version and (namespace or not resource.namespaced):
-        # A name is selected: no other object has to be looked at.
+    if name is not None and version == store.resource_version and (namespace or not resource.namespaced):
+        # The selectors name one object: no other has to be looked at.
         stored = store.get(resource, namespace, name)
-        return Page([] if stored is None or not selected.matches(stored) or stored.key < start else [stored], at)
+        return Page([] if stored is None or not selected.matches(stored) or stored.key < start else [stored], version)
     try:
-        count, found = store.scan(resource, namespace, at=at, start=start)
+        count, objects = store.scan(resource, namespace, version=version, start=start)
     except CompactedError as error:
         if not start:
             raise refusals.expired(EXPIRED) from error
         token = _token(start.removeprefix(f"{namespace}/") if namespace else start, _LATEST)
         raise refusals.expired(CONTINUE_EXPIRED, continue_token=token) from error
     if limit <= 0:
-        return Page(list(selected.of(found)), at)
-    return _first(selected.of(found), count - limit if selected.is_everything else None, namespace, limit, at)
+        return Page(list(selected.of(objects)), version)
+    return _first(selected.of(objects), count - limit if selected.is_everything else None, namespace, limit, version)
 
 
-def _first(found: Iterable[Stored], remaining: int | None, namespace: str, limit: int, at: int) -> Page:
-    chosen = list(itertools.islice(found, min(limit + 1, sys.maxsize)))
+def _first(objects: Iterable[Stored], remaining: int | None, namespace: str, limit: int, version: int) -> Page:
+    chosen = list(itertools.islice(objects, min(limit + 1, sys.maxsize)))
     if len(chosen) <= limit:
-        return Page(chosen, at)
+        return Page(chosen, version)
     last = chosen[limit - 1].key
-    token = _token((last.removeprefix(f"{namespace}/") if namespace else last) + "\0", at)
-    return Page(chosen[:limit], at, token, remaining)
+    token = _token((last.removeprefix(f"{namespace}/") if namespace else last) + "\0", version)
+    return Page(chosen[:limit], version, token, remaining)
 
 
 def _place(options: ListOptions, namespace: str) -> tuple[int, str]:
-    """Returns the resourceVersion and the key at which a list continues; an empty key if it begins."""
+    """Returns the resourceVersion and the key at which a list continues; the key is empty for the first page."""
     if not options.continue_token:
         return 0, ""
     try:
@@ -142,7 +150,7 @@ def _token(start: str, resource_version: int) -> str:
 
 
 def _decoded(token: str) -> tuple[int, str]:
-    """The resourceVersion and the key of a continue token. Raises ValueError with the end of upstream's words."""
+    """Returns the resourceVersion and key of a continue token. Raises ValueError with the end of upstream's message."""
     try:
         raw = base64.b64decode(token.encode() + b"=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:

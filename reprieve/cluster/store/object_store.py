@@ -20,10 +20,10 @@ from reprieve.cluster import limits, refusals
 from reprieve.cluster.store.stored_objects import Stored, at_version, stored_object
 
 HISTORY: Final = 20_000
-"""The number of changes of each kind that are remembered: a watch, or a page of a list, may lag so far behind."""
+"""The number of changes of each kind that are remembered. A watch or a page of a list may lag so far behind."""
 
 HISTORY_BYTES: Final = 2**26
-"""The bytes of objects that the remembered changes of a kind hold, so that large objects are remembered for less."""
+"""The bytes of objects in the remembered changes of a kind. Of large objects, fewer changes are remembered."""
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -31,7 +31,7 @@ ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 @final
 @dataclass(frozen=True, slots=True)
 class StoredChange:
-    """One write: the object before, if there was one, and afterwards.
+    """One write: the object before it, if there was one, and after it.
 
     For a removal, `new` is the last state with the resourceVersion of the removal.
     """
@@ -47,18 +47,18 @@ class StoredChange:
 
 
 class CompactedError(Exception):
-    """Changes that are asked for are no longer remembered."""
+    """The changes that a reader needs are no longer remembered."""
 
 
 @cache
 def field_paths(stored_as: str) -> tuple[str, ...]:
-    """Returns the paths of the selectable fields of the objects kept under a name, but those that are in the key."""
-    paths = {path for each in RESOURCES if each.stored_as == stored_as for path in each.fields.values()}
+    """Returns the paths of the selectable fields of a kind, without name and namespace, which are in the key."""
+    paths = {path for resource in RESOURCES if resource.stored_as == stored_as for path in resource.fields.values()}
     return tuple(sorted(paths - {"metadata.name", "metadata.namespace"}))
 
 
 @final
-class _Kept:
+class _Kind:
     """The objects of one kind, and their latest changes.
 
     State: `first` is the position of the first remembered change, counted from the beginning; `compacted` is the newest
@@ -95,8 +95,8 @@ class _Kept:
         if len(self.changes) > self.history + self.history // 4:
             self.forget(len(self.changes) - self.history)
         if self._num_bytes > HISTORY_BYTES + HISTORY_BYTES // 4:
-            kept = accumulate(len(each.new.body) for each in reversed(self.changes))
-            self.forget(len(self.changes) - sum(1 for _ in takewhile(HISTORY_BYTES.__ge__, kept)))
+            totals = accumulate(len(change.new.body) for change in reversed(self.changes))
+            self.forget(len(self.changes) - sum(1 for _ in takewhile(HISTORY_BYTES.__ge__, totals)))
         for future in self.waiting:
             if not future.done():
                 future.set_result(None)
@@ -105,12 +105,12 @@ class _Kept:
     def forget(self, count: int) -> None:
         if count > 0:
             self.compacted = max(self.compacted, self.changes[count - 1].resource_version)
-            self._num_bytes -= sum(len(each.new.body) for each in self.changes[:count])
+            self._num_bytes -= sum(len(change.new.body) for change in self.changes[:count])
             del self.changes[:count]
             self.first += count
 
     def keys(self) -> list[str]:
-        """All keys in order. The first call after a creation or removal sorts them."""
+        """Returns all keys in order. The first call after a creation or removal sorts them."""
         if self._has_removed:
             self._keys = sorted(self.objects)
         elif self._added:
@@ -121,13 +121,13 @@ class _Kept:
         return self._keys
 
     def position_after(self, resource_version: int) -> int:
-        """The position of the first change after a resourceVersion. Raises CompactedError if one is forgotten."""
+        """Returns the position of the first change after a resourceVersion. Raises CompactedError if forgotten."""
         if resource_version < self.compacted:
             raise CompactedError
         return self.first + bisect.bisect_right(self.changes, resource_version, key=_resource_version)
 
     def as_of(self, resource_version: int) -> dict[str, Stored | None]:
-        """The state that objects which have changed since a resourceVersion had then; None if none."""
+        """Returns the state at a resourceVersion of the objects that have changed since; None if absent then."""
         earlier: dict[str, Stored | None] = {}
         for change in reversed(self.changes[self.position_after(resource_version) - self.first :]):
             earlier[change.new.key] = change.old
@@ -139,29 +139,29 @@ def _resource_version(change: StoredChange) -> int:
 
 
 @final
-class _AllKept(dict[str, _Kept]):
-    """What is kept, by the name under which it is, from when it is first asked for; `compacted` by then."""
+class _Kinds(dict[str, _Kind]):
+    """The kinds by the name under which they are stored, made at first use and `compacted` up to then."""
 
     def __init__(self, history: int, compacted: int) -> None:
         super().__init__()
         self._history = history
         self.compacted = compacted
 
-    def __missing__(self, stored_as: str) -> _Kept:
-        kept = self[stored_as] = _Kept(stored_as, self._history)
-        kept.compacted = self.compacted
-        return kept
+    def __missing__(self, stored_as: str) -> _Kind:
+        kind = self[stored_as] = _Kind(stored_as, self._history)
+        kind.compacted = self.compacted
+        return kind
 
 
 @final
 class ObjectStore:
     """State, home of the embedded cluster: objects, their latest changes, the resourceVersion.
 
-    At least `history` changes of each kind are remembered, but none up to the resourceVersion with which it begins.
+    The store remembers at least `history` changes of each kind, and none up to the resourceVersion it begins with.
     """
 
     def __init__(self, *, history: int = HISTORY, resource_version: int = 1) -> None:
-        self._kept: Final = _AllKept(history, resource_version)
+        self._kinds: Final = _Kinds(history, resource_version)
         self._resource_version = resource_version
 
     @property
@@ -170,29 +170,29 @@ class ObjectStore:
         return self._resource_version
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
-        return self._kept[resource.stored_as].objects.get(key_of(resource, namespace, name))
+        return self._kinds[resource.stored_as].objects.get(key_of(resource, namespace, name))
 
     def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> Stored:
         """Creates or replaces an object; sets its metadata.resourceVersion. Raises ApiStatus if it is too large."""
-        kept = self._kept[resource.stored_as]
+        kind = self._kinds[resource.stored_as]
         key = key_of(resource, namespace, name)
-        old = kept.objects.get(key)
+        old = kind.objects.get(key)
         version = self._resource_version + 1
         obj["metadata"]["resourceVersion"] = str(version)
-        new = stored_object(key, version, obj, kept.paths)
+        new = stored_object(key, version, obj, kind.paths)
         if len(new.body) > limits.OBJECT_BYTES:
             raise refusals.too_large_object()
         self._resource_version = version
-        kept.record(StoredChange("ADDED" if old is None else "MODIFIED", resource.stored_as, old, new))
+        kind.record(StoredChange("ADDED" if old is None else "MODIFIED", resource.stored_as, old, new))
         return new
 
     def remove(self, resource: Resource, namespace: str, name: str) -> Stored:
         """Removes an object that exists; returns its last state, with the resourceVersion of the removal."""
-        kept = self._kept[resource.stored_as]
-        old = kept.objects[key_of(resource, namespace, name)]
+        kind = self._kinds[resource.stored_as]
+        old = kind.objects[key_of(resource, namespace, name)]
         self._resource_version += 1
         last = at_version(old, self._resource_version)
-        kept.record(StoredChange("DELETED", resource.stored_as, old, last))
+        kind.record(StoredChange("DELETED", resource.stored_as, old, last))
         return last
 
     def read(self, resource: Resource, namespace: str = "") -> list[Stored]:
@@ -200,85 +200,87 @@ class ObjectStore:
         return list(self.scan(resource, namespace)[1])
 
     def scan(
-        self, resource: Resource, namespace: str = "", *, at: int | None = None, start: str = ""
+        self, resource: Resource, namespace: str = "", *, version: int | None = None, start: str = ""
     ) -> tuple[int, Iterator[Stored]]:
-        """Returns how many objects there are from the key `start` on, and the objects in order of their keys, to be
-        used before the next write, as they are or were at a resourceVersion.
+        """Returns the number of objects from the key `start` on, and these objects in order of their keys.
 
-        Raises CompactedError if changes since then are forgotten.
+        They are as they were at `version`, or are now; the iterator ends with the next write. Raises CompactedError if
+        changes since then are forgotten.
         """
-        kept = self._kept[resource.stored_as]
+        kind = self._kinds[resource.stored_as]
         low = max(f"{namespace}/" if namespace else "", start)
         high = f"{namespace}0" if namespace else ""  # "0" comes after "/"
-        keys = kept.keys()
+        keys = kind.keys()
         places = range(bisect.bisect_left(keys, low), bisect.bisect_left(keys, high) if high else len(keys))
-        changed = kept.as_of(at) if at is not None and at < self._resource_version else {}
+        changed = kind.as_of(version) if version is not None and version < self._resource_version else {}
         if not changed:
-            return len(places), (kept.objects[keys[place]] for place in places)
+            return len(places), (kind.objects[keys[place]] for place in places)
         earlier = {key: state for key, state in changed.items() if key >= low and (not high or key < high)}
         keys = keys[places.start : places.stop]
-        if gone := earlier.keys() - kept.objects.keys():
-            keys = sorted([*keys, *gone])
-        states = (earlier[key] if key in earlier else kept.objects[key] for key in keys)
+        if removed := earlier.keys() - kind.objects.keys():
+            keys = sorted([*keys, *removed])
+        states = (earlier[key] if key in earlier else kind.objects[key] for key in keys)
         num_absent = sum(state is None for state in earlier.values())
         return len(keys) - num_absent, (state for state in states if state is not None)
 
     def compact(self, resource_version: int) -> None:
         """Forgets the changes up to this resourceVersion, as etcd does every few minutes."""
         compacted = min(resource_version, self._resource_version)
-        for kept in self._kept.values():
-            kept.forget(bisect.bisect_right(kept.changes, resource_version, key=_resource_version))
-            kept.compacted = max(kept.compacted, compacted)
-        self._kept.compacted = max(self._kept.compacted, compacted)
+        for kind in self._kinds.values():
+            kind.forget(bisect.bisect_right(kind.changes, resource_version, key=_resource_version))
+            kind.compacted = max(kind.compacted, compacted)
+        self._kinds.compacted = max(self._kinds.compacted, compacted)
 
     def compacted(self, resource: Resource) -> int:
-        """Returns the newest resourceVersion of which changes of this kind are forgotten."""
-        return self._kept[resource.stored_as].compacted
+        """Returns the resourceVersion up to which changes of this kind are forgotten."""
+        return self._kinds[resource.stored_as].compacted
 
     def follow(self, resources: Iterable[Resource], after: int) -> "Cursor":
         """Returns a reader of the changes of these kinds after a resourceVersion. Raises CompactedError."""
-        return Cursor([self._kept[name] for name in dict.fromkeys(each.stored_as for each in resources)], after)
+        return Cursor(
+            [self._kinds[name] for name in dict.fromkeys(resource.stored_as for resource in resources)], after
+        )
 
 
 @final
 class Cursor:
-    """A reader's place in the history of some kinds. It holds no changes: a slow reader is overtaken."""
+    """A reader's place in the history of some kinds. It holds no changes: the history overtakes a slow reader."""
 
-    def __init__(self, kept: Sequence[_Kept], after: int) -> None:
-        self._kept: Final = kept
-        self._positions: Final = [each.position_after(after) for each in kept]
+    def __init__(self, kinds: Sequence[_Kind], after: int) -> None:
+        self._kinds: Final = kinds
+        self._positions: Final = [kind.position_after(after) for kind in kinds]
 
     def take(self, limit: int = sys.maxsize) -> list[StoredChange]:
-        """Returns the changes since the last call by resourceVersion; about `limit` of each kind at most.
+        """Returns the changes since the last call by resourceVersion, about `limit` of each kind at most.
 
         Raises CompactedError if the reader was too slow, and some changes are forgotten.
         """
-        found: list[StoredChange] = []
-        for number, kept in enumerate(self._kept):
-            begin = self._positions[number] - kept.first
+        changes: list[StoredChange] = []
+        for number, kind in enumerate(self._kinds):
+            begin = self._positions[number] - kind.first
             if begin < 0:
                 raise CompactedError
-            if begin >= len(kept.changes):
+            if begin >= len(kind.changes):
                 continue
-            taken = kept.changes[begin : begin + limit]
-            self._positions[number] += len(taken)
-            found += taken
-        if len(self._kept) > 1:
-            found.sort(key=_resource_version)
-        return found
+            batch = kind.changes[begin : begin + limit]
+            self._positions[number] += len(batch)
+            changes += batch
+        if len(self._kinds) > 1:
+            changes.sort(key=_resource_version)
+        return changes
 
     async def wait(self) -> None:
         """Returns once there are changes to take."""
-        if any(self._positions[number] < kept.first + len(kept.changes) for number, kept in enumerate(self._kept)):
+        if any(self._positions[number] < kind.first + len(kind.changes) for number, kind in enumerate(self._kinds)):
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        for kept in self._kept:
-            kept.waiting[future] = None
+        for kind in self._kinds:
+            kind.waiting[future] = None
         try:
             await future
         finally:
-            for kept in self._kept:
-                kept.waiting.pop(future, None)
+            for kind in self._kinds:
+                kind.waiting.pop(future, None)
 
 
 def key_of(resource: Resource, namespace: str, name: str) -> str:

@@ -26,7 +26,7 @@ _ESCAPED: Final = re.compile(r"\\(.?)", re.DOTALL)
 @final
 @dataclass(frozen=True, slots=True)
 class FieldTerm:
-    """A condition: a field has this one value, or has none of these.
+    """Requires that a field has the one value, or that it has none of the values.
 
     `place` is its index in `Stored.fields`; negative for name and namespace, which are in the key.
     """
@@ -55,7 +55,7 @@ class ObjectSelection:
 
     @property
     def name(self) -> str | None:
-        """Returns the name that the selected object must have, if the selectors say one."""
+        """Returns the name that a selector requires; None without such a selector."""
         return next((next(iter(term.values)) for term in self.fields if term.place == _NAME and term.is_equal), None)
 
     def matches(self, stored: Stored) -> bool:
@@ -66,7 +66,7 @@ class ObjectSelection:
 
 
 def selection(resource: Resource, labels: str, fields: str) -> ObjectSelection:
-    """Returns what these query parameters select. Raises ApiStatus 400 if one cannot be read."""
+    """Returns the selection of these query parameters. Raises ApiStatus 400 if one cannot be read."""
     try:
         selector = parse_selector(labels)
     except SelectorError as error:
@@ -97,8 +97,7 @@ def _terms(resource: Resource, text: str) -> list[FieldTerm]:
             unequal.setdefault(place, set()).add(value)
         else:
             equal[place, value] = None
-    # There are as many terms as fields, and only one of several values for one field can be equal: a text of thousands
-    # takes no longer.
+    # One term per field (and per equal value), so that matching does not slow down with the length of the text.
     return [
         *(FieldTerm(place, frozenset((value,)), True) for place, value in equal),
         *(FieldTerm(place, frozenset(values), False) for place, values in unequal.items()),
@@ -109,8 +108,8 @@ def _place(resource: Resource, field: str, paths: Sequence[str]) -> int:
     path = resource.fields.get(field)
     if path is None:
         if resource.selectable is None:
-            known = '"metadata.name", "metadata.namespace"'
-            raise statuses.bad_request(f"{quoted(field)} is not a known field selector: only {known}")
+            fields = '"metadata.name", "metadata.namespace"'
+            raise statuses.bad_request(f"{quoted(field)} is not a known field selector: only {fields}")
         raise statuses.bad_request(f"field label not supported: {field}")
     if path == "metadata.name":
         return _NAME
@@ -118,7 +117,7 @@ def _place(resource: Resource, field: str, paths: Sequence[str]) -> int:
 
 
 def _split(text: str) -> Iterator[str]:
-    """The parts between commas; a backslash before a comma makes it part of the text."""
+    """Yields the parts between commas; a backslash before a comma makes it part of the text."""
     begin, is_escaped = 0, False
     for place, character in enumerate(text):
         if is_escaped:
@@ -138,7 +137,7 @@ def _unescaped(value: str) -> str:
         if escape[1] not in ("\\", ",", "="):
             raise statuses.bad_request(f"invalid field selector: invalid escape sequence: {escape[0]}")
     if "," in bare or "=" in bare:
-        character = next(each for each in bare if each in ",=")
+        character = next(character for character in bare if character in ",=")
         # Upstream prints the number of the character.
         raise statuses.bad_request(f"invalid field selector: unescaped character in value: {ord(character)}")
     return _ESCAPED.sub(r"\1", value)
@@ -150,11 +149,11 @@ def selector_text(selector: Mapping[str, Any] | None) -> str:
     Upstream: apis/meta/v1/helpers.go, FormatLabelSelector; labels/selector.go, Selector.String.
     """
     requirements = [(name, f"{name}={value}") for name, value in ((selector or {}).get("matchLabels") or {}).items()]
-    for each in (selector or {}).get("matchExpressions") or ():
-        key, operator = each["key"], each["operator"]
+    for expression in (selector or {}).get("matchExpressions") or ():
+        key, operator = expression["key"], expression["operator"]
         if operator in _SET_OPERATORS:
-            text = f"{key} {_SET_OPERATORS[operator]} ({','.join(sorted(each.get('values') or ()))})"
+            text = f"{key} {_SET_OPERATORS[operator]} ({','.join(sorted(expression.get('values') or ()))})"
         else:
             text = key if operator == "Exists" else f"!{key}"
         requirements.append((key, text))
-    return ",".join(text for _, text in sorted(requirements, key=lambda each: each[0]))
+    return ",".join(text for _, text in sorted(requirements, key=lambda requirement: requirement[0]))

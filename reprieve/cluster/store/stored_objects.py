@@ -1,4 +1,4 @@
-"""Objects as they are stored: their JSON, and what selectors ask of it; and as they are served, in either version.
+"""Objects as they are stored, with the labels and fields for selectors; and as they are served, in either version.
 
 Upstream: pkg/apis/events/v1/conversion.go.
 """

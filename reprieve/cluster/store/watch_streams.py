@@ -1,4 +1,4 @@
-"""Watches: the objects that exist, then their changes, for as long as the caller listens.
+"""Watches: a stream of the existing objects, then of their changes, for as long as the caller listens.
 
 A watch holds a place in the store's history, and no events. A caller that reads too slowly is overtaken by the history
 and cut off; it begins again.
@@ -32,9 +32,9 @@ EVENTS_IN_CHUNK: Final = 500
 
 @final
 class Watch:
-    """A watch, which begins when it is made; `shown` turns an object into the JSON that the caller wants.
+    """A watch, which begins when it is made; `encode` returns an object as the JSON that the caller wants.
 
-    Raises ApiStatus 400 if the request cannot be read, and two that are sent within the stream: 410 if its
+    Raises ApiStatus 400 if the request cannot be read. Two others are sent within the stream: 410 if its
     resourceVersion is forgotten, 504 if it does not exist yet.
     """
 
@@ -47,42 +47,42 @@ class Watch:
         options: ListOptions,
         *,
         seconds: float,
-        shown: Callable[[Stored], bytes],
-        shown_bookmark: Callable[[Object], bytes],
+        encode: Callable[[Stored], bytes],
+        encode_bookmark: Callable[[Object], bytes],
     ) -> None:
         self._store = store
         self._resource = resource
         self._namespace = namespace
         self._selected = selected
         self._seconds = seconds
-        self._shown = shown
-        self._shown_bookmark = shown_bookmark
-        asked = list_pages.parse_resource_version(options.resource_version)
+        self._encode = encode
+        self._encode_bookmark = encode_bookmark
+        version = list_pages.parse_resource_version(options.resource_version)
         current = store.resource_version
         wants_initial = options.send_initial_events
-        if wants_initial is None and not options.resource_version_match and not asked:
+        if wants_initial is None and not options.resource_version_match and not version:
             # A watch without a resourceVersion begins with the objects that exist, since before sendInitialEvents.
             wants_initial = True
-        if wants_initial and asked > current:
-            raise refusals.too_large_resource_version(asked, current)
-        # Those that are not selected, too.
+        if wants_initial and version > current:
+            raise refusals.too_large_resource_version(version, current)
+        # Includes objects that are not selected.
         self._initial = store.read(resource, namespace) if wants_initial else []
         # Events are sent for changes after this resourceVersion.
-        self._begin = current if wants_initial or not asked else asked
+        self._begin = current if wants_initial or not version else version
         self._bookmarks = options.allow_watch_bookmarks
         self._ends_initial = self._bookmarks and bool(wants_initial)
         try:
             self._cursor = store.follow([resource], self._begin)
         except CompactedError as error:
-            raise refusals.expired(f"too old resource version: {asked} ({store.compacted(resource)})") from error
+            raise refusals.expired(f"too old resource version: {version} ({store.compacted(resource)})") from error
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yields the events; each is a line of JSON."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._seconds
         for begin in range(0, len(self._initial), EVENTS_IN_CHUNK):
-            some = self._selected.of(self._initial[begin : begin + EVENTS_IN_CHUNK])
-            if lines := b"".join(_line(b"ADDED", self._shown(stored)) for stored in some):
+            batch = self._selected.of(self._initial[begin : begin + EVENTS_IN_CHUNK])
+            if lines := b"".join(_line(b"ADDED", self._encode(stored)) for stored in batch):
                 yield lines
         self._initial.clear()
         if self._ends_initial:
@@ -114,10 +114,10 @@ class Watch:
     def _events(self, changes: Sequence[StoredChange]) -> Iterator[bytes]:
         for change in changes:
             if change.resource_version > self._begin and (event := self._event(change)) is not None:
-                yield _line(event[0].encode(), self._shown(event[1]))
+                yield _line(event[0].encode(), self._encode(event[1]))
 
     def _event(self, change: StoredChange) -> tuple[ChangeType, Stored] | None:
-        """What a change is to a caller who sees only the selected objects; None if it is nothing to them."""
+        """Returns a change as a caller sees it who sees only the selected objects; None if the caller sees nothing."""
         if self._namespace and not change.new.key.startswith(f"{self._namespace}/"):
             return None
         if self._selected.is_everything:
@@ -136,7 +136,7 @@ class Watch:
         if is_end:
             metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
         empty, _ = api_types.read(self._resource, {"metadata": metadata})
-        return _line(b"BOOKMARK", self._shown_bookmark(stored_objects.typed(self._resource, empty)))
+        return _line(b"BOOKMARK", self._encode_bookmark(stored_objects.typed(self._resource, empty)))
 
 
 def _next_bookmark(now: float, deadline: float) -> float:
@@ -144,8 +144,8 @@ def _next_bookmark(now: float, deadline: float) -> float:
     return min(now + BOOKMARK_SECONDS, last) if last > now else deadline + 1
 
 
-def _line(event: bytes, shown: bytes) -> bytes:
-    return b'{"type":"%s","object":%s}\n' % (event, shown)
+def _line(event: bytes, body: bytes) -> bytes:
+    return b'{"type":"%s","object":%s}\n' % (event, body)
 
 
 def error_event(refusal: statuses.ApiStatus) -> bytes:

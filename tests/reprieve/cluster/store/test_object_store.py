@@ -74,7 +74,7 @@ def test_the_history_is_bounded() -> None:
     with pytest.raises(CompactedError):
         store.follow([NODES], 10)
     with pytest.raises(CompactedError):
-        store.scan(NODES, at=10)
+        store.scan(NODES, version=10)
     assert store.compacted(NODES) >= 1000 - 125
     assert store.follow([PODS], 10).take() == [], "other kinds remember as long"
 
@@ -142,9 +142,9 @@ def test_earlier_version_can_be_read(store: ObjectStore) -> None:
     store.remove(NODES, "", "n003")
     store.put(NODES, "", "n0005", node("n0005"))
 
-    count, before = store.scan(NODES, at=then)
+    count, before = store.scan(NODES, version=then)
 
     assert [(each.name, each.labels) for each in before] == [("n000", {}), ("n001", {}), ("n002", {})]
     assert count == 3
     assert [each.name for each in store.read(NODES)] == ["n000", "n0005", "n002"]
-    assert [each.name for each in store.scan(NODES, at=then, start="n001")[1]] == ["n001", "n002"]
+    assert [each.name for each in store.scan(NODES, version=then, start="n001")[1]] == ["n001", "n002"]
