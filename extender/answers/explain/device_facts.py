@@ -67,10 +67,10 @@ def _in_words(
     for pool in devices.incomplete:
         if not devices.matching:
             return f"the pool {pool} is incomplete: its driver has not published all its slices; {asks}", ()
-    if not devices.there:
+    if not devices.num_devices:
         return f"no ResourceSlice offers it a device: is the driver for the class running? {asks} {of_class}", ()
     if not devices.of_class:
-        return f"{plural(devices.there, 'device')}, none {of_class}; {asks}", ()
+        return f"{plural(devices.num_devices, 'device')}, none {of_class}; {asks}", ()
     if not devices.matching:
         texts = [each.cel.expression for each in request.selectors if each.cel is not None]
         none = f"but the selectors of {who} match none ({' && '.join(texts)})"
@@ -89,9 +89,9 @@ def _in_words(
 def _taken(devices: NodeDevices, inventory: DeviceInventory, pod: Pod) -> tuple[list[str], tuple[PodName, ...]]:
     parts: list[str] = []
     pods: list[PodName] = []
-    if devices.held:
+    if devices.allocated:
         holders: list[str] = []
-        for claim in inventory.holders(devices.held):
+        for claim in inventory.holders(devices.allocated):
             users = [
                 PodName(namespace=claim.namespace, name=each.name, uid=each.uid)
                 for each in claim.status.reserved_for
@@ -102,7 +102,7 @@ def _taken(devices: NodeDevices, inventory: DeviceInventory, pod: Pod) -> tuple[
             holders.append(f"{own} of {all_of(user.key for user in users[:_NAMED])}" if users else own)
             pods += users[:_NAMED]
         more = f" and {plural(len(holders) - _NAMED, 'other')}" if len(holders) > _NAMED else ""
-        parts.append(f"{len(devices.held)} held by {', '.join(holders[:_NAMED])}{more}")
+        parts.append(f"{len(devices.allocated)} held by {', '.join(holders[:_NAMED])}{more}")
     if devices.small:
         parts.append(f"{len(devices.small)} with too little capacity")
     if devices.tainted:

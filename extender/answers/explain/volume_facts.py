@@ -74,8 +74,8 @@ def attachment_facts(asked: Asked) -> Iterator[NodeFact]:
     for row, node in enumerate(asked.nearest):
         try:
             for use in counter.use_on(rows, row):
-                if use.attached + use.wanted > use.limit:
-                    more = f"the pod brings {use.wanted} more"
+                if use.attached + use.added > use.limit:
+                    more = f"the pod brings {use.added} more"
                     yield NodeFact(
                         f"{use.attached} of {plural(use.limit, 'volume')} of {use.driver} attached; {more}", node.name
                     )

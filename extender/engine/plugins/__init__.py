@@ -12,7 +12,7 @@ from extender.values.config.plugin_sets import IN_TREE_PROFILE
 
 if TYPE_CHECKING:
     IN_TREE: Mapping[str, type[Plugin]]
-    """Name -> class, in the order of the default profile. All plugins are loaded when it is first asked for."""
+    """Name -> class, in the order of the default profile. The first access loads all plugins."""
 
 
 def __getattr__(name: str) -> Mapping[str, type[Plugin]]:
@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Mapping[str, type[Plugin]]:
 
 
 def _defined() -> Iterator[type[Plugin]]:
-    """Yields the plugins that the modules of this package define: their final classes; others are bases."""
+    """Yields the final plugin classes of this package's modules; other classes are bases."""
     for module in walk_packages(__path__, f"{__name__}."):
         for value in vars(import_module(module.name)).values():
             is_its_own = inspect.isclass(value) and value.__module__ == module.name

@@ -42,7 +42,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         )
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """Registers for the deletion of victims; whether one helps is for the plugins that refused to say."""
+        """Registers for the deletion of victims; the plugins that refused decide whether one helps."""
         return [fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, lambda pod, old, new: fwk.QueueingHint.QUEUE_SKIP)]
 
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
@@ -67,10 +67,10 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
                 return fwk.PostFilterResult(fwk.unschedulable(f"preemption: {reason}"))
         # A question has no dispatcher, and asks what would happen after the wait.
         delay_of = self.preemption_rules.delay_of if self.handle.dispatcher is not None else None
-        left = delay_of(pod) if delay_of is not None else 0
-        if left > 0:
-            why = f"preemption: not eligible for another {math.ceil(left)}s, by the delay of preemption"
-            return fwk.PostFilterResult(fwk.unschedulable(why), retry_after=left)
+        wait = delay_of(pod) if delay_of is not None else 0
+        if wait > 0:
+            why = f"preemption: not eligible for another {math.ceil(wait)}s, by the delay of preemption"
+            return fwk.PostFilterResult(fwk.unschedulable(why), retry_after=wait)
         evaluator = Evaluator(self.handle, self.offset_and_num_candidates, self.preemption_rules)
         outcome = await evaluator.preempt(state, pod, statuses)
         status = outcome.status
@@ -88,7 +88,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
     def _guarded(
         self, state: fwk.CycleState, pod: Pod, candidate: fwk.Candidate
     ) -> tuple[Pause | None, tuple[Pod, ...] | None]:
-        """Records a preemption ahead; returns why it must not be, and who took the room of the last one."""
+        """Records a preemption ahead; returns a pause if it must wait, and the pod that took the last one's room."""
         now, live = self._now().timestamp(), self.handle.live
         taken_by: tuple[Pod, ...] | None = None
         if self._has_loop_guard and live is not None:

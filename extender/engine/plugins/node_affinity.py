@@ -70,7 +70,7 @@ class NodeAffinity(
         return [fwk.on(fwk.EventResource.NODE, action, self._after_node_change)]
 
     def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
-        """Raises SelectorError if an invalid term may be what keeps the pod off the node."""
+        """Raises SelectorError if an invalid term may keep the pod off the node."""
         if self._added_selector is not None and not self._added_selector.matches(new):
             return fwk.QueueingHint.QUEUE_SKIP
         required = parsed_node_affinity(pod)
@@ -128,7 +128,7 @@ class NodeAffinity(
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
         """The pod without each part of its node selector and required affinity, then without all of them.
 
-        What an image is built for is no wish: architecture and operating system stay.
+        Architecture and operating system stay, since the image is built for them.
         """
         selector, requirements = _wishes(pod)
         for key, value in islice(selector.items(), limits.SUGGESTED_ONE_BY_ONE):
@@ -140,7 +140,7 @@ class NodeAffinity(
             yield _without_demands(pod)
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
-        """The pod without node selector and required node affinity, as far as they may be dropped."""
+        """The pod without the entries of node selector and required node affinity that may be dropped."""
         return _without_demands(pod) if any(_wishes(pod)) else None
 
     def _weights(self, preferred: PreferredTerms | None, snapshot: fwk.Snapshot) -> Int64s:
@@ -169,12 +169,12 @@ def _named_nodes(required: NodeSelector | None) -> frozenset[str] | None:
         return None
     names: frozenset[str] = frozenset()
     for term in required.node_selector_terms:
-        named = [
+        node_sets = [
             frozenset(field.values) for field in term.match_fields if field.key == NAME_FIELD and field.operator == "In"
         ]
-        if not named:
+        if not node_sets:
             return None
-        names |= frozenset.intersection(*named)
+        names |= frozenset.intersection(*node_sets)
     return names
 
 
@@ -198,16 +198,16 @@ _BUILT_FOR: Final = frozenset(
 def _wishes(pod: fwk.Pod) -> tuple[dict[str, str], list[NodeSelectorRequirement]]:
     """Returns the entries of the node selector and the requirements of the affinity that may be dropped."""
     selector = {key: value for key, value in (pod.spec.node_selector or {}).items() if key not in _BUILT_FOR}
-    return selector, [each for each in _requirements(pod) if each.key not in _BUILT_FOR]
+    return selector, [requirement for requirement in _requirements(pod) if requirement.key not in _BUILT_FOR]
 
 
 def _without_demands(pod: fwk.Pod) -> fwk.Suggestion:
     selector, requirements = _wishes(pod)
     if len(selector) == len(pod.spec.node_selector or {}) and len(requirements) == len(_requirements(pod)):
-        named = ["node selector"] if selector else []
-        named += ["required node affinity"] if requirements else []
+        parts = ["node selector"] if selector else []
+        parts += ["required node affinity"] if requirements else []
         changed = without_node_affinity(without_node_selector(pod))
-        return fwk.Suggestion("affinity", f"drop the {' and the '.join(named)}", changed)
+        return fwk.Suggestion("affinity", f"drop the {' and the '.join(parts)}", changed)
     texts = [f"drop {key}={value} from the node selector" for key, value in selector.items()]
     pod = without_node_selector(pod, *selector) if selector else pod
     for requirement in requirements:
@@ -218,17 +218,19 @@ def _without_demands(pod: fwk.Pod) -> fwk.Suggestion:
 
 
 def _without_requirement(pod: fwk.Pod, requirement: NodeSelectorRequirement) -> fwk.Suggestion:
-    changed, written = without_node_affinity(pod, requirement), _written(requirement)
+    changed, words = without_node_affinity(pod, requirement), _written(requirement)
     is_all = _required(changed) is None
-    text = f"drop the required node affinity, {written}" if is_all else f"drop {written} from the node affinity"
+    text = f"drop the required node affinity, {words}" if is_all else f"drop {words} from the node affinity"
     return fwk.Suggestion("affinity", text, changed)
 
 
 def _requirements(pod: fwk.Pod) -> list[NodeSelectorRequirement]:
     required = _required(pod)
     terms = required.node_selector_terms if required is not None else ()
-    every = (each for term in terms for each in (*term.match_expressions, *term.match_fields))
-    return [*{(each.key, each.operator, *each.values): each for each in every}.values()]
+    every = (requirement for term in terms for requirement in (*term.match_expressions, *term.match_fields))
+    return [
+        *{(requirement.key, requirement.operator, *requirement.values): requirement for requirement in every}.values()
+    ]
 
 
 def _written(requirement: NodeSelectorRequirement) -> str:
@@ -239,8 +241,8 @@ def _written(requirement: NodeSelectorRequirement) -> str:
 def without_node_selector(pod: fwk.Pod, *keys: str) -> fwk.Pod:
     """Returns the pod without these entries of its node selector; without keys, without all of it."""
     selector = pod.spec.node_selector or {}
-    left = {key: value for key, value in selector.items() if key not in keys} if keys else {}
-    return replaced(pod, spec=replaced(pod.spec, node_selector=left or None))
+    remaining = {key: value for key, value in selector.items() if key not in keys} if keys else {}
+    return replaced(pod, spec=replaced(pod.spec, node_selector=remaining or None))
 
 
 def without_node_affinity(pod: fwk.Pod, *requirements: NodeSelectorRequirement) -> fwk.Pod:
@@ -257,12 +259,14 @@ def without_node_affinity(pod: fwk.Pod, *requirements: NodeSelectorRequirement) 
         terms = [
             replaced(
                 term,
-                match_expressions=[each for each in term.match_expressions if each not in requirements],
-                match_fields=[each for each in term.match_fields if each not in requirements],
+                match_expressions=[
+                    requirement for requirement in term.match_expressions if requirement not in requirements
+                ],
+                match_fields=[requirement for requirement in term.match_fields if requirement not in requirements],
             )
             for term in of_nodes.required.node_selector_terms
         ]
-        kept = [term for term in terms if term.match_expressions or term.match_fields]
-        required = NodeSelector(node_selector_terms=kept) if kept else None
+        nonempty_terms = [term for term in terms if term.match_expressions or term.match_fields]
+        required = NodeSelector(node_selector_terms=nonempty_terms) if nonempty_terms else None
     affinity = replaced(pod.spec.affinity or Affinity(), node_affinity=replaced(of_nodes, required=required))
     return replaced(pod, spec=replaced(pod.spec, affinity=affinity))

@@ -28,9 +28,9 @@ class NodeName(fwk.SignPlugin, fwk.FilterPlugin):
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods does not rename a node."""
-        wanted = pod.spec.node_name
-        if not wanted:
+        name = pod.spec.node_name
+        if not name:
             return fwk.accept(len(rows))
-        place = rows.snapshot.nodes.index.get(wanted)
-        others = np.ones(len(rows), np.bool_) if place is None else rows.node != place
-        return fwk.reject(others, REASON, unresolvable=True)
+        place = rows.snapshot.nodes.index.get(name)
+        is_other_node = np.ones(len(rows), np.bool_) if place is None else rows.node != place
+        return fwk.reject(is_other_node, REASON, unresolvable=True)

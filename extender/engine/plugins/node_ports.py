@@ -39,12 +39,13 @@ class NodePorts(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Advic
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without host ports."""
-        wanted = host_ports(pod)
-        if not wanted:
+        ports = host_ports(pod)
+        if not ports:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
-        known = snapshot.tallies.index(fwk.Attribute.HOST_PORTS, HostPortIndex)
+        port_index = snapshot.tallies.index(fwk.Attribute.HOST_PORTS, HostPortIndex)
         state.write(
-            _CONFLICTS, frozenset(used for port in wanted for used in known.like(port) if _collide(port[0], used[0]))
+            _CONFLICTS,
+            frozenset(used for port in ports for used in port_index.like(port) if _collide(port[0], used[0])),
         )
         return fwk.PreFilterResult(fwk.SUCCESS)
 
@@ -65,22 +66,22 @@ class NodePorts(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Advic
         return _without(pod, ports) if ports else None
 
 
-def conflicting_ports(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> frozenset[HostPort]:
-    """Returns the used ports that conflict with a wanted one: they have its protocol and number, and its address or, on
-    either side, any address.
+def conflicting_ports(requested: Sequence[HostPort], used: Iterable[HostPort]) -> frozenset[HostPort]:
+    """Returns the used ports that conflict with a requested one: protocol and number are equal, and the addresses are
+    equal or one of them is any address.
 
     Upstream: framework/types.go, HostPortInfo.CheckConflict.
     """
     addresses: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
-    for address, protocol, number in wanted:
+    for address, protocol, number in requested:
         addresses[protocol, number].add(address)
     return frozenset(
         port for port in used if any(_collide(address, port[0]) for address in addresses.get(port[1:], ()))
     )
 
 
-def _collide(wanted: str, used: str) -> bool:
-    return wanted == used or ANY_ADDRESS in (wanted, used)
+def _collide(address: str, used_address: str) -> bool:
+    return address == used_address or ANY_ADDRESS in (address, used_address)
 
 
 def _without(pod: fwk.Pod, ports: Sequence[HostPort]) -> fwk.Suggestion:
@@ -95,15 +96,15 @@ def port_in_words(port: HostPort) -> str:
 
 
 def without_host_ports(pod: fwk.Pod, ports: Iterable[HostPort]) -> fwk.Pod:
-    gone = set(ports)
+    removed = set(ports)
 
     def freed(container: Container) -> Container:
-        kept = [
+        remaining = [
             port
             for port in container.ports
-            if (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port) not in gone
+            if (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port) not in removed
         ]
-        return replaced(container, ports=kept)
+        return replaced(container, ports=remaining)
 
     return with_containers(pod, freed)
 

@@ -97,7 +97,7 @@ def _own_group_needs_fewer(pod: Pod, old: PodGroup, new: PodGroup) -> fwk.Queuei
 
 @final
 class TopologyPlacementGenerator(fwk.PlacementGeneratePlugin):
-    """Makes a placement for each value of the label that the group names, of which its scheduled pods leave one."""
+    """Makes a placement for each value of the group's label; once pods are scheduled, only for theirs."""
 
     def generate_placements(
         self, group: PodGroup, scheduled: Sequence[fwk.Pod], parent: fwk.GroupPlacement, snapshot: fwk.Snapshot
@@ -110,10 +110,10 @@ class TopologyPlacementGenerator(fwk.PlacementGeneratePlugin):
         domain = _domain_of(key, scheduled, snapshot)
         present = codes[codes >= 0]
         _, first = np.unique(present, return_index=True)
-        wanted = [int(present[place]) for place in sorted(first.tolist())]
+        domain_codes = [int(present[place]) for place in sorted(first.tolist())]
         if domain is not None:
-            wanted = [code for code in wanted if column.values[code] == domain]
-        return [fwk.GroupPlacement(column.values[code], parent.nodes[codes == code]) for code in wanted]
+            domain_codes = [code for code in domain_codes if column.values[code] == domain]
+        return [fwk.GroupPlacement(column.values[code], parent.nodes[codes == code]) for code in domain_codes]
 
 
 def _domain_of(key: str, scheduled: Sequence[fwk.Pod], snapshot: fwk.Snapshot) -> str | None:
@@ -123,12 +123,12 @@ def _domain_of(key: str, scheduled: Sequence[fwk.Pod], snapshot: fwk.Snapshot) -
         place = snapshot.nodes.index.get(pod.spec.node_name)
         if place is None:
             raise ValueError(f"getting node for pod {pod.key}: nodeinfo not found for node name {pod.spec.node_name!r}")
-        found = snapshot.nodes.objects[place].labels.get(key)
-        if found is None:
+        pod_domain = snapshot.nodes.objects[place].labels.get(key)
+        if pod_domain is None:
             raise ValueError(f"no topology domain found for pod {pod.key}")
-        if domain is not None and found != domain:
-            raise ValueError(f"more than 1 domain found for pod group: {domain}, {found}")
-        domain = found
+        if domain is not None and pod_domain != domain:
+            raise ValueError(f"more than 1 domain found for pod group: {domain}, {pod_domain}")
+        domain = pod_domain
     return domain
 
 

@@ -77,7 +77,7 @@ def _after_toleration_change(pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod) -> fwk.Qu
 
 
 Prospect = Literal["", "soon usable", "going"]
-"""What a taint says of the future of its node; empty if it says nothing."""
+"""The future of a node by its taint; empty if the taint says nothing."""
 
 _OF_OTHER_AGENTS: Final[Sequence[tuple[str, Prospect]]] = (
     ("*agent-not-ready", "soon usable"),
@@ -92,12 +92,12 @@ that tolerated them would start without its network, or on a node that is being 
 
 
 def prospect_of(taint: Taint) -> Prospect:
-    """Returns what becomes of a node that has the taint."""
+    """Returns the future of a node with the taint."""
     return next((prospect for pattern, prospect in _OF_OTHER_AGENTS if fnmatchcase(taint.key, pattern)), "")
 
 
 _CONDITIONS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""Prefixes of taints that state a condition of a node: then the node has to be mended, not the pod."""
+"""Prefixes of taints that state a condition of a node, which must be mended rather than the pod."""
 
 
 @final
@@ -182,8 +182,8 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
 def _tolerating(pod: fwk.Pod, taints: Sequence[Taint]) -> fwk.Suggestion:
     passing = [taint for taint in taints if prospect_of(taint)]
     conditions = [taint for taint in taints if taint not in passing and taint.key.startswith(_CONDITIONS)]
-    others = [taint for taint in taints if taint not in passing and taint not in conditions]
-    texts = [f"tolerate the {listed('taint', list(map(taint_in_words, others)))}"] if others else []
+    tolerable = [taint for taint in taints if taint not in passing and taint not in conditions]
+    texts = [f"tolerate the {listed('taint', list(map(taint_in_words, tolerable)))}"] if tolerable else []
     if conditions:
         texts.append(f"remove the {listed('taint', list(map(taint_in_words, conditions)))} from nodes")
     if passing:

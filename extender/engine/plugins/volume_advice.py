@@ -1,4 +1,4 @@
-"""What the plugins that look at volumes suggest: to create the claims that are missing, or to do without volumes."""
+"""The suggestions of the volume plugins: to create the missing claims, or to drop volumes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,18 +13,18 @@ from extender.values.objects.storage import PersistentVolumeClaim
 
 
 class VolumeAdvice(fwk.AdvicePlugin):
-    """The advice that these plugins have in common; whichever of them refuses a pod, it is given once."""
+    """The advice of the volume plugins, given once whichever of them refuses a pod."""
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
         """The pod with the claims that are missing, or promised to no node; without each of its volumes, then all.
 
         The pod with a claim that is created is evaluated without the volume, since a new claim keeps it from no node.
         """
-        volumes, missing = pod.spec.volumes, _without_claim(pod, rows.snapshot)
-        if missing:
-            without = _without(pod, [volume for volume, _ in missing])
-            create = f"create the {listed('PersistentVolumeClaim', [*dict.fromkeys(name for _, name in missing)])}"
-            yield replace(without, text=f"{create}, or {without.text}")
+        volumes, claimless = pod.spec.volumes, _without_claim(pod, rows.snapshot)
+        if claimless:
+            suggestion = _without(pod, [volume for volume, _ in claimless])
+            create = f"create the {listed('PersistentVolumeClaim', [*dict.fromkeys(name for _, name in claimless)])}"
+            yield replace(suggestion, text=f"{create}, or {suggestion.text}")
         promised = _promised(pod, rows.snapshot)
         if promised:
             annotation = f"delete the annotation {SELECTED_NODE_ANNOTATION}"
@@ -40,22 +40,24 @@ class VolumeAdvice(fwk.AdvicePlugin):
 
 
 def _without(pod: fwk.Pod, volumes: Sequence[Volume]) -> fwk.Suggestion:
-    gone = {volume.name for volume in volumes}
+    names = {volume.name for volume in volumes}
     changed = replaced(
-        pod, spec=replaced(pod.spec, volumes=[volume for volume in pod.spec.volumes if volume.name not in gone])
+        pod, spec=replaced(pod.spec, volumes=[volume for volume in pod.spec.volumes if volume.name not in names])
     )
     return fwk.Suggestion("volume", f"drop the {listed('volume', list(map(_written, volumes)))}", changed)
 
 
 def _without_claim(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[tuple[Volume, str]]:
     """Returns the volumes whose claims are missing, and the names of these."""
-    named = [(volume, claim.claim_name) for volume in pod.spec.volumes if (claim := volume.persistent_volume_claim)]
-    return [(volume, name) for volume, name in named if (pod.namespace, name) not in snapshot.objects.pvcs]
+    claim_names = [
+        (volume, claim.claim_name) for volume in pod.spec.volumes if (claim := volume.persistent_volume_claim)
+    ]
+    return [(volume, name) for volume, name in claim_names if (pod.namespace, name) not in snapshot.objects.pvcs]
 
 
 def _promised(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[PersistentVolumeClaim]:
     """Returns the claims whose volumes are to be made for a node that does not exist, where nobody makes them."""
-    claims = [snapshot.objects.pvcs.get((pod.namespace, claim_name(pod, each) or "")) for each in pod.spec.volumes]
+    claims = [snapshot.objects.pvcs.get((pod.namespace, claim_name(pod, volume) or "")) for volume in pod.spec.volumes]
     selected = {id(claim): claim for claim in claims if claim is not None and not claim.spec.volume_name}
     return [
         claim
@@ -66,8 +68,10 @@ def _promised(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[PersistentVolumeClai
 
 
 def _without_promise(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
-    left = {name: value for name, value in claim.metadata.annotations.items() if name != SELECTED_NODE_ANNOTATION}
-    return replaced(claim, metadata=replaced(claim.metadata, annotations=left))
+    annotations = {
+        name: value for name, value in claim.metadata.annotations.items() if name != SELECTED_NODE_ANNOTATION
+    }
+    return replaced(claim, metadata=replaced(claim.metadata, annotations=annotations))
 
 
 def _written(volume: Volume) -> str:

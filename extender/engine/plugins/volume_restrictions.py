@@ -28,7 +28,7 @@ Disk = tuple[str, ...]
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _PodUse:
     """The disks and claims of the pod that other pods may use."""
 
     disks: frozenset[tuple[Disk, bool]]
@@ -36,18 +36,18 @@ class _Wanted:
     claims: frozenset[str]
     """The names of its ReadWriteOncePod claims."""
     claims_in_use: int
-    """The number of those that a pod in the cluster uses."""
+    """The number of these claims that a pod in the cluster uses."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _PodVolumes:
-    """The volumes of a pod, as far as they may restrict others."""
+    """The volumes of a pod that may restrict other pods."""
 
     claims: tuple[str, ...]
     """The names of the claims that it names, each once, in order."""
     disks: frozenset[tuple[Disk, bool]]
-    """As in `_Wanted`."""
+    """As in `_PodUse`."""
     are_restricted: bool
     """True if it has a disk of a kind that one node can attach only once."""
 
@@ -57,7 +57,7 @@ class _PodVolumes:
         return _PodVolumes(_claims(pod), frozenset(disks_used(volumes).items()), any(map(_is_restricted, volumes)))
 
 
-_WANTED: Final = fwk.StateKey[_Wanted]("PreFilterVolumeRestrictions")
+_WANTED: Final = fwk.StateKey[_PodUse]("PreFilterVolumeRestrictions")
 
 
 @final
@@ -95,37 +95,37 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         claims_in_use = sum(_is_in_use(snapshot, pod.namespace, name) for name in claims)
         if not volumes.are_restricted and not claims_in_use:
             return fwk.PreFilterResult(fwk.SKIP)
-        state.write(_WANTED, _Wanted(volumes.disks, frozenset(claims), claims_in_use))
+        state.write(_WANTED, _PodUse(volumes.disks, frozenset(claims), claims_in_use))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        wanted = state.find(_WANTED)
-        if wanted is None:
+        pod_use = state.find(_WANTED)
+        if pod_use is None:
             raise fwk.NotFoundError(f'cannot read "{_WANTED.name}" from cycleState')
         return fwk.first_of(
             [
-                fwk.reject(self._has_disk_conflict(wanted, rows), REASON_DISK),
-                fwk.reject(self._has_claim_in_use(wanted, rows), REASON_READ_WRITE_ONCE_POD),
+                fwk.reject(self._has_disk_conflict(pod_use, rows), REASON_DISK),
+                fwk.reject(self._has_claim_in_use(pod_use, rows), REASON_READ_WRITE_ONCE_POD),
             ]
         )
 
-    def _has_disk_conflict(self, wanted: _Wanted, rows: fwk.Rows) -> Mask:
-        if not wanted.disks:
+    def _has_disk_conflict(self, pod_use: _PodUse, rows: fwk.Rows) -> Mask:
+        if not pod_use.disks:
             return np.zeros(len(rows), np.bool_)
 
         def conflicts(used: PodSymbol) -> int:
-            return _conflict(wanted.disks, _disks_of_class(used) if isinstance(used, VolumeClass) else {})
+            return _conflict(pod_use.disks, _disks_of_class(used) if isinstance(used, VolumeClass) else {})
 
         def relevant(tallies: Tallies, first: int) -> Iterable[int]:
             return tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).with_disks(first)
 
-        question = (self.name, "disks", wanted.disks)
+        question = (self.name, "disks", pod_use.disks)
         num_conflicts = rows.tally(fwk.Attribute.VOLUMES, question, conflicts, relevant)
         mask: Mask = num_conflicts > 0
         return mask
 
-    def _has_claim_in_use(self, wanted: _Wanted, rows: fwk.Rows) -> Mask:
-        claims, in_use = wanted.claims, np.full(len(rows), wanted.claims_in_use, np.int64)
+    def _has_claim_in_use(self, pod_use: _PodUse, rows: fwk.Rows) -> Mask:
+        claims, in_use = pod_use.claims, np.full(len(rows), pod_use.claims_in_use, np.int64)
         if claims:
 
             def times_used(used: PodSymbol) -> int:
@@ -144,7 +144,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
 
 def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
-    """Returns disk -> whether it is only read, of those that attach once; RBD images per monitor (isVolumeConflict)."""
+    """Returns disk -> whether it is only read, if it attaches once; RBD images per monitor (isVolumeConflict)."""
     disks: dict[Disk, bool] = {}
     for volume in volumes:
         for disk, is_only_read in _disks_of(volume):
@@ -157,9 +157,9 @@ def _disks_of_class(used: VolumeClass) -> Mapping[Disk, bool]:
     return disks_used(used.disks())
 
 
-def _conflict(wanted: Iterable[tuple[Disk, bool]], used: Mapping[Disk, bool]) -> bool:
+def _conflict(disks: Iterable[tuple[Disk, bool]], used: Mapping[Disk, bool]) -> bool:
     """True if a wanted disk is in use, and not only read on both sides."""
-    return any(disk in used and not (is_only_read and used[disk]) for disk, is_only_read in wanted)
+    return any(disk in used and not (is_only_read and used[disk]) for disk, is_only_read in disks)
 
 
 def _is_restricted(volume: Volume) -> bool:

@@ -19,28 +19,28 @@ from extender.values.objects.resource_amounts import requested_amounts
 def suggestions(
     pod: fwk.Pod, rows: fwk.Rows, backed: Mapping[str, DeviceClass], inventory: DeviceInventory
 ) -> Iterator[fwk.Suggestion]:
-    """Yields the pod with the claims that are missing, then with changed ones, then without each of its claims and
-    `backed` resources.
-    """
-    known = rows.snapshot.objects.resource_claims
-    missing = {
+    """Yields the pod with its missing claims, with changed claims, and without each claim and `backed` resource."""
+    claims = rows.snapshot.objects.resource_claims
+    claim_names = {
         claim.name: claim.resource_claim_name
         for claim in pod.spec.resource_claims
-        if claim.resource_claim_name is not None and (pod.namespace, claim.resource_claim_name) not in known
+        if claim.resource_claim_name is not None and (pod.namespace, claim.resource_claim_name) not in claims
     }
-    if missing:
-        create = f"create the {listed('ResourceClaim', [*dict.fromkeys(missing.values())])}"
-        without = f"drop the {listed('resource claim', [*missing])}"
-        yield fwk.Suggestion("other", f"{create}, or {without}", without_resource_claims(pod, *missing))
+    if claim_names:
+        create = f"create the {listed('ResourceClaim', [*dict.fromkeys(claim_names.values())])}"
+        drop = f"drop the {listed('resource claim', [*claim_names])}"
+        yield fwk.Suggestion("other", f"{create}, or {drop}", without_resource_claims(pod, *claim_names))
     nodes = [rows.snapshot.nodes.objects[place] for place in rows.node[: limits.FACT_NODES].tolist()]
-    for wanted in unallocated_requests(pod, rows.snapshot.objects)[: limits.SUGGESTED_ONE_BY_ONE]:
-        yield from _changed_requests(pod, wanted, [found for node in nodes if (found := inventory.on(node, wanted))])
+    for request in unallocated_requests(pod, rows.snapshot.objects)[: limits.SUGGESTED_ONE_BY_ONE]:
+        yield from _changed_requests(
+            pod, request, [devices for node in nodes if (devices := inventory.on(node, request))]
+        )
     for resource, device_class in [*backed.items()][: limits.SUGGESTED_ONE_BY_ONE]:
-        asked = extended_request(pod, resource, device_class)
-        most = max((found.free for node in nodes if (found := inventory.on(node, asked))), default=0)
-        text = f"ask for {most} of {resource} instead of {asked.count}"
-        if 0 < most < (asked.count or 0) and len(pod.spec.containers) == 1 and not pod.spec.init_containers:
-            yield fwk.Suggestion("request", text, _with_extended_resource(pod, resource, most))
+        request = extended_request(pod, resource, device_class)
+        free = max((devices.free for node in nodes if (devices := inventory.on(node, request))), default=0)
+        text = f"ask for {free} of {resource} instead of {request.count}"
+        if 0 < free < (request.count or 0) and len(pod.spec.containers) == 1 and not pod.spec.init_containers:
+            yield fwk.Suggestion("request", text, _with_extended_resource(pod, resource, free))
     for claim in pod.spec.resource_claims[: limits.SUGGESTED_ONE_BY_ONE]:
         text = f"drop the resource claim {claim.name}"
         yield fwk.Suggestion("other", text, without_resource_claims(pod, claim.name))
@@ -54,35 +54,41 @@ def unallocated_requests(pod: fwk.Pod, objects: ClusterObjects) -> list[DeviceRe
     try:
         claims = each_once(claims_of(pod, objects.resource_claims))
         waiting = [claim for claim in claims if claim.status.allocation is None]
-        return [one for claim in waiting for each in alternatives_of(claim, objects.device_classes) for one in each]
+        return [
+            request
+            for claim in waiting
+            for alternatives in alternatives_of(claim, objects.device_classes)
+            for request in alternatives
+        ]
     except (ClaimError, AllocationError):
         return []
 
 
 def extended_request(pod: fwk.Pod, resource: str, device_class: DeviceClass) -> DeviceRequestAlternative:
-    """Returns the pod's request for an extended resource that the class backs, as one of a claim that has no name."""
+    """Returns the pod's request for an extended resource of the class, as a request of an unnamed claim."""
     amount = requested_amounts(pod)[resource]
     return DeviceRequestAlternative(ResourceClaim(), resource, "", device_class, (), amount, False, (), {})
 
 
 def _changed_requests(
-    pod: fwk.Pod, wanted: DeviceRequestAlternative, devices: Sequence[NodeDevices]
+    pod: fwk.Pod, request: DeviceRequestAlternative, devices: Sequence[NodeDevices]
 ) -> Iterator[fwk.Suggestion]:
-    """Yields the claim that asks for as many devices as a node has free, and that which tolerates a device's taints."""
-    name, free = wanted.claim.name, max((each.free for each in devices), default=0)
-    if wanted.subrequest or wanted.has_admin_access or not devices:
+    """Yields the claim with the number of devices that a node has free, and with tolerations of device taints."""
+    name, free = request.claim.name, max((node_devices.free for node_devices in devices), default=0)
+    if request.subrequest or request.has_admin_access or not devices:
         return
-    if wanted.count is not None and 0 < free < wanted.count:
-        fewer = _with_request(wanted, count=free)
-        text = f"ask for {free} of the class {wanted.device_class.name} instead of {wanted.count} in the claim {name}"
+    if request.count is not None and 0 < free < request.count:
+        fewer = _with_request(request, count=free)
+        text = f"ask for {free} of the class {request.device_class.name} instead of {request.count} in the claim {name}"
         yield fwk.Suggestion("request", text, pod, (fewer,))
-    tainted = {taint: None for each in devices for offer in each.tainted for taint in taints_of(offer)}
+    tainted = {taint: None for node_devices in devices for offer in node_devices.tainted for taint in taints_of(offer)}
     if tainted:
         tolerations = [
-            DeviceToleration(key=each.key, operator="Equal", value=each.value, effect=each.effect) for each in tainted
+            DeviceToleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+            for taint in tainted
         ]
         text = f"tolerate the {listed('device taint', [*map(taint_in_words, tainted)])} in the claim {name}"
-        changed = _with_request(wanted, tolerations=[*wanted.tolerations, *tolerations])
+        changed = _with_request(request, tolerations=[*request.tolerations, *tolerations])
         yield fwk.Suggestion("toleration", text, pod, (changed,))
 
 
@@ -95,13 +101,13 @@ def taint_in_words(taint: DeviceTaint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
-def _with_request(wanted: DeviceRequestAlternative, **changes: object) -> ResourceClaim:
-    claim, devices = wanted.claim, wanted.claim.spec.devices
+def _with_request(alternative: DeviceRequestAlternative, **changes: object) -> ResourceClaim:
+    claim, devices = alternative.claim, alternative.claim.spec.devices
     requests = [
-        replaced(each, exactly=replaced(each.exactly, **changes))
-        if each.name == wanted.request and each.exactly is not None
-        else each
-        for each in devices.requests
+        replaced(request, exactly=replaced(request.exactly, **changes))
+        if request.name == alternative.request and request.exactly is not None
+        else request
+        for request in devices.requests
     ]
     return replaced(claim, spec=replaced(claim.spec, devices=replaced(devices, requests=requests)))
 
@@ -121,12 +127,12 @@ def without_extended_resources(pod: fwk.Pod, *resources: str) -> fwk.Pod:
     """Returns the pod whose containers do not request these resources."""
 
     def freed(container: Container) -> Container:
-        wanted = container.resources
+        resources_of = container.resources
         requests, limits = (
             {name: amount for name, amount in amounts.items() if name not in resources}
-            for amounts in (wanted.requests, wanted.limits)
+            for amounts in (resources_of.requests, resources_of.limits)
         )
-        return replaced(container, resources=replaced(wanted, requests=requests, limits=limits))
+        return replaced(container, resources=replaced(resources_of, requests=requests, limits=limits))
 
     return with_containers(pod, freed)
 
@@ -136,7 +142,7 @@ def _with_extended_resource(pod: fwk.Pod, resource: str, amount: int) -> fwk.Pod
 
     def changed(container: Container) -> Container:
         amounts = container.resources
-        requests, limits = ({**each, resource: str(amount)} for each in (amounts.requests, amounts.limits))
+        requests, limits = ({**quantities, resource: str(amount)} for quantities in (amounts.requests, amounts.limits))
         return replaced(container, resources=replaced(amounts, requests=requests, limits=limits))
 
     return with_containers(pod, changed)
@@ -149,5 +155,5 @@ def without_resource_claims(pod: fwk.Pod, *names: str) -> fwk.Pod:
         claims = [claim for claim in container.resources.claims if claim.name not in names]
         return replaced(container, resources=replaced(container.resources, claims=claims))
 
-    left = [claim for claim in pod.spec.resource_claims if claim.name not in names]
-    return with_containers(pod, freed, resource_claims=left)
+    claims = [claim for claim in pod.spec.resource_claims if claim.name not in names]
+    return with_containers(pod, freed, resource_claims=claims)

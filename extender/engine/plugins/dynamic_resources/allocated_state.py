@@ -41,22 +41,22 @@ Amounts = dict[str, int]
 
 
 PoolState = frozenset[tuple[DeviceId, bool, tuple[tuple[str, int], ...]]]
-"""The devices of a pool that are in use: whether as a whole, and what is consumed of their capacities."""
+"""The devices of a pool in use: (device, whether allocated as a whole, consumed capacities)."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AllocatedState:
-    """Devices that are allocated as a whole, devices that are shared, and what is consumed of those."""
+    """Devices allocated as a whole, shared devices, and the consumed capacities of these."""
 
     devices: set[DeviceId] = field(default_factory=set)
     shared: set[DeviceId] = field(default_factory=set)
     capacity: dict[DeviceId, Amounts] = field(default_factory=dict)
     versions: dict[PoolId, int] = field(default_factory=dict)
-    """Equal versions of a pool in states of one `AllocatedDevices` mean that the same is left; 0: never used."""
+    """If states of one `AllocatedDevices` have the same version of a pool, its allocations are equal; 0: never used."""
 
     def by_pool(self) -> Mapping[PoolId, PoolState]:
-        """Returns what is allocated of each pool; two states of a pool are equal if the same is left of it."""
+        """Returns the devices in use by pool; equal values leave the same devices free."""
         devices: dict[PoolId, list[tuple[DeviceId, bool, tuple[tuple[str, int], ...]]]] = {}
         for device in self.devices | self.shared:
             consumed = tuple(sorted(self.capacity.get(device, {}).items()))
@@ -91,16 +91,16 @@ class AllocatedDevices:
         # By id(claim); the claim is kept, so that no other one can get its id.
         self._claims: dict[int, ResourceClaim] = {}
         self._wholes: Counter[DeviceId] = Counter()
-        """How many claims hold the device as a whole; a claim counts twice while it is pending and written."""
+        """The number of claims with the whole device; a claim counts twice while it is pending and written."""
         self._shares: Counter[DeviceId] = Counter()
         self._state = AllocatedState()
         self._last_version = 0
 
     def held_by(self, claims: Iterable[ResourceClaim]) -> AllocatedState:
         """Returns what the claims hold, admin access excepted, as a value that threads may use."""
-        now = dict(zip(map(id, held := list(claims)), held, strict=True))
-        gone, new = self._claims.keys() - now.keys(), now.keys() - self._claims.keys()
-        changes = [(self._claims[each], -1) for each in gone] + [(now[each], +1) for each in new]
+        now = dict(zip(map(id, listed := list(claims)), listed, strict=True))
+        removed, added = self._claims.keys() - now.keys(), now.keys() - self._claims.keys()
+        changes = [(self._claims[claim_id], -1) for claim_id in removed] + [(now[claim_id], +1) for claim_id in added]
         self._claims = now
         if any(claim.status.allocation is not None for claim, _ in changes):
             old = self._state
@@ -131,13 +131,13 @@ class AllocatedDevices:
                 state.capacity.pop(device, None)
 
 
-def _count(holders: Counter[DeviceId], device: DeviceId, sign: int, held: set[DeviceId]) -> None:
+def _count(holders: Counter[DeviceId], device: DeviceId, sign: int, devices: set[DeviceId]) -> None:
     holders[device] += sign
     if holders[device]:
-        held.add(device)
+        devices.add(device)
     else:
         del holders[device]
-        held.discard(device)
+        devices.discard(device)
 
 
 def short_name(name: str, driver: str) -> str:

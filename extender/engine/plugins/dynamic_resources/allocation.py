@@ -28,17 +28,17 @@ FIRST_REQUEST_STEPS: Final = 3
 @final
 @dataclass(frozen=True, slots=True)
 class Allocations:
-    """What was found on a node."""
+    """The result of the allocator for a node."""
 
     of_claims: tuple[AllocationResult, ...] | None
     """An allocation for each claim; None if the node has not enough devices."""
     num_pools: int
-    """How many of the node's first pools this depends on."""
+    """The result depends on this many of the node's first pools."""
 
 
 @final
 class Allocator:
-    """Allocates the same claims on any node. What does not depend on the node is computed once."""
+    """Allocates the same claims on any node, and computes once what no node changes."""
 
     __slots__ = (
         "_alternatives",
@@ -66,14 +66,14 @@ class Allocator:
         self.claims = claims
         self.classes = classes
         self.suitable: SuitableDevices = {}
-        """What is known from earlier searches for claims of the same content, slices and classes."""
+        """The results of earlier searches for claims of the same content, slices and classes."""
         self._matches = matches
         self._features = features
         self._num_requests = sum(len(claim.spec.devices.requests) for claim in claims)
         self._alternatives: list[list[list[DeviceRequestAlternative]]] | None = None
 
     def allocate(self, node: Node, allowance: Allowance) -> Allocations:
-        """Returns what can be allocated on the node.
+        """Returns allocations for the claims on the node.
 
         Raises AllocationError for an invalid claim, class or slice, NodeAllocationError if a pool of the node is
         invalid and the others have not enough devices, or is incomplete or invalid and all devices are asked for, and
@@ -86,10 +86,10 @@ class Allocator:
         constraints = [constraints_of(claim) for claim in self.claims]
         search = Search(node, pools, demands, constraints, self.allocated, selection, self.suitable, self._features)
         if search.find():
-            found = tuple(
+            results = tuple(
                 allocation_result(claim, picks, node) for claim, picks in zip(self.claims, search.picks, strict=True)
             )
-            return Allocations(found, search.num_pools)
+            return Allocations(results, search.num_pools)
         if any(pool.is_invalid for pool in pools):
             raise NodeAllocationError("invalid resource pools were encountered")
         return Allocations(None, len(pools))
@@ -103,10 +103,10 @@ class Allocator:
             for requests in self._alternatives
         ]
         for claim, requests in zip(self.claims, demands, strict=True):
-            least = sum(min(demand.count for demand in alternatives) for alternatives in requests)
-            if least > CLAIM_RESULTS:
+            count = sum(min(demand.count for demand in alternatives) for alternatives in requests)
+            if count > CLAIM_RESULTS:
                 raise AllocationError(
-                    f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {CLAIM_RESULTS}"
+                    f"claim {claim.key}: number of requested devices {count} exceeds the claim limit of {CLAIM_RESULTS}"
                 )
         return demands
 

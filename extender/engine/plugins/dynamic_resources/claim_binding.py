@@ -99,7 +99,7 @@ async def _write(
 
 @contextmanager
 def errors_of(action: str) -> Iterator[None]:
-    """Turns errors of API calls in its block into those of `bind_claim`, with the action that failed in front."""
+    """Turns errors of API calls in its block into those of `bind_claim`, prefixed with the failed action."""
     try:
         yield
     except fwk.CallConflict as exc:
@@ -111,21 +111,24 @@ def errors_of(action: str) -> Iterator[None]:
 
 
 def consumer_of(pod: fwk.Pod) -> ResourceClaimConsumerReference:
-    """Returns how claims name the pod that uses them."""
+    """Returns the reference of a claim to the pod."""
     return ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
 
 
 def have_same_devices(one: AllocationResult, other: AllocationResult) -> bool:
-    """Returns whether both give every request the same devices, and the same shares of them."""
-    some, others = (
-        {(each.request, each.driver, each.pool, each.device, each.share_id) for each in allocation.devices.results}
+    """Returns whether both give every request the same devices and shares."""
+    devices, other_devices = (
+        {
+            (result.request, result.driver, result.pool, result.device, result.share_id)
+            for result in allocation.devices.results
+        }
         for allocation in (one, other)
     )
-    return some == others
+    return devices == other_devices
 
 
 def id_of(claim: ResourceClaim) -> tuple[str, str, str]:
-    """Returns how calls name the claim: namespace, name, UID."""
+    """Returns (namespace, name, UID)."""
     return claim.namespace, claim.metadata.name, claim.metadata.uid
 
 
@@ -133,15 +136,15 @@ def drivers_to_wait_for(claims: Iterable[ResourceClaim]) -> set[str]:
     allocations = (claim.status.allocation for claim in claims)
     return {
         result.driver
-        for each in allocations
-        if each is not None
-        for result in each.devices.results
+        for allocation in allocations
+        if allocation is not None
+        for result in allocation.devices.results
         if result.binding_conditions
     }
 
 
 def outcome_of_wait(failed: ClaimBindingError | None) -> str:
-    """Returns the label of the end of `wait_for_devices` in metrics."""
+    """Returns the metric label for the end of `wait_for_devices`."""
     if failed is None:
         return "success"
     if isinstance(failed.__cause__, BindingFailedError):
@@ -152,19 +155,19 @@ def outcome_of_wait(failed: ClaimBindingError | None) -> str:
 async def wait_for_devices(
     claims: Iterable[ResourceClaim],
     latest: Callable[[], Mapping[Key, ResourceClaim]],
-    within: timedelta,
+    max_wait: timedelta,
     now: Callable[[], datetime],
 ) -> None:
     """Waits until drivers report that the devices of all claims, as `latest` finds them, are usable on the node.
 
-    Raises ClaimBindingError if a driver failed, or took longer than `within`.
+    Raises ClaimBindingError if a driver failed, or took longer than `max_wait`.
     """
     keys = [(claim.namespace, claim.metadata.name) for claim in claims]
 
     def are_ready() -> bool:
-        known = latest()
+        claims_by_key = latest()
         for key in keys:
-            claim = known.get(key)
+            claim = claims_by_key.get(key)
             if claim is None:
                 raise ClaimBindingError(f"could not find ResourceClaim {quoted('/'.join(key))}")
             try:
@@ -172,19 +175,19 @@ async def wait_for_devices(
                     continue
             except BindingFailedError as exc:
                 raise ClaimBindingError(str(exc)) from exc
-            if is_overdue(claim, within, now()):
+            if is_overdue(claim, max_wait, now()):
                 raise ClaimBindingError(f"claim {claim.metadata.name} binding timeout")
             return False
         return True
 
     try:
-        await fwk.poll(are_ready, every=CHECK_INTERVAL, within=within.total_seconds(), at_once=True)
+        await fwk.poll(are_ready, every=CHECK_INTERVAL, within=max_wait.total_seconds(), at_once=True)
     except TimeoutError as exc:
         raise ClaimBindingError("device binding timeout") from exc
 
 
 Mappings = Sequence[ContainerExtendedResourceRequest]
-"""Which container uses which request of the special claim."""
+"""Pairs of a container and its request of the special claim."""
 
 
 async def create_special_claim(
@@ -212,7 +215,7 @@ async def create_special_claim(
 async def name_special_claim(
     claim: ResourceClaim, mappings: Mappings, pod: fwk.Pod, dispatcher: fwk.Dispatcher
 ) -> None:
-    """Writes into the pod's status which claim has the devices, and which container uses which request.
+    """Writes the claim and the containers' requests of it into the pod's status.
 
     Raises CallConflict if the pod has changed so that this does not apply, else ClaimBindingError.
     """

@@ -1,4 +1,4 @@
-"""How many devices of a class nodes have, and how many are allocated, to score by extended resources.
+"""Counts the devices of a class on nodes, and the allocated ones, to score by extended resources.
 
 Upstream: framework/plugins/noderesources/resource_allocation.go, calculateDRAResourceTotals, deviceMatchesClass.
 """
@@ -25,7 +25,7 @@ _LOG: Final = Logger(__name__)
 
 @final
 class ClassDevices:
-    """The devices of each class on each node, as long as the slices are the same. State: a cache."""
+    """Caches the devices of each class on each node, for one set of slices."""
 
     def __init__(self, slices: Slices, matches: Matches) -> None:
         self._slices = slices
@@ -35,16 +35,16 @@ class ClassDevices:
     def on(self, node: fwk.Node, device_class: DeviceClass, allowance: Allowance) -> tuple[DeviceId, ...]:
         """Returns matching devices; none, logged, if a selector or slice is invalid. Raises OutOfStepsError."""
         key = device_class.name, node.name
-        known = self._found.get(key)
-        if known is not None and known[0] is device_class and known[1] is node:
-            return known[2]
+        cached = self._found.get(key)
+        if cached is not None and cached[0] is device_class and cached[1] is node:
+            return cached[2]
         try:
             devices = tuple(
                 offer.id for offer in self._slices.offers_for(node) if self._is_of(device_class, offer, allowance)
             )
         except (AllocationError, CelError) as exc:
-            named = {"node": node.name, "deviceClass": device_class.name}
-            _LOG.exception(exc, "Failed to calculate DRA resource capacity and allocated", **named)
+            fields = {"node": node.name, "deviceClass": device_class.name}
+            _LOG.exception(exc, "Failed to calculate DRA resource capacity and allocated", **fields)
             devices = ()
         self._found[key] = device_class, node, devices
         return devices
@@ -72,23 +72,23 @@ class DeviceCounts:
     def __init__(
         self, devices: ClassDevices, classes: Mapping[str, DeviceClass], allocated: AllocatedState, *, may_defer: bool
     ) -> None:
-        """Takes extended resource -> the class that backs it, and whether counting may go on in a thread."""
+        """Takes (extended resource -> the class that backs it), and whether a thread may go on counting."""
         self._devices = devices
         self._classes = classes
         self._allocated = allocated
         self._may_defer = may_defer
 
     def of(self, resource: str, rows: fwk.Rows) -> tuple[Int64s, Int64s]:
-        there, in_use = np.zeros((2, len(rows)), np.int64)
+        existing, in_use = np.zeros((2, len(rows)), np.int64)
         device_class = self._classes.get(resource)
         if device_class is None:
-            return there, in_use
+            return existing, in_use
         nodes = [rows.snapshot.nodes.objects[place] for place in rows.node.tolist()]
         allowance = Allowance(steps=LOOP_STEPS) if self._may_defer else Allowance()
         try:
             for row, node in enumerate(nodes):
                 devices = self._devices.on(node, device_class, allowance)
-                there[row], in_use[row] = len(devices), sum(map(self._allocated.is_in_use, devices))
+                existing[row], in_use[row] = len(devices), sum(map(self._allocated.is_in_use, devices))
         except OutOfStepsError:
             raise LongWork(partial(self._devices.find, device_class, nodes)) from None
-        return there, in_use
+        return existing, in_use

@@ -1,4 +1,4 @@
-"""Inventory: which devices a node has for a request, and why some cannot be had. It is for explanations alone."""
+"""Inventory: the devices of a node for a request, and why some are not available. Only explanations use it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -17,29 +17,29 @@ from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.node import Node
 
 _STEPS: Final = 10 * LOOP_STEPS
-"""The steps that counting may take, about 200 ms; what is left then is not counted."""
+"""The most steps of counting, about 200 ms; it stops then."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class NodeDevices:
-    """The devices of one node, as one request sees them: each that matches is held, too small, tainted or free."""
+    """The devices of one node for one request: each match is allocated, too small, tainted or free."""
 
-    there: int
+    num_devices: int
     of_class: int
     matching: int
-    held: tuple[DeviceId, ...]
+    allocated: tuple[DeviceId, ...]
     small: tuple[Offer, ...]
-    """Those that have too little of a capacity that is asked for."""
+    """The devices with too little of a requested capacity."""
     tainted: tuple[Offer, ...]
     free: int
     incomplete: tuple[PoolId, ...]
-    """Pools of which slices are missing, so that they offer no devices."""
+    """The pools that lack slices, and therefore offer no devices."""
 
 
 @final
 class DeviceInventory:
-    """The devices of the cluster. It raises nothing: where selectors fail or take long, nothing is known."""
+    """The devices of the cluster. Where selectors fail or take long, it answers None and raises nothing."""
 
     def __init__(self, objects: ClusterObjects, features: DeviceFeatures) -> None:
         rules = objects.device_taint_rules.values() if features.taint_rules else ()
@@ -50,46 +50,46 @@ class DeviceInventory:
         self._matches = Matches()
         self._allowance = Allowance(steps=_STEPS)
 
-    def on(self, node: Node, wanted: DeviceRequestAlternative) -> NodeDevices | None:
-        """Returns what the node has for a request; None if that is not known."""
+    def on(self, node: Node, request: DeviceRequestAlternative) -> NodeDevices | None:
+        """Returns the node's devices for a request; None if they are unknown."""
         try:
-            return self._on(node, wanted)
+            return self._on(node, request)
         except (AllocationError, OutOfStepsError):
             return None
 
     def holders(self, devices: Iterable[DeviceId]) -> Iterator[ResourceClaim]:
         """Yields the claims that hold any of the devices."""
-        wanted = {*devices}
+        device_ids = {*devices}
         for claim in self._claims.values():
             results = claim.status.allocation.devices.results if claim.status.allocation is not None else ()
-            if any(DeviceId(each.driver, each.pool, each.device) in wanted for each in results):
+            if any(DeviceId(result.driver, result.pool, result.device) in device_ids for result in results):
                 yield claim
 
-    def _on(self, node: Node, wanted: DeviceRequestAlternative) -> NodeDevices:
+    def _on(self, node: Node, request: DeviceRequestAlternative) -> NodeDevices:
         pools = self._slices.pools_for(node)
         offers = [offer for pool in pools for offer in pool.offers if self._slices.is_for(offer, node)]
         is_match = partial(self._matches.matches, allowance=self._allowance)
-        of_class = [offer for offer in offers if replace(wanted, selectors=()).matches(offer, is_match)]
-        matching = [offer for offer in of_class if wanted.matches(offer, is_match)]
-        held: list[DeviceId] = []
+        of_class = [offer for offer in offers if replace(request, selectors=()).matches(offer, is_match)]
+        matching = [offer for offer in of_class if request.matches(offer, is_match)]
+        allocated: list[DeviceId] = []
         small: list[Offer] = []
         tainted: list[Offer] = []
         for offer in matching:
             is_shared = bool(offer.device.allow_multiple_allocations)
-            taken = self._allocated.capacity.get(offer.id, {}) if is_shared else {}
+            consumed = self._allocated.capacity.get(offer.id, {}) if is_shared else {}
             if offer.id in self._allocated.devices or (offer.id in self._allocated.shared and not is_shared):
-                held.append(offer.id)
-            elif not has_capacity(wanted.capacity, offer, taken, in_fractions=self._features.fractional_ranges):
+                allocated.append(offer.id)
+            elif not has_capacity(request.capacity, offer, consumed, in_fractions=self._features.fractional_ranges):
                 small.append(offer)
-            elif self._features.taints and not wanted.tolerates(offer):
+            elif self._features.taints and not request.tolerates(offer):
                 tainted.append(offer)
         return NodeDevices(
-            there=len(offers),
+            num_devices=len(offers),
             of_class=len(of_class),
             matching=len(matching),
-            held=tuple(held),
+            allocated=tuple(allocated),
             small=tuple(small),
             tainted=tuple(tainted),
-            free=len(matching) - len(held) - len(small) - len(tainted),
+            free=len(matching) - len(allocated) - len(small) - len(tainted),
             incomplete=tuple(pool.id for pool in pools if pool.is_incomplete),
         )

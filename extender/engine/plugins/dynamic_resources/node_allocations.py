@@ -1,4 +1,4 @@
-"""NodeAllocations: what the allocator found on each node for the claims of one pod, and the search in a thread.
+"""NodeAllocations: the allocator's results on each node for the claims of one pod, and the search in a thread.
 
 Upstream searches all nodes in parallel threads, and stops after filterTimeout:
 framework/plugins/dynamicresources/dynamicresources.go, Filter.
@@ -42,13 +42,13 @@ NOT_ENOUGH: Final = "cannot allocate all claims"
 LOOP_STEPS: Final = 4_000
 """The steps of a cycle in the event loop. They take about 20 ms."""
 RESUMED_STEPS: Final = 500
-"""The steps of a cycle after a search in the thread: what it found may not hold, but the next is shorter."""
+"""The steps of a cycle after a search in the thread, whose results may no longer hold; the next search is shorter."""
 FIRST_SLICE: Final = 0.25
-"""Seconds that the thread spends on one pod at a time. Doubled as long as they do not do for one node."""
+"""Seconds of the thread for one pod at a time, doubled until they are enough for a node."""
 
 
 _CONTENTS: Final = 4
-"""The contents of claims for which results are kept."""
+"""Results are kept for this many contents of claims."""
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
@@ -64,7 +64,7 @@ class NodeAllocation:
     error: AllocationError | None = None
     """A claim, class or slice is invalid, so that the cycle fails."""
     num_pools: int | None = None
-    """How many of the node's first pools the result depends on; None for all of them."""
+    """The result depends on this many of the node's first pools; None: on all."""
 
 
 _NOT_ENOUGH: Final = NodeAllocation(refusal=NOT_ENOUGH)
@@ -74,70 +74,71 @@ _NOTHING: Final = (None, None)
 def allocation_on(node: Node, allocator: Allocator, allowance: Allowance) -> NodeAllocation:
     """Returns what the allocator finds on the node. Raises OutOfStepsError, and TimeoutError if the time is up."""
     try:
-        found = allocator.allocate(node, allowance)
+        allocations = allocator.allocate(node, allowance)
     except NodeAllocationError as exc:
         return NodeAllocation(refusal=str(exc), names_claim=exc.names_claim)
     except AllocationError as exc:
         return NodeAllocation(error=AllocationError(str(exc)))
     except TimedOutError as exc:
         raise TimeoutError(f"node {node.name}: timed out trying to allocate devices") from exc
-    return _NOT_ENOUGH if found.of_claims is None else NodeAllocation(found.of_claims, num_pools=found.num_pools)
+    if allocations.of_claims is None:
+        return _NOT_ENOUGH
+    return NodeAllocation(allocations.of_claims, num_pools=allocations.num_pools)
 
 
 @final
 class KnownAllocations:
-    """What was found on nodes for claims of one content, such as those of one template, as long as nothing that matters
-    there changes.
+    """Results on nodes for claims of one content, such as those of one template, until the node or its pools change.
 
-    Between two pods usually the devices of one node change. What was found in pools that are alike for many nodes is
-    found once for all of them. State: the results, those that depend on each pool, and its versions.
+    Between two pods usually the devices of one node change. A result that only depends on pools shared by many nodes
+    holds for all of them. State: the results, the keys of those that depend on each pool, and its versions.
     """
 
-    __slots__ = ("_found", "_results_of", "_versions", "suitable")
+    __slots__ = ("_findings", "_results_of", "_versions", "suitable")
 
     def __init__(self) -> None:
         # By the name of the node, or by the id of the first pools of nodes.
-        self._found: dict[str | int, tuple[Node | tuple[Pool, ...], NodeAllocation]] = {}
+        self._findings: dict[str | int, tuple[Node | tuple[Pool, ...], NodeAllocation]] = {}
         self._results_of: dict[PoolId, set[str | int]] = {}
         self._versions: dict[PoolId, int] = {}
         self.suitable: SuitableDevices = {}
 
     def follow(self, allocated: AllocatedState) -> None:
-        """Drops what depends on pools of which other devices are in use now."""
+        """Drops the results that depend on pools whose devices in use have changed."""
         for pool, _ in allocated.versions.items() - self._versions.items():
             for key in self._results_of.pop(pool, ()):
-                self._found.pop(key, None)
+                self._findings.pop(key, None)
         self._versions = allocated.versions
 
     def on(self, node: Node, pools: NodePools) -> NodeAllocation | None:
-        """Returns what was found on the node, or on one with the same first pools, if that is still true."""
+        """Returns the result for the node, or for one with the same first pools, if it still holds."""
         if pools.head:
             for shared in (pools.head, pools):
-                then, found = self._found.get(id(shared), _NOTHING)
-                if then is shared:
-                    return found
-        then, found = self._found.get(node.metadata.name, _NOTHING)
-        return found if then is node else None
+                origin, allocation = self._findings.get(id(shared), _NOTHING)
+                if origin is shared:
+                    return allocation
+        origin, allocation = self._findings.get(node.metadata.name, _NOTHING)
+        return allocation if origin is node else None
 
-    def remember(self, node: Node, pools: NodePools, found: NodeAllocation) -> None:
-        """Keeps what was found on the node, unless it names the claim, as errors do."""
-        if found.error is not None or found.names_claim:
+    def remember(self, node: Node, pools: NodePools, allocation: NodeAllocation) -> None:
+        """Keeps the result for the node, unless it is an error or names the claim."""
+        if allocation.error is not None or allocation.names_claim:
             return
-        depends_on = pools[: found.num_pools]
+        depends_on = pools[: allocation.num_pools]
         key: str | int = node.name
-        of: Node | tuple[Pool, ...] = node
+        origin: Node | tuple[Pool, ...] = node
         if pools.head and len(depends_on) <= len(pools.head):
             # A refusal also depends on there being no other pools.
-            of = pools if found.refusal else pools.head
-            key = id(of)
+            origin = pools if allocation.refusal else pools.head
+            key = id(origin)
         for pool in depends_on:
             self._results_of.setdefault(pool.id, set()).add(key)
-        self._found[key] = (of, found)
+        self._findings[key] = (origin, allocation)
 
 
 @final
 class KnownContents:
-    """`KnownAllocations` for the last few contents of claims, for the same slices. State: these."""
+    """State: `KnownAllocations` for the last few contents of claims, for one set of slices."""
 
     __slots__ = ("_by_content", "_slices")
 
@@ -146,22 +147,22 @@ class KnownContents:
         self._by_content: OrderedDict[bytes, KnownAllocations] = OrderedDict()
 
     def of(self, allocator: Allocator) -> KnownAllocations:
-        """Returns what is known of the allocator's claims with the devices that are in use."""
+        """Returns the results for the allocator's claims that hold with the devices now in use."""
         if allocator.slices is not self._slices:
             self._slices = allocator.slices
             self._by_content.clear()
         content = _content_of(allocator.claims, allocator.classes)
-        known = self._by_content.setdefault(content, KnownAllocations())
+        allocations = self._by_content.setdefault(content, KnownAllocations())
         self._by_content.move_to_end(content)
         if len(self._by_content) > _CONTENTS:
             self._by_content.popitem(last=False)
-        known.follow(allocator.allocated)
-        allocator.suitable = known.suitable
-        return known
+        allocations.follow(allocator.allocated)
+        allocator.suitable = allocations.suitable
+        return allocations
 
 
 def _content_of(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> bytes:
-    """What allocations depend on besides slices and devices in use.
+    """Returns a key of all that allocations depend on besides slices and devices in use.
 
     Classes count by what they say, and by which of them are the same: a resource of its own for each pod may mean a
     class of its own for each, and all these classes ask for the same.
@@ -182,15 +183,15 @@ def _content_of(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceCla
             for request in claim.spec.devices.requests
         ]
         contents[id(claim)] = replaced(claim.spec.devices, requests=requests)
-    said = [classes[name].spec if name in classes else None for name in numbers]
-    selected = [None if spec is None else (spec.selectors, spec.config) for spec in said]
+    specs = [classes[name].spec if name in classes else None for name in numbers]
+    selected = [None if spec is None else (spec.selectors, spec.config) for spec in specs]
     return _ENCODER.encode(([contents[id(claim)] for claim in claims], selected))
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A result, and what it depends on besides the claims."""
+class _Finding:
+    """A result, and its inputs besides the claims."""
 
     node: Node
     pools: Sequence[Pool]
@@ -210,7 +211,7 @@ class LongSearch:
     inputs: tuple[ResourceClaim | DeviceClass, ...]
     timeout: float
     """Seconds; infinite for no limit."""
-    _found: dict[str, _Found] = field(default_factory=dict)
+    _findings: dict[str, _Finding] = field(default_factory=dict)
     _timed_out: str = ""
     _spent: float = 0.0
     _slice: float = FIRST_SLICE
@@ -218,34 +219,39 @@ class LongSearch:
     def allocation_on(
         self, node: Node, allocator: Allocator, in_use: Mapping[PoolId, PoolState]
     ) -> NodeAllocation | None:
-        """Returns what was found on the node, if that is still true.
+        """Returns the result for the node, if it still holds.
 
         Raises AllocationError for an invalid node selector of a slice, TimeoutError if the search took too long.
         """
         pools = allocator.slices.pools_for(node)
-        found = self._found.get(node.name)
-        if found is not None and found.node is node and found.pools is pools and found.in_use == _in_use(pools, in_use):
-            return found.allocation
+        finding = self._findings.get(node.name)
+        if (
+            finding is not None
+            and finding.node is node
+            and finding.pools is pools
+            and finding.in_use == _in_use(pools, in_use)
+        ):
+            return finding.allocation
         if self._timed_out:
             raise TimeoutError(self._timed_out)
         return None
 
     def search(self, nodes: Sequence[tuple[Node, Allocator]], is_wanted: Callable[[], bool]) -> None:
-        """Searches nodes, each with an allocator that knows the same devices, in a thread for the time of a slice."""
+        """Searches nodes in a thread for the time of a slice. All allocators have the same devices."""
         began = time.monotonic()
         allowance = Allowance(seconds=self.timeout - self._spent, slice_seconds=self._slice, is_wanted=is_wanted)
         in_use = nodes[0][1].allocated.by_pool()
-        known: dict[Allocator, KnownAllocations] = {}
+        known_allocations: dict[Allocator, KnownAllocations] = {}
         num_done = 0
         try:
             for node, allocator in nodes:
                 pools = allocator.slices.pools_for(node)
-                known_here = known.setdefault(allocator, KnownAllocations())
-                allocation = known_here.on(node, pools)
+                of_claims = known_allocations.setdefault(allocator, KnownAllocations())
+                allocation = of_claims.on(node, pools)
                 if allocation is None:
                     allocation = allocation_on(node, allocator, allowance)
-                    known_here.remember(node, pools, allocation)
-                self._found[node.name] = _Found(node, pools, _in_use(pools, in_use), allocation)
+                    of_claims.remember(node, pools, allocation)
+                self._findings[node.name] = _Finding(node, pools, _in_use(pools, in_use), allocation)
                 num_done += 1
         except OutOfStepsError:
             self._slice = FIRST_SLICE if num_done else 2 * self._slice

@@ -23,7 +23,7 @@ from extender.values.objects.pod import ContainerExtendedResourceRequest
 @final
 @dataclass(frozen=True, slots=True)
 class ExtendedRequests:
-    """What a pod requests of extended resources, some of which device classes back."""
+    """The extended resources that a pod requests, some of them backed by device classes."""
 
     pod: fwk.Pod
     resources: tuple[str, ...]
@@ -35,7 +35,7 @@ class ExtendedRequests:
 
     @property
     def is_of_earlier_attempt(self) -> bool:
-        """Whether an earlier attempt wrote the claim, which is deleted then: the pod may need other devices now."""
+        """True if an earlier attempt wrote the claim. It is deleted then: the pod may need other devices now."""
         return not is_in_memory(self.claim)
 
     def not_offered(self, rows: fwk.Rows) -> Mask:
@@ -55,18 +55,18 @@ class ExtendedRequests:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimsToAllocate:
-    """What has to be allocated for a pod on some nodes."""
+    """The claims to allocate for a pod on some nodes."""
 
     allocator: Allocator
     """For the claims of the pod that have no devices, and the special claim."""
     special: ResourceClaim | None = None
     mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
-    """Which container uses which request of the special claim."""
+    """Pairs of a container and its request of the special claim."""
 
 
 @final
 class NodeClaims:
-    """The claims to allocate on each node; as many different ones as sets of resources that nodes lack."""
+    """The claims to allocate on each node: one `ClaimsToAllocate` for each set of resources that nodes lack."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class NodeClaims:
         classes: Mapping[str, DeviceClass],
         allocator_of: Callable[[Sequence[ResourceClaim]], Allocator],
     ) -> None:
-        """Takes the claims of the pod's spec without devices, and what makes an allocator for claims."""
+        """Takes the unallocated claims of the pod's spec, and a factory of allocators."""
         self._unallocated = unallocated
         self._extended = extended
         self._allocator_of = allocator_of
@@ -86,16 +86,16 @@ class NodeClaims:
             *_classes_of(distinct, classes),
             *(extended.classes.values() if extended is not None else ()),
         )
-        """What a search depends on besides the node and its devices: claims and device classes."""
+        """The claims and device classes, on which a search depends besides the node and its devices."""
 
     def on(self, rows: fwk.Rows) -> list[ClaimsToAllocate | None]:
-        """Returns what has to be allocated on each row; None for nothing."""
+        """Returns the claims to allocate on each row; None for nothing."""
         if self._extended is None:
             return [self._for(b"")] * len(rows)
         return [self._for(lack.tobytes()) for lack in self._extended.lacking(rows)]
 
     def _for(self, lack: bytes) -> ClaimsToAllocate | None:
-        """Returns what has to be allocated where these resources are lacking: a byte for each, which is 1 or 0."""
+        """Returns the claims to allocate where these resources are lacking: a byte for each, 1 or 0."""
         if lack not in self._by_lack:
             self._by_lack[lack] = self._made_for(lack)
         return self._by_lack[lack]
@@ -105,8 +105,8 @@ class NodeClaims:
             return ClaimsToAllocate(self._allocator_of(self._unallocated)) if self._unallocated else None
         extended = self._extended
         lacking = {
-            resource: found.name
-            for (resource, found), is_lacking in zip(extended.classes.items(), lack, strict=True)
+            resource: device_class.name
+            for (resource, device_class), is_lacking in zip(extended.classes.items(), lack, strict=True)
             if is_lacking
         }
         requests, mappings = requests_and_mappings(extended.pod, lacking)
@@ -117,7 +117,7 @@ class NodeClaims:
 def refusal_of_requests(
     claim: ResourceClaim, classes: Mapping[str, DeviceClass], *, reads_lists: bool
 ) -> fwk.Status | None:
-    """Returns what is wrong with the claim's requests, for any node; None if nothing is.
+    """Returns the error of the claim's requests on every node; None without one.
 
     `reads_lists` is the feature gate DRAPrioritizedList: requests may list alternatives, the best first.
     """

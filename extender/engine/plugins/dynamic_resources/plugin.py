@@ -83,7 +83,7 @@ NOT_OFFERED: Final = "cannot fit resource"
 
 _CLAIMS: Final = fwk.StateKey[ClaimsOfCycle]("DynamicResources")
 _NONE: Final = ClaimsOfCycle()
-"""What is found out about no claims, which is nothing."""
+"""The state of a cycle without claims."""
 _TO_DO, _NOTHING_TO_DO = (fwk.PreFlight(status, allow_parallel=True) for status in (fwk.SUCCESS, fwk.SKIP))
 _TRACKER: Final = fwk.StateKey[ClaimTracker]("DynamicResources")
 
@@ -183,8 +183,8 @@ class DynamicResources(
             refusal = refusal_of_requests(claim, snapshot.objects.device_classes, reads_lists=self._reads_lists)
             if refusal is not None:
                 return fwk.PreFilterResult(refusal)
-        known = ClaimsOfCycle(tuple(claims), tuple(unavailable), extended, joined)
-        state.write(_CLAIMS, self._cycle_of(state, pod, known, snapshot))
+        cycle = ClaimsOfCycle(tuple(claims), tuple(unavailable), extended, joined)
+        state.write(_CLAIMS, self._cycle_of(state, pod, cycle, snapshot))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def _claims(self, state: fwk.CycleState) -> ClaimsOfCycle:
@@ -209,8 +209,8 @@ class DynamicResources(
             return {}
         classes = snapshot.objects.device_classes
         backed = backed_resources(frozenset(resources), classes)
-        found = ((name, device_class_of(name, classes)) for name in resources if name in backed)
-        return {name: device_class for name, device_class in found if device_class is not None}
+        candidates = ((name, device_class_of(name, classes)) for name in resources if name in backed)
+        return {name: device_class for name, device_class in candidates if device_class is not None}
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods frees no device in this cycle.
@@ -334,12 +334,12 @@ class DynamicResources(
         return fwk.SUCCESS
 
     def _cycle_of(
-        self, state: fwk.CycleState, pod: fwk.Pod, known: ClaimsOfCycle, snapshot: fwk.Snapshot
+        self, state: fwk.CycleState, pod: fwk.Pod, cycle: ClaimsOfCycle, snapshot: fwk.Snapshot
     ) -> ClaimsOfCycle:
-        """Returns what is known of the claims, with what is to be allocated."""
-        extended, unallocated = known.extended, known.unallocated
+        """Returns `cycle` with the claims to allocate."""
+        extended, unallocated = cycle.extended, cycle.unallocated
         if not unallocated and (extended is None or extended.is_of_earlier_attempt):
-            return known
+            return cycle
         objects = snapshot.objects
         slices = self._tainted.of(
             objects.resource_slices, objects.device_taint_rules.values() if self._features.taint_rules else ()
@@ -350,8 +350,8 @@ class DynamicResources(
         self._matches.prune(self._slices.num_devices)
         allocated = self._allocated.held_by(self._tracker.holders(objects.resource_claims))
 
-        def allocator_of(wanted: Sequence[ResourceClaim]) -> Allocator:
-            return Allocator(wanted, objects.device_classes, self._slices, allocated, self._matches, self._features)
+        def allocator_of(claims: Sequence[ResourceClaim]) -> Allocator:
+            return Allocator(claims, objects.device_classes, self._slices, allocated, self._matches, self._features)
 
         if extended is not None:
             state.depends_on_devices = True
@@ -363,7 +363,7 @@ class DynamicResources(
             long_search = None
         steps = math.inf if not self._may_defer else RESUMED_STEPS if long_search is not None else LOOP_STEPS
         return replace(
-            known,
+            cycle,
             to_allocate=to_allocate,
             allowance=Allowance(steps=steps, seconds=self._filter_timeout),
             long_search=long_search,
@@ -374,45 +374,45 @@ class DynamicResources(
         """Refuses rows whose node has not enough devices, in a loop, since devices are not a column."""
         refusals: dict[str, Mask] = {}
         nodes = [rows.snapshot.nodes.objects[place] for place in rows.node.tolist()]
-        wanted_on = to_allocate.on(rows)
-        known = {each: self._known.of(each.allocator) for each in set(wanted_on) if each is not None}
-        for row, (node, wanted) in enumerate(zip(nodes, wanted_on, strict=True)):
-            if wanted is None:
+        claims_on = to_allocate.on(rows)
+        allocations_of = {claims: self._known.of(claims.allocator) for claims in set(claims_on) if claims is not None}
+        for row, (node, claims) in enumerate(zip(nodes, claims_on, strict=True)):
+            if claims is None:
                 continue
             name = node.metadata.name
-            found = cycle.node_allocations.get(name)
-            if found is None:
-                known_here = known[wanted]
+            allocation = cycle.node_allocations.get(name)
+            if allocation is None:
+                known_allocations = allocations_of[claims]
                 pools = self._slices.pools_for(node)
-                found = known_here.on(node, pools)
-                if found is None:
-                    found = self._searched(cycle, node, wanted.allocator)
-                    if found is None:
-                        left = zip(nodes[row:], wanted_on[row:], strict=True)
-                        searched = [(other, each.allocator) for other, each in left if each is not None]
+                allocation = known_allocations.on(node, pools)
+                if allocation is None:
+                    allocation = self._searched(cycle, node, claims.allocator)
+                    if allocation is None:
+                        remaining = zip(nodes[row:], claims_on[row:], strict=True)
+                        searched = [(node, claims.allocator) for node, claims in remaining if claims is not None]
                         raise self._deferred(pod, cycle, to_allocate, searched)
-                    known_here.remember(node, pools, found)
-                cycle.node_allocations[name], cycle.claims_on[name] = found, wanted
-            if found.error is not None:
-                raise AllocationError(str(found.error))
-            if found.refusal:
-                refusals.setdefault(found.refusal, np.zeros(len(rows), np.bool_))[row] = True
+                    known_allocations.remember(node, pools, allocation)
+                cycle.node_allocations[name], cycle.claims_on[name] = allocation, claims
+            if allocation.error is not None:
+                raise AllocationError(str(allocation.error))
+            if allocation.refusal:
+                refusals.setdefault(allocation.refusal, np.zeros(len(rows), np.bool_))[row] = True
         return fwk.first_of(
             [fwk.accept(len(rows)), *(fwk.reject(mask, reason, unresolvable=True) for reason, mask in refusals.items())]
         )
 
     def _searched(self, cycle: ClaimsOfCycle, node: fwk.Node, allocator: Allocator) -> NodeAllocation | None:
-        found = None
+        allocation = None
         if cycle.long_search is not None:
-            found = cycle.long_search.allocation_on(node, allocator, cycle.in_use)
+            allocation = cycle.long_search.allocation_on(node, allocator, cycle.in_use)
         with suppress(OutOfStepsError):
-            found = found or allocation_on(node, allocator, cycle.allowance)
-        return found
+            allocation = allocation or allocation_on(node, allocator, cycle.allowance)
+        return allocation
 
     def _deferred(
         self, pod: fwk.Pod, cycle: ClaimsOfCycle, to_allocate: NodeClaims, nodes: Sequence[tuple[fwk.Node, Allocator]]
     ) -> LongWork:
-        """Returns the search of these nodes as work for a thread, which the caller keeps for the next cycle."""
+        """Returns the search of these nodes as work for a thread; the caller keeps it for the next cycle."""
         search = cycle.long_search
         if search is None:
             search = self._long_searches[pod.key, pod.uid] = LongSearch(to_allocate.inputs, self._filter_timeout)
@@ -437,10 +437,10 @@ class DynamicResources(
 
 
 def _score(cycle: ClaimsOfCycle, node: str) -> int:
-    found = cycle.node_allocations.get(node)
-    if found is None or found.refusal:
+    allocation = cycle.node_allocations.get(node)
+    if allocation is None or allocation.refusal:
         return 0
-    new = iter(found.allocations)
+    new = iter(allocation.allocations)
     joined = cycle.joined
     return sum(
         score(claim, claim.status.allocation or joined.get(identity(claim)) or next(new)) for claim in cycle.claims

@@ -32,15 +32,17 @@ def claims_of(pod: Pod, claims: Mapping[Key, ResourceClaim]) -> list[ResourceCla
 
     Raises ClaimError if a claim does not exist yet, is being deleted, or was made for another pod.
     """
-    found: list[ResourceClaim] = []
-    known: dict[str, ResourceClaim] = {}  # a pod may refer to one thousands of times
+    pod_claims: list[ResourceClaim] = []
+    claims_by_name: dict[str, ResourceClaim] = {}  # a pod may refer to one thousands of times
     generated: dict[str, str | None] | None = None
     for reference in pod.spec.resource_claims:
-        if reference.resource_claim_name in known:
-            found.append(known[reference.resource_claim_name])
+        if reference.resource_claim_name in claims_by_name:
+            pod_claims.append(claims_by_name[reference.resource_claim_name])
             continue
         if generated is None and reference.resource_claim_name is None:
-            generated = {each.name: each.resource_claim_name for each in reversed(pod.status.resource_claim_statuses)}
+            generated = {
+                status.name: status.resource_claim_name for status in reversed(pod.status.resource_claim_statuses)
+            }
         name, is_generated = _claim_name(pod, reference, generated or {})
         if name is None:
             continue
@@ -51,10 +53,10 @@ def claims_of(pod: Pod, claims: Mapping[Key, ResourceClaim]) -> list[ResourceCla
             raise ClaimError(f'resourceclaim "{name}" is being deleted')
         if is_generated and not _is_controlled_by(claim, pod):
             raise ClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
-        found.append(claim)
+        pod_claims.append(claim)
         if not is_generated:
-            known[name] = claim
-    return found
+            claims_by_name[name] = claim
+    return pod_claims
 
 
 def each_once(claims: Iterable[ResourceClaim]) -> list[ResourceClaim]:
@@ -63,7 +65,7 @@ def each_once(claims: Iterable[ResourceClaim]) -> list[ResourceClaim]:
 
 
 def _claim_name(pod: Pod, reference: PodResourceClaim, generated: Mapping[str, str | None]) -> tuple[str | None, bool]:
-    """Returns the claim's name (None if none was needed), and whether it was `generated` from a template."""
+    """Returns the claim's name, None if none was needed, and whether it was `generated` from a template."""
     if reference.resource_claim_name is not None:
         return reference.resource_claim_name, False
     if reference.resource_claim_template_name is None:
@@ -145,9 +147,9 @@ def has_failed_binding(claim: ResourceClaim, timeout: timedelta, now: datetime) 
 
 
 def _device_status(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> AllocatedDeviceStatus | None:
-    wanted = (result.driver, result.pool, result.device)
+    device_id = (result.driver, result.pool, result.device)
     return next(
-        (status for status in claim.status.devices if (status.driver, status.pool, status.device) == wanted), None
+        (status for status in claim.status.devices if (status.driver, status.pool, status.device) == device_id), None
     )
 
 
@@ -182,7 +184,7 @@ class ClaimTracker:
         return None if pending is None else pending.status.allocation, sharers
 
     def add_pending(self, claim: ResourceClaim, pod: Pod) -> None:
-        """Records that the claim is about to be written with its allocation, or that a further pod shares it then.
+        """Records that the claim is about to be written with its allocation, or that another pod shares it.
 
         Upstream: SignalClaimPendingAllocation.
         """
@@ -201,14 +203,14 @@ class ClaimTracker:
         """Returns the latest known state of the claim; the table has those that the watch shows."""
         key = (claim.namespace, claim.metadata.name)
         states = (table.get(key), self._written.get(key), claim)
-        same = (each for each in states if each is not None and identity(each) == identity(claim))
-        return max(same, key=lambda each: version(each.metadata))
+        same = (state for state in states if state is not None and identity(state) == identity(claim))
+        return max(same, key=lambda state: version(state.metadata))
 
     def assume(self, claim: ResourceClaim) -> None:
         """Records a claim as the API server returned it. Upstream: AssumeClaimAfterAPICall."""
         key = (claim.namespace, claim.metadata.name)
-        known = self._written.get(key)
-        if known is None or version(known.metadata) <= version(claim.metadata):
+        earlier = self._written.get(key)
+        if earlier is None or version(earlier.metadata) <= version(claim.metadata):
             self._written[key] = claim
 
     def assume_created(self, claim: ResourceClaim) -> None:
@@ -227,32 +229,32 @@ class ClaimTracker:
         return key not in self._created
 
     def forget(self, claim: ResourceClaim) -> None:
-        """Drops what is known of a claim that was deleted."""
+        """Forgets a deleted claim."""
         key = (claim.namespace, claim.metadata.name)
         self._written.pop(key, None)
         self._created.pop(key, None)
 
     def latest(self, table: Mapping[Key, ResourceClaim]) -> Mapping[Key, ResourceClaim]:
         """Returns all claims in their latest known state; the table has those that the watch shows."""
-        for key, written in list(self._written.items()):
-            shown = table.get(key)
-            if shown is None and not self.is_shown(written, table):
+        for key, claim in list(self._written.items()):
+            observed = table.get(key)
+            if observed is None and not self.is_shown(claim, table):
                 continue
             self._created.pop(key, None)
             # A claim missing from the watch was deleted: one that was written had been shown before, or was created
             # long ago.
-            is_same = shown is not None and identity(shown) == identity(written)
-            if shown is None or not is_same or version(shown.metadata) >= version(written.metadata):
+            is_same = observed is not None and identity(observed) == identity(claim)
+            if observed is None or not is_same or version(observed.metadata) >= version(claim.metadata):
                 del self._written[key]
         return {**table, **self._written} if self._written else table
 
     def holders(self, table: Mapping[Key, ResourceClaim]) -> list[ResourceClaim]:
-        """Returns all claims that may hold devices, each once: what is written is not pending, too."""
+        """Returns all claims that may hold devices, each once: a written claim is not listed as pending."""
         latest = self.latest(table)
-        written = {
+        allocated = {
             identity(claim) for claim in latest.values() if claim.status.allocation is not None and self._pending
         }
-        return [*latest.values(), *(claim for uid, (claim, _) in self._pending.items() if uid not in written)]
+        return [*latest.values(), *(claim for uid, (claim, _) in self._pending.items() if uid not in allocated)]
 
 
 @final
@@ -260,7 +262,7 @@ class ClaimHints:
     """The queueing hints of DynamicResources."""
 
     def __init__(self, claims: Callable[[], Mapping[Key, ResourceClaim]]) -> None:
-        """Takes what returns the latest claims of the cluster."""
+        """Takes a function that returns the latest claims of the cluster."""
         self._claims = claims
 
     def events(self) -> list[fwk.ClusterEventWithHint]:

@@ -36,9 +36,9 @@ class NodeAllocationError(Exception):
         self.names_claim = names_claim
 
 
-def are_same(some: Sequence[object], others: Sequence[object]) -> bool:
+def are_same(objects: Sequence[object], other_objects: Sequence[object]) -> bool:
     """Returns whether both have the same objects in the same order."""
-    return len(some) == len(others) and all(map(operator.is_, some, others))
+    return len(objects) == len(other_objects) and all(map(operator.is_, objects, other_objects))
 
 
 @final
@@ -74,7 +74,7 @@ class Pool:
         self.slices = tuple(slices)
         """All slices of the generation, for whichever nodes."""
         self.counters = dict(counters or {})
-        """Counter set -> counter -> what the devices of the pool share."""
+        """Counter set -> counter -> the amount that the devices of the pool share."""
         self.is_incomplete = is_incomplete
         self.is_invalid = is_invalid
         self.offers = tuple(
@@ -100,7 +100,7 @@ class NodePools(tuple[Pool, ...]):
     """The pools with devices for some nodes, in the order in which they are tried."""
 
     head: tuple[Pool, ...]
-    """The first of them, as far as they are alike for all nodes; the same object for all nodes that begin with them."""
+    """The leading pools that do not depend on the node, shared by all nodes that start with them."""
 
 
 @final
@@ -141,9 +141,9 @@ class Slices:
 
     def pools_for(self, node: Node) -> NodePools:
         """Returns the pools with devices for the node in order; AllocationError if a node selector is invalid."""
-        known = self._of_node.get(node.name)
-        if known is not None and known[0] is node:
-            return known[1]
+        cached = self._of_node.get(node.name)
+        if cached is not None and cached[0] is node:
+            return cached[1]
         relevant = self._relevant_for(node)
         key = tuple(map(id, relevant))
         pools = self._pools.get(key)
@@ -219,10 +219,10 @@ class Slices:
                 same.clear()
             if not same or generation == same[0].spec.pool.generation:
                 same.append(resource_slice)
-        found = [
+        unordered = [
             pool for pool_id, slices in sorted(by_pool.items()) if (pool := self._pool(pool_id, slices)) is not None
         ]
-        pools = NodePools(sorted(found, key=lambda pool: pool.has_binding_conditions))
+        pools = NodePools(sorted(unordered, key=lambda pool: pool.has_binding_conditions))
         head = tuple(takewhile(lambda pool: pool.is_alike, pools))
         pools.head = self._heads.setdefault(tuple(map(id, head)), head)
         return pools
@@ -277,14 +277,14 @@ def _are_known(counters: Mapping[str, Amounts], slices: Iterable[ResourceSlice])
 
 @final
 class TaintedSlices:
-    """The slices with the taints of DeviceTaintRules. State: the last rules, and what became of each slice."""
+    """Adds the taints of DeviceTaintRules to slices. State: the last rules, and each slice with its tainted copy."""
 
     def __init__(self) -> None:
         self._rules: list[DeviceTaintRule] = []
         self._tainted: dict[str, tuple[ResourceSlice, ResourceSlice]] = {}
 
     def of(self, slices: Mapping[str, ResourceSlice], rules: Iterable[DeviceTaintRule]) -> list[ResourceSlice]:
-        """Returns the slices; the same objects as before for those to which nothing has happened."""
+        """Returns the tainted slices; unchanged ones are the same objects as before."""
         listed = [*rules]
         if not are_same(listed, self._rules):
             self._rules, self._tainted = listed, {}
@@ -292,7 +292,7 @@ class TaintedSlices:
             return [*slices.values()]
         before, self._tainted = self._tainted, {}
         for name, resource_slice in slices.items():
-            known = before.get(name)
-            of_slice = known if known is not None and known[0] is resource_slice else None
+            earlier = before.get(name)
+            of_slice = earlier if earlier is not None and earlier[0] is resource_slice else None
             self._tainted[name] = of_slice or (resource_slice, with_taints_of(listed, resource_slice))
         return [tainted for _, tainted in self._tainted.values()]

@@ -1,5 +1,4 @@
-"""Reservations: the devices that pods get, from the choice of their node until the API server has them; and what a
-cycle knows of the claims of its pod.
+"""Reservations: the devices of pods, from the choice of a node until the API server has them, and a cycle's claims.
 
 Upstream: framework/plugins/dynamicresources/dynamicresources.go, stateData, Reserve, Unreserve, PreBind;
 extendeddynamicresources.go, unreserveExtendedResourceClaim.
@@ -46,7 +45,7 @@ _UNBOUNDED: Final = Allowance()
 @final
 @dataclass(frozen=True, slots=True)
 class ClaimsOfCycle:
-    """The claims of the pod, and what the cycle finds out about them."""
+    """The claims of the pod, and the cycle's results about them."""
 
     claims: tuple[ResourceClaim, ...] = ()
     """Those of its spec."""
@@ -57,9 +56,9 @@ class ClaimsOfCycle:
     joined: Mapping[str, AllocationResult] = field(default_factory=dict)
     """Claim -> the pending allocation that it shares with pods of its group, which are assumed in the same cycle."""
     to_allocate: NodeClaims | None = None
-    """For the unallocated claims and the special claim; None if there is nothing to allocate."""
+    """The unallocated claims and the special claim; None if there is nothing to allocate."""
     allowance: Allowance = _UNBOUNDED
-    """What the searches of the cycle may still spend, if there is something to allocate."""
+    """The remaining steps and time of the cycle's searches."""
     long_search: LongSearch | None = None
     """The search in a thread, if one was begun in an earlier cycle of the attempt."""
     in_use: Mapping[PoolId, PoolState] = field(default_factory=dict)
@@ -70,7 +69,7 @@ class ClaimsOfCycle:
     """Node -> the claims that the result is for."""
     reserved: dict[str, AllocationResult] = field(default_factory=dict)
     """Claim -> the allocation that Reserve chose."""
-    written: dict[str, ResourceClaim] = field(default_factory=dict)
+    bound: dict[str, ResourceClaim] = field(default_factory=dict)
     """Claim -> the claim as PreBind wrote it."""
     created: dict[str, ResourceClaim] = field(default_factory=dict)
     """Special claim in memory -> the claim that PreBind created for it."""
@@ -84,8 +83,8 @@ class ClaimsOfCycle:
         )
 
     def special_on(self, node: str) -> ResourceClaim | None:
-        wanted = self.claims_on.get(node)
-        return wanted.special if wanted is not None else None
+        claims = self.claims_on.get(node)
+        return claims.special if claims is not None else None
 
 
 @final
@@ -106,23 +105,25 @@ class Reservations:
         if not cycle.claims and cycle.to_allocate is None:
             return fwk.SUCCESS
         chosen = [(claim, cycle.joined[identity(claim)]) for claim in cycle.claims if identity(claim) in cycle.joined]
-        wanted, found = cycle.claims_on.get(node), cycle.node_allocations.get(node)
+        node_claims, node_allocation = cycle.claims_on.get(node), cycle.node_allocations.get(node)
         # Where no claim is wanted, the device plugins of the node offer all the extended resources.
-        if cycle.to_allocate is not None and (wanted is not None or cycle.unallocated):
-            if wanted is None or found is None or found.refusal:
+        if cycle.to_allocate is not None and (node_claims is not None or cycle.unallocated):
+            if node_claims is None or node_allocation is None or node_allocation.refusal:
                 return fwk.error("claim allocation not found for node")
-            chosen += zip(wanted.allocator.claims, found.allocations, strict=True)
+            chosen += zip(node_claims.allocator.claims, node_allocation.allocations, strict=True)
         for claim, allocation in chosen:
             # Reserved again, after the trial of a group or in one that is taken back, it is what it was.
-            own = cycle.reserved.get(identity(claim)) or self._with_share_ids(allocation)
+            own_allocation = cycle.reserved.get(identity(claim)) or self._with_share_ids(allocation)
             now = self._tracker.current(claim, table).status.allocation
             other = now or self._tracker.pending(claim)[0]
-            if other is not None and not have_same_devices(own, other):
+            if other is not None and not have_same_devices(own_allocation, other):
                 return fwk.error(f"claim {claim.key} got allocated elsewhere in the meantime")
-            cycle.reserved[identity(claim)] = own
+            cycle.reserved[identity(claim)] = own_allocation
             if now is None:
                 # What is allocated already is no longer pending (kubernetes#140269).
-                self._tracker.add_pending(replaced(claim, status=replaced(claim.status, allocation=own)), pod)
+                self._tracker.add_pending(
+                    replaced(claim, status=replaced(claim.status, allocation=own_allocation)), pod
+                )
         return fwk.SUCCESS
 
     def as_bound(self, cycle: ClaimsOfCycle, pod: fwk.Pod, table: Mapping[Key, ResourceClaim]) -> list[ResourceClaim]:
@@ -146,7 +147,7 @@ class Reservations:
     def withdraw(self, cycle: ClaimsOfCycle, pod: fwk.Pod, node: str, dispatcher: fwk.Dispatcher | None) -> None:
         """Releases the devices. What was already written is withdrawn in the background."""
         for claim in cycle.claims:
-            latest = cycle.written.get(identity(claim), claim)
+            latest = cycle.bound.get(identity(claim), claim)
             is_written = latest.status.allocation is not None and is_reserved_for(latest, pod)
             if dispatcher is not None and (is_written or identity(claim) in cycle.uncertain):
                 self._unreserve_in_background(claim, pod, dispatcher)
@@ -176,9 +177,11 @@ class Reservations:
         for claim in cycle.claims:
             async with self._writing.setdefault(identity(claim), asyncio.Lock()):
                 claims.append(await self._bind(self._tracker.current(claim, table), cycle, pod, dispatcher))
-        wanted = cycle.claims_on.get(node)
-        if wanted is not None and wanted.special is not None:
-            claims.append(await self._bind_special(wanted, wanted.special, cycle, pod, dispatcher, table, creations))
+        node_claims = cycle.claims_on.get(node)
+        if node_claims is not None and node_claims.special is not None:
+            claims.append(
+                await self._bind_special(node_claims, node_claims.special, cycle, pod, dispatcher, table, creations)
+            )
         return claims
 
     async def _bind(
@@ -202,12 +205,12 @@ class Reservations:
             raise
         self._tracker.assume(bound)
         self._tracker.remove_pending(claim, pod)
-        cycle.written[identity(claim)] = bound
+        cycle.bound[identity(claim)] = bound
         return bound
 
     async def _bind_special(
         self,
-        wanted: ClaimsToAllocate,
+        node_claims: ClaimsToAllocate,
         special: ResourceClaim,
         cycle: ClaimsOfCycle,
         pod: fwk.Pod,
@@ -216,17 +219,17 @@ class Reservations:
         creations: Counter[str],
     ) -> ResourceClaim:
         """Creates the special claim, allocates and reserves it, and names it in the pod's status."""
-        created = await create_special_claim(special, wanted.mappings, pod, dispatcher, creations)
+        created = await create_special_claim(special, node_claims.mappings, pod, dispatcher, creations)
         cycle.created[identity(special)] = created
         bound = await bind_claim(created, cycle.reserved.get(identity(special)), pod, dispatcher, self._now())
         self._tracker.assume_created(bound)
         self._look_for(bound, table)
         self._tracker.remove_pending(special, pod)
-        await name_special_claim(bound, wanted.mappings, pod, dispatcher)
+        await name_special_claim(bound, node_claims.mappings, pod, dispatcher)
         return bound
 
     def _look_for(self, created: ResourceClaim, table: Mapping[Key, ResourceClaim], pause: float = 0.01) -> None:
-        """Looks until the watch shows the claim, so that it is known to be deleted once it is gone."""
+        """Looks until the watch shows the claim, so that a later absence means its deletion."""
         if not self._tracker.is_shown(created, table):
             asyncio.get_running_loop().call_later(pause, self._look_for, created, table, min(2 * pause, 1.0))
 
@@ -248,7 +251,7 @@ class Reservations:
         delete_special_claim_in_background(created, dispatcher, deleted)
 
     def _unreserve_in_background(self, claim: ResourceClaim, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> None:
-        """Withdraws the reservation; devices stay pending until the API server says whose they are."""
+        """Withdraws the reservation; devices stay pending until the API server has answered."""
         key = identity(claim), pod.uid
         self._withdrawing[key] = withdrawing = dispatcher.submit(
             storage_calls.UnreserveResourceClaim(*id_of(claim), pod.uid)
@@ -257,9 +260,9 @@ class Reservations:
         def unreserved(future: "asyncio.Future[ResourceClaim | None]") -> None:
             if self._withdrawing.get(key) is future:
                 del self._withdrawing[key]
-            written = future.result() if not future.cancelled() else None
-            if written is not None:
-                self._tracker.assume(written)
+            updated = future.result() if not future.cancelled() else None
+            if updated is not None:
+                self._tracker.assume(updated)
             self._tracker.remove_pending(claim, pod)
 
         withdrawing.add_done_callback(unreserved)

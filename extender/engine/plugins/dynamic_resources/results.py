@@ -42,20 +42,22 @@ def configurations(
     for alternative in alternatives:
         requests_of_class.setdefault(alternative.device_class.metadata.name, []).append(alternative.full_name)
     class_of = {alternative.device_class.metadata.name: alternative.device_class for alternative in alternatives}
-    found = [
+    selected = [
         DeviceAllocationConfiguration(source=FROM_CLASS, requests=requests, opaque=config.opaque)
         for name, requests in requests_of_class.items()
         for config in class_of[name].spec.config
     ]
-    taken = {name for request in claim.spec.devices.requests for name in _names_of(request.name, chosen_by_request)}
-    found += [
+    request_names = {
+        name for request in claim.spec.devices.requests for name in _names_of(request.name, chosen_by_request)
+    }
+    selected += [
         DeviceAllocationConfiguration(source=FROM_CLAIM, requests=config.requests, opaque=config.opaque)
         for config in claim.spec.devices.config
-        if not config.requests or not taken.isdisjoint(config.requests)
+        if not config.requests or not request_names.isdisjoint(config.requests)
     ]
     return [
         replaced(config, requests=[]) if _is_about_all(config.requests, claim, chosen_by_request) else config
-        for config in found
+        for config in selected
     ]
 
 
@@ -80,7 +82,7 @@ NOT_SHARED_YET: Final = ""
 @final
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A device for a request, and what it consumes of a shared one."""
+    """A device for a request, and the capacity that it consumes of a shared one."""
 
     alternative: DeviceRequestAlternative
     offer: Offer
@@ -105,13 +107,13 @@ def lists_alternatives(claim: ResourceClaim) -> bool:
 
 def score(claim: ResourceClaim, allocation: AllocationResult) -> int:
     """Returns a higher score for subrequests that come earlier in the lists of their requests."""
-    found = {result.request for result in allocation.devices.results}
+    chosen = {result.request for result in allocation.devices.results}
     return sum(
         REQUEST_ALTERNATIVES - rank
         for request in claim.spec.devices.requests
         if request.exactly is None
         for rank, alternative in enumerate(request.first_available)
-        if f"{request.name}/{alternative.name}" in found
+        if f"{request.name}/{alternative.name}" in chosen
     )
 
 

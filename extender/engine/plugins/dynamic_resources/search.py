@@ -44,12 +44,12 @@ class SharedCounters:
         """Takes what the device consumes, if all of it is left; returns whether it did."""
         if not offer.device.consumes_counters:
             return True
-        left = self._left_of(offer.pool)
-        _consume(left, offer.device, -1)
+        counters = self._left_of(offer.pool)
+        _consume(counters, offer.device, -1)
         # A counter may be overdrawn from the start; like upstream, this leaves no room for any device of the pool.
-        if all(amount >= 0 for amounts in left.values() for amount in amounts.values()):
+        if all(amount >= 0 for amounts in counters.values() for amount in amounts.values()):
             return True
-        _consume(left, offer.device, +1)
+        _consume(counters, offer.device, +1)
         return False
 
     def give_back(self, offer: Offer) -> None:
@@ -57,20 +57,20 @@ class SharedCounters:
             _consume(self._left_of(offer.pool), offer.device, +1)
 
     def _left_of(self, pool: Pool) -> CounterSets:
-        left = self._left.get(pool)
-        if left is None:
-            left = self._left[pool] = {name: dict(amounts) for name, amounts in pool.counters.items()}
+        counters = self._left.get(pool)
+        if counters is None:
+            counters = self._left[pool] = {name: dict(amounts) for name, amounts in pool.counters.items()}
             for resource_slice in pool.slices:
                 for device in resource_slice.spec.devices:
                     if self._allocated.is_in_use(DeviceId(pool.id.driver, pool.id.name, device.name)):
-                        _consume(left, device, -1)
-        return left
+                        _consume(counters, device, -1)
+        return counters
 
 
-def _consume(left: CounterSets, device: Device, sign: int) -> None:
+def _consume(counter_sets: CounterSets, device: Device, sign: int) -> None:
     for consumption in device.consumes_counters:
         amounts = {name: nanos_of(counter.value) for name, counter in consumption.counters.items()}
-        add_amounts(left.setdefault(consumption.counter_set, {}), amounts, sign)
+        add_amounts(counter_sets.setdefault(consumption.counter_set, {}), amounts, sign)
 
 
 Place = tuple[int, int]
@@ -102,7 +102,7 @@ class _TooManyDevicesError(Exception):
 @final
 @dataclass(slots=True)
 class _Use:
-    """By which claims a device is used as a whole so far, or by how many shares and how much of its capacity."""
+    """The use of a device so far: by claims as a whole, or in shares of its capacity."""
 
     claims: set[int] = field(default_factory=set)
     shares: int = 0
@@ -145,7 +145,7 @@ class Search:
 
     @property
     def num_pools(self) -> int:
-        """How many of the first pools the search has looked at; others may change without changing the result."""
+        """The number of first pools that the search has looked at; no other pool changes the result."""
         if any(
             demand.all_devices is not None
             for requests in self._demands
@@ -193,17 +193,17 @@ class Search:
             raise _TooManyDevicesError
         return False
 
-    def _find_devices(self, claim: int, request: int, demand: Demand, found: int, start: Place) -> bool:
-        """Finds the devices that a demand lacks beyond those `found`, and goes on with the next request."""
+    def _find_devices(self, claim: int, request: int, demand: Demand, num_found: int, start: Place) -> bool:
+        """Finds the devices that a demand lacks beyond the `num_found` ones, and goes on with the next request."""
         self._selection.allowance.spend()
         if demand.all_devices is not None and not demand.all_devices:
             return False
-        if found >= demand.count:
+        if num_found >= demand.count:
             return self._find_for_request(claim, request + 1)
-        if len(self.picks[claim]) + demand.count - found > CLAIM_RESULTS:
+        if len(self.picks[claim]) + demand.count - num_found > CLAIM_RESULTS:
             raise _TooManyDevicesError
         if demand.all_devices is not None:
-            return self._find_with(claim, request, demand, demand.all_devices[found], found, BEGINNING)
+            return self._find_with(claim, request, demand, demand.all_devices[num_found], num_found, BEGINNING)
         line, constraints = self._line(claim, demand), self._concerned(claim, demand.alternative)
         number, first = start
         while (block := line.block(number)) is not None:
@@ -216,7 +216,7 @@ class Search:
                 offer = block.offers[place]
                 if self._is_available(
                     claim, demand.alternative, offer, is_checked=block.is_checked
-                ) and self._find_with(claim, request, demand, offer, found, (number, place + 1)):
+                ) and self._find_with(claim, request, demand, offer, num_found, (number, place + 1)):
                     return True
             number, first = number + 1, 0
         return False
@@ -225,12 +225,12 @@ class Search:
         request = demand.alternative.full_name
         line = self._lines.get((claim, request))
         if line is None:
-            known, check = self._suitable.setdefault((claim, request), {}), partial(self._checked, claim, demand)
-            line = self._lines[claim, request] = Line(known, self._pools, self._allocated, check)
+            blocks_of, check = self._suitable.setdefault((claim, request), {}), partial(self._checked, claim, demand)
+            line = self._lines[claim, request] = Line(blocks_of, self._pools, self._allocated, check)
         return line
 
     def _checked(self, claim: int, demand: Demand, pool: Pool) -> Block:
-        """The devices of the pool that a search for this demand alone could take.
+        """Returns the devices of the pool that a search for this demand alone could take.
 
         They are all of the pool if that depends on the node, or if some cannot be judged: whether a search comes to
         such a device is for the search to find.
@@ -260,12 +260,12 @@ class Search:
         self._give_back(claim, demand.alternative, offer)
         return True
 
-    def _find_with(self, claim: int, request: int, demand: Demand, offer: Offer, found: int, start: Place) -> bool:
+    def _find_with(self, claim: int, request: int, demand: Demand, offer: Offer, num_found: int, start: Place) -> bool:
         if not self._take(claim, demand, offer):
             return False
         is_found = False
         try:
-            is_found = self._find_devices(claim, request, demand, found + 1, start)
+            is_found = self._find_devices(claim, request, demand, num_found + 1, start)
         finally:
             if not is_found:
                 self._give_back(claim, demand.alternative, offer)
@@ -291,13 +291,13 @@ class Search:
         return offer.id in self._allocated.devices or (using is not None and bool(using.claims))
 
     def _has_capacity(self, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
-        taken = self._allocated.capacity.get(offer.id, {})
+        consumed = self._allocated.capacity.get(offer.id, {})
         using = self._using.get(offer.id)
         if using is not None and using.shares:
-            taken = dict(taken)
-            add_amounts(taken, using.capacity)
+            consumed = dict(consumed)
+            add_amounts(consumed, using.capacity)
         return suitable_devices.has_capacity(
-            alternative.capacity, offer, taken, in_fractions=self._features.fractional_ranges
+            alternative.capacity, offer, consumed, in_fractions=self._features.fractional_ranges
         )
 
     def _take(self, claim: int, demand: Demand, offer: Offer) -> bool:

@@ -1,4 +1,4 @@
-"""Selection: which devices a request selects, within what a call may spend on searching."""
+"""Selection: evaluates the selectors of requests on devices, within the allowance of a call."""
 
 import math
 import time
@@ -35,8 +35,8 @@ class OutOfStepsError(Exception):
 
 @final
 class Allowance:
-    """What a call may still spend on searching: steps in the event loop, so that the result does not depend on how busy
-    the machine is, or time in a thread.
+    """The steps or time that a call may still search: steps in the event loop, so that the result does not depend on
+    how busy the machine is, or time in a thread.
     """
 
     __slots__ = ("_began", "_is_wanted", "_seconds", "_slice", "_steps", "is_in_loop")
@@ -49,7 +49,7 @@ class Allowance:
         slice_seconds: float = math.inf,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Takes what may be spent from the first step on, and when it pauses, or that no result is wanted."""
+        """Takes the steps and seconds of the search, the seconds of a slice, and whether the result is still wanted."""
         self._steps = steps
         self._seconds = seconds
         self._slice = slice_seconds
@@ -73,7 +73,7 @@ class Allowance:
 
 @final
 class Matches:
-    """Which expressions each device matches, kept between cycles: an unchanged device need not be evaluated again.
+    """Caches the expressions that each device matches, so that an unchanged device is not evaluated again.
 
     Entries are added by the event loop and by the thread that does long work. Both find the same results.
     """
@@ -88,8 +88,8 @@ class Matches:
 
     def matches(self, expression: str, offer: Offer, allowance: Allowance) -> bool:
         """True if the device matches. Raises CelError if the expression fails, and OutOfStepsError."""
-        known = self._of(offer.device)
-        result = known.get(expression)
+        results = self._of(offer.device)
+        result = results.get(expression)
         if result is None:
             if expression not in self._evaluated:
                 allowance.spend(FIRST_EVALUATION_STEPS)
@@ -98,17 +98,17 @@ class Matches:
             allowance.spend(EVALUATION_STEPS + _work_steps(expression))
             result = _evaluated(expression, offer)
             self._evaluated.add(expression)
-            known[expression] = result
+            results[expression] = result
             self._num_results += 1
         if isinstance(result, CelError):
             raise type(result)(str(result))
         return result
 
     def _of(self, device: Device) -> dict[str, bool | CelError]:
-        known = self._known.get(id(device))
-        if known is None:
-            known = self._known[id(device)] = (device, {})
-        return known[1]
+        device_results = self._known.get(id(device))
+        if device_results is None:
+            device_results = self._known[id(device)] = (device, {})
+        return device_results[1]
 
     def prune(self, num_devices: int) -> None:
         """Clears the results once there are too many, or most belong to devices that no longer exist."""

@@ -44,7 +44,7 @@ def new_special_claim(pod: Pod, uid: str) -> ResourceClaim:
 
 
 def is_in_memory(claim: ResourceClaim) -> bool:
-    """Returns whether it is a special claim that was not written yet."""
+    """True for a special claim that was not written yet."""
     return claim.metadata.name == NAME_IN_MEMORY
 
 
@@ -53,32 +53,32 @@ class _OfResource:
     """The device requests for one resource, and the requests that each container uses."""
 
     def __init__(
-        self, resource: str, device_class: str, containers: Sequence[Container], wanted: Mapping[int, int]
+        self, resource: str, device_class: str, containers: Sequence[Container], counts: Mapping[int, int]
     ) -> None:
-        """Takes place of a container -> how many it requests, in ascending order."""
+        """Takes (place of a container -> the number it requests), in ascending order."""
         self.requests: list[DeviceRequest] = []
         self.mappings: list[ContainerExtendedResourceRequest] = []
         self._resource = resource
         self._device_class = device_class
         self._containers = containers
-        self._wanted = wanted
+        self._wanted = counts
 
     def add(self, num_init: int) -> None:
         """Adds a request for each container as long-lived as the pod, and what other init containers need more."""
-        wanted = self._wanted
+        counts = self._wanted
         short_lived = dict.fromkeys(
-            place for place in wanted if place < num_init and not self._containers[place].is_sidecar
+            place for place in counts if place < num_init and not self._containers[place].is_sidecar
         )
-        starts = [place for place in wanted if place not in short_lived]
+        starts = [place for place in counts if place not in short_lived]
         # The devices of the first long-lived container and all later ones, of the second and all later ones, and so on.
-        later = [*accumulate((wanted[place] for place in reversed(starts)), initial=0)][::-1]
-        most_missing = max((wanted[place] - later[bisect_left(starts, place)] for place in short_lived), default=0)
+        later = [*accumulate((counts[place] for place in reversed(starts)), initial=0)][::-1]
+        most_missing = max((counts[place] - later[bisect_left(starts, place)] for place in short_lived), default=0)
         total = later[0] + max(most_missing, 0)
         if total > CLAIM_RESULTS:
             # So many devices cannot be allocated, and nobody will read who would use them.
-            self.requests.append(self._request(next(iter(wanted)), total))
+            self.requests.append(self._request(next(iter(counts)), total))
             return
-        long_lived = {place: self._request(place, wanted[place]) for place in starts}
+        long_lived = {place: self._request(place, counts[place]) for place in starts}
         self.mappings += [self._mapping(place, request.name) for place, request in long_lived.items()]
         self.requests += long_lived.values()
         self._add_short_lived([*short_lived], long_lived, later)
@@ -92,25 +92,28 @@ class _OfResource:
         """
         starts = list(long_lived)
         largest = (0, "")
-        own: set[str] = set()
+        names: set[str] = set()
         mappings: list[ContainerExtendedResourceRequest] = []
         for place in places:
-            first, wanted = bisect_left(starts, place), self._wanted[place]
+            first, uncovered = bisect_left(starts, place), self._wanted[place]
             for start in starts[first:]:
-                if wanted <= 0:
+                if uncovered <= 0:
                     break
-                wanted -= self._wanted[start]
+                uncovered -= self._wanted[start]
                 mappings.append(self._mapping(place, long_lived[start].name))
-            missing = self._wanted[place] - later[first]
-            if missing > 0:
+            shortage = self._wanted[place] - later[first]
+            if shortage > 0:
                 name = self._name(place)
-                own.add(name)
+                names.add(name)
                 mappings.append(self._mapping(place, name))
-                largest = max(largest, (missing, name), key=operator.itemgetter(0))
-        if own:
+                largest = max(largest, (shortage, name), key=operator.itemgetter(0))
+        if names:
             count, name = largest
             self.requests.append(self._named(name, count))
-            mappings = [replaced(each, request_name=name) if each.request_name in own else each for each in mappings]
+            mappings = [
+                replaced(mapping, request_name=name) if mapping.request_name in names else mapping
+                for mapping in mappings
+            ]
         self.mappings += mappings
 
     def _request(self, place: int, count: int) -> DeviceRequest:
@@ -138,23 +141,23 @@ def requests_and_mappings(
     of a container.
     """
     containers = [*pod.spec.init_containers, *pod.spec.containers]
-    wanted: dict[str, dict[int, int]] = {resource: {} for resource in sorted(resources)}
+    counts: dict[str, dict[int, int]] = {resource: {} for resource in sorted(resources)}
     for place, container in enumerate(containers):
         for resource, amount in container.resources.requests.items():
-            count = _count(amount) if resource in wanted else 0
+            count = _count(amount) if resource in counts else 0
             if count > 0:
-                wanted[resource][place] = count
+                counts[resource][place] = count
     requests: list[DeviceRequest] = []
     mappings: list[ContainerExtendedResourceRequest] = []
-    for resource, of_containers in wanted.items():
-        found = _OfResource(resource, resources[resource], containers, of_containers)
-        found.add(len(pod.spec.init_containers))
-        requests += found.requests
-        mappings += found.mappings
+    for resource, of_containers in counts.items():
+        of_resource = _OfResource(resource, resources[resource], containers, of_containers)
+        of_resource.add(len(pod.spec.init_containers))
+        requests += of_resource.requests
+        mappings += of_resource.mappings
     return sorted(requests, key=lambda request: request.name), mappings
 
 
 def _count(amount: RawQuantity) -> int:
-    """Returns how many it is; 0 for an amount that is no whole number."""
+    """Returns the amount; 0 if it is not a whole number."""
     nanos = nanos_of(amount)
     return 0 if nanos % NANO else nanos // NANO

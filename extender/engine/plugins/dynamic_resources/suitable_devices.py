@@ -1,6 +1,6 @@
 """SuitableDevices: the devices of each pool that a request could have, given what allocated claims hold.
 
-What a search takes on its way only leaves fewer devices, so that it need not look at the others again. In a cluster
+A search only takes devices away, so that it need not look at unsuitable ones again. In a cluster
 whose first pools are used up this is most of a search.
 
 A device that allows multiple allocations is shared until its capacity is used up; of other devices a request may demand
@@ -55,28 +55,28 @@ Entries are added by the event loop and by the thread that does long work.
 
 @final
 class Line:
-    """The devices that one search tries for a request: blocks, which are looked up as the search comes to them.
+    """The devices that one search tries for a request, in blocks that are looked up as the search comes to them.
 
-    Of a pool that is not known, `check` finds the devices.
+    `check` finds the devices of a pool without a valid block.
     """
 
     __slots__ = ("_allocated", "_blocks", "_check", "_known", "_pools", "_unchecked", "num_pools")
 
     def __init__(
         self,
-        known: dict[Pool, tuple[int, Block]],
+        blocks_of: dict[Pool, tuple[int, Block]],
         pools: Sequence[Pool],
         allocated: AllocatedState,
         check: Callable[[Pool], Block],
     ) -> None:
-        self._known = known
+        self._known = blocks_of
         self._pools = pools
         self._allocated = allocated
         self._check = check
         self._blocks: list[Block] = []
         self._unchecked: Pool | None = None
         self.num_pools = 0
-        """How many of the pools the search has come to."""
+        """The number of pools that the search has come to."""
 
     def block(self, number: int) -> Block | None:
         """Returns a block; None if there are not so many. Pools without any have none. Raises as `Allowance.spend`."""
@@ -90,12 +90,12 @@ class Line:
                 return None
             pool = self._pools[self.num_pools]
             self.num_pools += 1
-            known = self._known.get(pool)
-            if known is None or known[0] != self._allocated.version_of(pool.id):
+            cached = self._known.get(pool)
+            if cached is None or cached[0] != self._allocated.version_of(pool.id):
                 self._unchecked = pool
                 self._blocks.append(Block(pool.offers, is_checked=False))
-            elif known[1].offers:
-                self._blocks.append(known[1])
+            elif cached[1].offers:
+                self._blocks.append(cached[1])
         return self._blocks[number]
 
 
@@ -110,32 +110,32 @@ def attribute_of(offer: Offer, name: str) -> DeviceAttribute | None:
 
 
 def consumed_by(requested: Mapping[str, int], offer: Offer, *, in_fractions: bool = False) -> Amounts:
-    """Returns what a request consumes of each capacity by its short name, rounded up to what the device allows.
+    """Returns capacity (short name) -> the amount that a request consumes, rounded up to what the device allows.
 
     `in_fractions` is the feature gate DRAFractionalCapacityRange: ranges with fractions are computed in thousandths.
     """
-    asked, driver = _by_short_name(requested, offer), offer.id.driver
+    amounts, driver = _by_short_name(requested, offer), offer.id.driver
     return {
-        short_name(name, driver): _consumed(asked.get(short_name(name, driver)), capacity, in_fractions)
+        short_name(name, driver): _consumed(amounts.get(short_name(name, driver)), capacity, in_fractions)
         for name, capacity in offer.device.capacity.items()
     }
 
 
 def has_capacity(
-    requested: Mapping[str, int], offer: Offer, taken: Mapping[str, int], *, in_fractions: bool = False
+    requested: Mapping[str, int], offer: Offer, consumed: Mapping[str, int], *, in_fractions: bool = False
 ) -> bool:
     """True if the device has what the request consumes beside the nanos taken so far, and allows these amounts.
 
     Capacities are requested, published and taken by their short or their qualified name (kubernetes#142202).
     """
-    capacities = {short_name(name, offer.id.driver): each for name, each in offer.device.capacity.items()}
+    capacities = {short_name(name, offer.id.driver): capacity for name, capacity in offer.device.capacity.items()}
     if not _by_short_name(requested, offer).keys() <= capacities.keys():
         return False
     for name, amount in consumed_by(requested, offer, in_fractions=in_fractions).items():
         capacity = capacities[name]
         if capacity.request_policy is not None and not _is_allowed(amount, capacity.request_policy, in_fractions):
             return False
-        if amount < 0 or taken.get(name, 0) + amount > nanos_of(capacity.value):
+        if amount < 0 or consumed.get(name, 0) + amount > nanos_of(capacity.value):
             return False
     return True
 
@@ -157,12 +157,12 @@ def _consumed(requested: int | None, capacity: DeviceCapacity, in_fractions: boo
 
 def _rounded_up(requested: int, valid: CapacityRequestPolicyRange, unit: int) -> int:
     """Returns the smallest allowed amount that is enough, in multiples of the unit if there is a step."""
-    least = nanos_of(valid.min or 0)
-    if requested < least:
-        return least
+    minimum = nanos_of(valid.min or 0)
+    if requested < minimum:
+        return minimum
     if valid.step is None or not _multiple(nanos_of(valid.step), unit):
         return requested
-    start, step = _multiple(least, unit), _multiple(nanos_of(valid.step), unit)
+    start, step = _multiple(minimum, unit), _multiple(nanos_of(valid.step), unit)
     return (start - (start - _multiple(requested, unit)) // step * step) * unit
 
 
@@ -180,9 +180,9 @@ def _is_allowed(amount: int, policy: CapacityRequestPolicy, in_fractions: bool) 
 
 
 def _unit(valid: CapacityRequestPolicyRange, in_fractions: bool) -> int:
-    """Returns the nanos in which the range is computed: of a thousandth if an end or the step has a fraction."""
-    bounds = (each for each in (valid.min, valid.max, valid.step) if each is not None)
-    return NANO // 1000 if in_fractions and any(nanos_of(each) % NANO for each in bounds) else NANO
+    """Returns the unit in nanos of computations in the range: a thousandth if a bound or the step has a fraction."""
+    bounds = (bound for bound in (valid.min, valid.max, valid.step) if bound is not None)
+    return NANO // 1000 if in_fractions and any(nanos_of(bound) % NANO for bound in bounds) else NANO
 
 
 def _multiple(nanos: int, unit: int) -> int:

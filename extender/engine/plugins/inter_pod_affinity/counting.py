@@ -27,7 +27,7 @@ class TallyQuestion(NamedTuple):
 
 @final
 class TermsOfQuestion:
-    """Terms as a part of a key that is looked up in each cycle: their hash is worked out once."""
+    """Terms as part of a cache key, with their hash computed once."""
 
     __slots__ = ("_hash", "_terms", "num_values")
 
@@ -35,7 +35,7 @@ class TermsOfQuestion:
         self._terms = tuple(terms)
         self._hash = hash(self._terms)
         self.num_values = sum(
-            (each.term if isinstance(each, WeightedTerm) else each).num_values for each in self._terms
+            (term.term if isinstance(term, WeightedTerm) else term).num_values for term in self._terms
         )
 
     def __hash__(self) -> int:
@@ -65,7 +65,7 @@ class WeightOfTerms:
 
 
 def all_match(terms: Iterable[Term]) -> WeightOfTerms:
-    """Returns whether all of these terms match a pod, as a weight; of alike terms one is looked at."""
+    """Returns a weight of 1 for pods that match all terms; equal terms are evaluated once."""
     # Terms that differ only in their topology key match the same pods. Each counts 1, so that a pod matches all of them
     # just when its sum is their number.
     unlike = {(term.selector, term.namespaces, term.namespace_selector): WeightedTerm(1, term) for term in terms}
@@ -94,7 +94,7 @@ def questions_by_key(terms: Iterable[WeightedTerm]) -> Mapping[str, TallyQuestio
     of_key: defaultdict[str, list[WeightedTerm]] = defaultdict(list)
     for weighted in terms:
         of_key[weighted.term.topology_key].append(weighted)
-    return {key: weights_of_matches(alike) for key, alike in of_key.items()}
+    return {key: weights_of_matches(weighted_terms) for key, weighted_terms in of_key.items()}
 
 
 @final
@@ -112,7 +112,7 @@ class TermQuestions:
         """The numbers of required anti-affinity terms that pods match."""
         self.preferred: Final = questions_by_key(terms.preferred)
         self.counts: Final = questions_by_key(WeightedTerm(1, weighted.term) for weighted in terms.preferred)
-        """The numbers of those terms."""
+        """The numbers of preferred terms that match."""
 
 
 _QUESTIONS: Final[WeakKeyDictionary[PodTerms, TermQuestions]] = WeakKeyDictionary()

@@ -24,7 +24,7 @@ TermKey = tuple[str | None, WantedLabel | None]
 @final
 @dataclass(slots=True)
 class TermNumbers:
-    """How many terms of a class there are over one topology key, by their kinds."""
+    """The number of a class's terms over one topology key, by kind."""
 
     required_anti: int = 0
     required: int = 0
@@ -45,12 +45,12 @@ class AlikeTerms:
 
 @cached_by_size(256, lambda pods: len(pods.encoded))
 def indexed_terms(pods: AffinityClass) -> Mapping[TermKey, Sequence[AlikeTerms]]:
-    """Returns the terms of a class, but for those that match no pod, by what a pod must have for them to match."""
+    """Returns the terms of a class that can match a pod, indexed by a namespace and label that the pod must have."""
     terms = terms_of(pods)
-    alike: dict[tuple[Selector, frozenset[str], Selector], dict[str, TermNumbers]] = {}
+    by_selection: dict[tuple[Selector, frozenset[str], Selector], dict[str, TermNumbers]] = {}
 
     def numbers(term: Term) -> TermNumbers:
-        by_key = alike.setdefault((term.selector, term.namespaces, term.namespace_selector), {})
+        by_key = by_selection.setdefault((term.selector, term.namespaces, term.namespace_selector), {})
         return by_key.setdefault(term.topology_key, TermNumbers())
 
     for term in terms.anti_affinity:
@@ -61,16 +61,16 @@ def indexed_terms(pods: AffinityClass) -> Mapping[TermKey, Sequence[AlikeTerms]]
         of_term = numbers(weighted.term)
         of_term.preferred += 1
         of_term.preferred_weight += weighted.weight
-    found: defaultdict[TermKey, list[AlikeTerms]] = defaultdict(list)
-    for (selector, of_names, namespace_selector), by_key in alike.items():
+    index: defaultdict[TermKey, list[AlikeTerms]] = defaultdict(list)
+    for (selector, of_names, namespace_selector), by_key in by_selection.items():
         if not selector.selectable:
             continue
-        each = AlikeTerms(Term("", selector, of_names, namespace_selector), by_key)
+        alike_terms = AlikeTerms(Term("", selector, of_names, namespace_selector), by_key)
         namespaces: frozenset[str | None] = frozenset([None]) if namespace_selector.selectable else frozenset(of_names)
         for namespace in namespaces:
             for label in wanted_labels(selector) or (None,):
-                found[namespace, label].append(each)
-    return found
+                index[namespace, label].append(alike_terms)
+    return index
 
 
 _RESULTS_KEPT: Final = 1024
@@ -79,7 +79,7 @@ _RESULTS_KEPT: Final = 1024
 @final
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """The pod to place, as far as terms look at it. Pods that terms cannot distinguish are equal."""
+    """The properties of the pod to place that terms look at. Pods that terms cannot distinguish are equal."""
 
     namespace: str
     labels: frozenset[LabelPair]
@@ -141,15 +141,15 @@ class ExistingTerms(SymbolIndex):
         # Classes never change and are only appended: what was found for the earlier ones stays true, and only the new
         # ones are looked at.
         if result.size < self.size:
-            found = _matching(incoming, self._candidates(incoming, result.size))
-            result.extend(found, self.size, required_weight, keys)
+            new_terms = _matching(incoming, self._candidates(incoming, result.size))
+            result.extend(new_terms, self.size, required_weight, keys)
         return result.terms
 
     def _candidates(self, incoming: Incoming, first: int) -> Sequence[tuple[int, Sequence[AlikeTerms]]]:
         """Returns the terms that may match the pod, of the classes from `first` on, with the code of each class."""
-        wanted: list[WantedLabel | None] = [*incoming.labels, *((key, None) for key, _ in incoming.labels), None]
+        labels: list[WantedLabel | None] = [*incoming.labels, *((key, None) for key, _ in incoming.labels), None]
         candidates: list[tuple[int, Sequence[AlikeTerms]]] = []
-        for key in ((namespace, label) for namespace in (incoming.namespace, None) for label in wanted):
+        for key in ((namespace, label) for namespace in (incoming.namespace, None) for label in labels):
             classes = self._terms.get(key)
             if classes is not None:
                 # Codes ascend, so that the classes that are new to the result are at the end.
@@ -167,9 +167,9 @@ def _matching(
 ) -> Iterator[tuple[int, Mapping[str, TermNumbers]]]:
     labels, namespace_labels = dict(incoming.labels), dict(incoming.namespace_labels)
     for code, terms in candidates:
-        for alike in terms:
-            if alike.term.matches(incoming.namespace, labels, namespace_labels):
-                yield code, alike.by_key
+        for alike_terms in terms:
+            if alike_terms.term.matches(incoming.namespace, labels, namespace_labels):
+                yield code, alike_terms.by_key
 
 
 @final
@@ -189,19 +189,19 @@ class _Result:
         self, terms: Iterable[tuple[int, Mapping[str, TermNumbers]]], size: int, required_weight: int, keys: Set[str]
     ) -> None:
         """Adds the matching terms of the classes from `self.size` to `size`."""
-        found = False
+        has_grown = False
         for code, matching in terms:
             for key, numbers in matching.items():
                 if key not in keys:
                     continue
-                found = True
+                has_grown = True
                 if numbers.required_anti:
                     self._anti_affinity[key][code] += numbers.required_anti
                 required = numbers.required if required_weight > 0 else 0
                 if required or numbers.preferred:
                     self._weights[key][code] += required * required_weight + numbers.preferred_weight
                     self._counts[key][code] += required + numbers.preferred
-        if found:
+        if has_grown:
             self.terms = MatchingTerms(_classes(self._anti_affinity), _classes(self._weights), _classes(self._counts))
         self.size = size
 

@@ -73,10 +73,10 @@ def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: 
     """
     keys = snapshot.nodes.label_keys
     questions = questions_of(terms)
-    own = label_class(pod)
+    own_class = label_class(pod)
     return Required(
         affinity=_affinity_counts(snapshot, questions),
-        matches_itself=bool(questions.all_affinity(own)),
+        matches_itself=bool(questions.all_affinity(own_class)),
         anti_affinity=tuple(
             _counts(snapshot, key, question) for key, question in questions.anti_affinity.items() if key in keys
         ),

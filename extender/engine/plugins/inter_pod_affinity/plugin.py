@@ -74,7 +74,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
             return fwk.QueueingHint.QUEUE_SKIP
         affinity, anti_affinity = _required(pod, anti=False), _required(pod, anti=True)
         was_near, is_near, is_own = (
-            bool(affinity) and all(self._matches(term, each) for term in affinity) for each in (old, new, pod)
+            bool(affinity) and all(self._matches(term, subject) for term in affinity) for subject in (old, new, pod)
         )
         if is_near != was_near and (is_near or is_own):
             return fwk.QueueingHint.QUEUE
@@ -119,10 +119,10 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         existing = state.find(_EXISTING) or self._matching_terms(state, pod, snapshot)
         if terms is NO_TERMS and not existing.weights:
             return fwk.SKIP
-        found = scoring.scores_by_key(snapshot, self._resolved(terms, snapshot), existing)
-        if not found:
+        scores = scoring.scores_by_key(snapshot, self._resolved(terms, snapshot), existing)
+        if not scores:
             return fwk.SKIP
-        state.write(_SCORES, found)
+        state.write(_SCORES, scores)
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
@@ -138,19 +138,19 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
             required = _required_in(pod, field)
             number += len(required)
             keys = [term.topology_key for term in required]
-            for at, key in enumerate(keys[: limits.SUGGESTED_ONE_BY_ONE]):
-                which = f", term {at + 1} of {len(keys)}" if keys.count(key) > 1 else ""
+            for place, key in enumerate(keys[: limits.SUGGESTED_ONE_BY_ONE]):
+                which = f", term {place + 1} of {len(keys)}" if keys.count(key) > 1 else ""
                 text = f"drop the required {name} over {key}{which}"
-                yield fwk.Suggestion("affinity", text, without_terms(pod, field, at))
+                yield fwk.Suggestion("affinity", text, without_terms(pod, field, place))
         if number > 1 and (all_of_them := self.suggest_for_node(pod, rows)) is not None:
             yield all_of_them
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """The pod without any required term."""
-        named = [name for field, name in _STANZAS.items() if _required_in(pod, field)]
+        names = [name for field, name in _STANZAS.items() if _required_in(pod, field)]
         for field in _STANZAS:
             pod = without_terms(pod, field)
-        return fwk.Suggestion("affinity", f"drop the required {' and '.join(named)}", pod) if named else None
+        return fwk.Suggestion("affinity", f"drop the required {' and '.join(names)}", pod) if names else None
 
     def _terms(self, state: fwk.CycleState, pod: fwk.Pod) -> PodTerms:
         return self._terms_of.of(state, lambda: _terms(pod))
@@ -201,11 +201,11 @@ def _after_namespace_change(pod: fwk.Pod, old: Namespace | None, new: Namespace)
     """
     was_selected, is_selected = (
         [
-            each is not None and term.namespace_selector.matches(each.labels)
+            namespace is not None and term.namespace_selector.matches(namespace.labels)
             for anti in (False, True)
             for term in _required(pod, anti=anti)
         ]
-        for each in (old, new)
+        for namespace in (old, new)
     )
     is_own = new.name == pod.namespace and (old is None or old.labels != new.labels)
     return fwk.queue_if(is_own or was_selected != is_selected)
@@ -229,9 +229,9 @@ def without_terms(pod: fwk.Pod, field: str, *places: int) -> fwk.Pod:
     required = _required_in(pod, field)
     if not required:
         return pod
-    left = [term for place, term in enumerate(required) if places and place not in places]
+    remaining = [term for place, term in enumerate(required) if places and place not in places]
     affinity = pod.spec.affinity or Affinity()
-    changed = replaced(affinity, **{field: replaced(getattr(affinity, field), required=left)})
+    changed = replaced(affinity, **{field: replaced(getattr(affinity, field), required=remaining)})
     return replaced(pod, spec=replaced(pod.spec, affinity=changed))
 
 

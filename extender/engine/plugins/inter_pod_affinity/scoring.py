@@ -33,14 +33,14 @@ def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTer
     """Returns the scores for each topology key, given the pod's resolved terms and the matching ones of existing pods
     (PreScore); empty if no term matches any pod.
     """
-    asked = questions_of(terms)
-    found = _by_key(snapshot, asked.preferred, existing.weights)
-    if any(scores.by_value.any() for scores in found):
-        return found
+    questions = questions_of(terms)
+    key_scores = _by_key(snapshot, questions.preferred, existing.weights)
+    if any(scores.by_value.any() for scores in key_scores):
+        return key_scores
     # All sums are zero: either nothing matches, or the weights cancel out. Counting the matches instead of weighing
     # them tells which.
-    counted = _by_key(snapshot, asked.counts, existing.counts)
-    return found if any(scores.by_value.any() for scores in counted) else ()
+    key_counts = _by_key(snapshot, questions.counts, existing.counts)
+    return key_scores if any(scores.by_value.any() for scores in key_counts) else ()
 
 
 def _by_key(
@@ -67,10 +67,10 @@ def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Tally
     return LabelScores(column, by_value)
 
 
-def raw_scores(rows: fwk.Rows, found: Sequence[LabelScores]) -> Int64s:
+def raw_scores(rows: fwk.Rows, key_scores: Sequence[LabelScores]) -> Int64s:
     """(R,) the sum over the topology keys; negative where anti-affinity prevails. Upstream: scoring.go, Score."""
-    scores = rows.of_values(found[0].column, found[0].by_value)
-    for of_key in found[1:]:
+    scores = rows.of_values(key_scores[0].column, key_scores[0].by_value)
+    for of_key in key_scores[1:]:
         scores = scores + rows.of_values(of_key.column, of_key.by_value)
     return scores
 
@@ -79,9 +79,9 @@ def normalized(scores: Int64s) -> Int64s:
     """(R,) scaled to 0 for the least and 100 for the most; all 0 if they are equal (NormalizeScore)."""
     if not len(scores):
         return scores
-    least, most = int(scores.min()), int(scores.max())
-    if least == most:
+    lowest, highest = int(scores.min()), int(scores.max())
+    if lowest == highest:
         return np.zeros_like(scores)
     # Truncated as in Go: 0.29 * 100 is 28.999..., which becomes 28. As nothing is negative, that is rounding down.
-    result: Int64s = (fwk.MAX_NODE_SCORE * ((scores - least) / float(most - least))).astype(np.int64)
+    result: Int64s = (fwk.MAX_NODE_SCORE * ((scores - lowest) / float(highest - lowest))).astype(np.int64)
     return result

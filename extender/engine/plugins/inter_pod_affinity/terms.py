@@ -1,4 +1,4 @@
-"""Parsed affinity terms, and which of many match a class of pods, without comparing it with each.
+"""Parsed affinity terms, and an index that finds the terms that match a class of pods.
 
 Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framework/types.go, PodInfo.Update.
 """
@@ -55,10 +55,7 @@ class WeightedTerm:
 @final
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class PodTerms:
-    """All terms of a pod but those of an invalid stanza, for which `error` has the reason.
-
-    Two are never equal: they are keys of dictionaries, which compare none and let go of what nobody else holds.
-    """
+    """All terms of a pod; `error` has the reasons of invalid stanzas. Compared by identity: they are cache keys."""
 
     affinity: tuple[Term, ...] = ()
     """Required: the pod goes near pods that match all of these."""
@@ -80,13 +77,13 @@ def _size(pods: AffinityClass) -> int:
 @cached_by_size(512, _size)
 def compiled_terms(pods: AffinityClass, *, anti: bool) -> tuple[Term, ...]:
     """Returns the class's required affinity or anti-affinity terms. Raises SelectorError if one is invalid."""
-    return tuple(_term(written, pods.namespace) for written in required_terms(pods.affinity()[anti]))
+    return tuple(_term(term, pods.namespace) for term in required_terms(pods.affinity()[anti]))
 
 
 @cached_by_size(256, _size)
 def terms_of(pods: AffinityClass) -> PodTerms:
     affinity, anti_affinity = pods.affinity()
-    own = pods.namespace
+    namespace = pods.namespace
     errors: list[str] = []
 
     def stanza(name: str, compiled: Callable[[], Iterable[T]]) -> tuple[T, ...]:
@@ -96,8 +93,11 @@ def terms_of(pods: AffinityClass) -> PodTerms:
             errors.append(f"{name}: {exc}")
             return ()
 
-    def weighted(sign: int, written: Sequence[WeightedPodAffinityTerm]) -> list[WeightedTerm]:
-        return [WeightedTerm(sign * preferred.weight, _term(preferred.pod_affinity_term, own)) for preferred in written]
+    def weighted(sign: int, preferences: Sequence[WeightedPodAffinityTerm]) -> list[WeightedTerm]:
+        return [
+            WeightedTerm(sign * preferred.weight, _term(preferred.pod_affinity_term, namespace))
+            for preferred in preferences
+        ]
 
     terms = PodTerms(
         affinity=stanza("requiredAffinityTerms", lambda: compiled_terms(pods, anti=False)),
@@ -105,9 +105,11 @@ def terms_of(pods: AffinityClass) -> PodTerms:
         preferred=stanza("preferredAffinityTerms", lambda: weighted(+1, preferred_terms(affinity)))
         + stanza("preferredAntiAffinityTerms", lambda: weighted(-1, preferred_terms(anti_affinity))),
     )
-    each = (*terms.affinity, *terms.anti_affinity, *(weighted.term for weighted in terms.preferred))
+    all_terms = (*terms.affinity, *terms.anti_affinity, *(weighted.term for weighted in terms.preferred))
     return replace(
-        terms, error=aggregate(errors) if errors else "", select_namespaces=any(map(_selects_some_namespaces, each))
+        terms,
+        error=aggregate(errors) if errors else "",
+        select_namespaces=any(map(_selects_some_namespaces, all_terms)),
     )
 
 
@@ -115,19 +117,19 @@ def _selects_some_namespaces(term: Term) -> bool:
     return term.namespace_selector.selectable and not term.namespace_selector.is_empty
 
 
-def _term(written: PodAffinityTerm, own_namespace: str) -> Term:
-    is_default = not written.namespaces and written.namespace_selector is None
+def _term(affinity_term: PodAffinityTerm, own_namespace: str) -> Term:
+    is_default = not affinity_term.namespaces and affinity_term.namespace_selector is None
     return Term(
-        topology_key=written.topology_key,
-        selector=selector_of(written.label_selector),
-        namespaces=frozenset([own_namespace] if is_default else written.namespaces),
-        namespace_selector=selector_of(written.namespace_selector),
+        topology_key=affinity_term.topology_key,
+        selector=selector_of(affinity_term.label_selector),
+        namespaces=frozenset([own_namespace] if is_default else affinity_term.namespaces),
+        namespace_selector=selector_of(affinity_term.namespace_selector),
     )
 
 
 @final
 class SelectedNamespaces:
-    """The namespaces that the selectors of terms match. State: these, and the terms resolved since they changed."""
+    """Resolves namespace selectors. State: the namespaces, and the terms resolved since they changed."""
 
     def __init__(self) -> None:
         self._known: list[Namespace] = []
@@ -135,8 +137,8 @@ class SelectedNamespaces:
         self._resolved: WeakKeyDictionary[PodTerms, PodTerms] = WeakKeyDictionary()
 
     def resolved(self, terms: PodTerms, namespaces: Mapping[str, Namespace]) -> PodTerms:
-        """Returns the terms of the pod to place, which name the namespaces that they select. No selector is left but
-        that of all namespaces.
+        """Returns the terms of the pod to place with the namespaces that they select, by name. Only the selector of all
+        namespaces may remain.
 
         Upstream: framework/plugins/interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty. That of v1.36.2
         clears the selector in a copy of the term, so that one which only excludes (NotIn, DoesNotExist) matches every
@@ -151,15 +153,17 @@ class SelectedNamespaces:
             for namespace in listed:
                 self._labels.add(namespace.labels.items())
             self._resolved.clear()
-        found = self._resolved.get(terms)
-        if found is None:
-            found = self._resolved[terms] = replace(
+        resolved = self._resolved.get(terms)
+        if resolved is None:
+            resolved = self._resolved[terms] = replace(
                 terms,
                 affinity=tuple(map(self._with_selected, terms.affinity)),
                 anti_affinity=tuple(map(self._with_selected, terms.anti_affinity)),
-                preferred=tuple(WeightedTerm(each.weight, self._with_selected(each.term)) for each in terms.preferred),
+                preferred=tuple(
+                    WeightedTerm(weighted.weight, self._with_selected(weighted.term)) for weighted in terms.preferred
+                ),
             )
-        return found
+        return resolved
 
     def _with_selected(self, term: Term) -> Term:
         if not _selects_some_namespaces(term):
@@ -176,35 +180,35 @@ _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 def wanted_labels(selector: Selector) -> Sequence[WantedLabel] | None:
-    """Returns a small set of labels of which everything the selector matches has one; None if it requires none."""
+    """Returns a small set of labels; whatever the selector matches has one of them. None if it requires no label."""
     pairs = narrowest_pairs(selector)
     if pairs is not None:
         return [*pairs]
     return next(
         (
-            [(each.key, None)]
-            for each in selector.requirements
-            if not (each.operator in _EXCLUDE_VALUES or each.operator is Operator.DOES_NOT_EXIST)
+            [(requirement.key, None)]
+            for requirement in selector.requirements
+            if not (requirement.operator in _EXCLUDE_VALUES or requirement.operator is Operator.DOES_NOT_EXIST)
         ),
         None,
     )
 
 
 def excluded_labels(selector: Selector) -> Iterator[WantedLabel]:
-    """Yields labels for a selector without wanted labels; it matches what has none of them, and maybe more."""
+    """Yields labels for a selector without wanted ones: it matches all objects without them, and maybe more."""
     for requirement in selector.requirements:
         for value in (None,) if requirement.operator is Operator.DOES_NOT_EXIST else requirement.values:
             yield requirement.key, value
 
 
 def _all_wanted(selectors: Iterable[Selector]) -> frozenset[LabelPair] | None:
-    found = set[LabelPair]()
+    labels = set[LabelPair]()
     for selector in selectors:
         pairs = narrowest_pairs(selector) if selector.selectable else frozenset[LabelPair]()
         if pairs is None:
             return None
-        found |= pairs
-    return frozenset(found)
+        labels |= pairs
+    return frozenset(labels)
 
 
 @final
@@ -212,8 +216,8 @@ class TermWeights:
     """The weights of terms of the pod to place, summed for the pods that they match. The terms' namespaces must be
     resolved; see `SelectedNamespaces`.
 
-    A term that wants a label is compared only with pods that have it. One that only excludes labels matches all pods of
-    its namespaces but those with a label that it excludes, and is found by that label.
+    A term that wants a label is compared only with pods that have it. A term that only excludes labels matches all pods
+    of its namespaces without these labels, and is indexed by them.
     """
 
     __slots__ = ("_everywhere", "_excluding", "_in_namespace", "_terms", "_wanting", "wanted")
@@ -229,13 +233,13 @@ class TermWeights:
             if weighted.term.selector.selectable:
                 self._add(place, weighted)
         self.wanted: Final = _all_wanted(weighted.term.selector for weighted in terms)
-        """Labels: each pod with a weight other than 0 has one of them; None if there are no such labels."""
+        """Every pod with a weight other than 0 has one of these labels; None if there is no such set."""
 
     def _add(self, place: int, weighted: WeightedTerm) -> None:
         term, weight = weighted.term, weighted.weight
-        wanted = wanted_labels(term.selector)
-        if wanted is not None:
-            for label in wanted:
+        labels = wanted_labels(term.selector)
+        if labels is not None:
+            for label in labels:
                 self._wanting[label].append(place)
             return
         if term.namespace_selector.selectable:

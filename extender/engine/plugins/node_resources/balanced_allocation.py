@@ -56,8 +56,8 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
         else:
             amounts = [rows.requested_of(name) for name in use.names], [rows.allocatable_of(name) for name in use.names]
             used, capacity = with_devices(rows, use, *map(np.array, amounts))
-        without, with_pod = _balance(used + use.without_and_with, capacity)
-        scores: Int64s = _SCORES[with_pod - without]
+        without_pod, with_pod = _balance(used + use.without_and_with, capacity)
+        scores: Int64s = _SCORES[with_pod - without_pod]
         return scores
 
 
@@ -72,7 +72,7 @@ def _balance(used: Int64s, capacity: Int64s) -> Int64s:
     else:
         has = capacity != 0
         shares = np.minimum(used / np.where(has, capacity, 1), 1)
-        deviation = np.array([_deviation(of, has) for of in shares])
+        deviation = np.array([_deviation(resource_shares, has) for resource_shares in shares])
     balance: Int64s = ((1 - deviation) * 100).astype(np.int64)
     return balance
 

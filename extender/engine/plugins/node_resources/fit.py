@@ -74,9 +74,9 @@ class FitRequest:
     """The requests of a pod."""
 
     names: tuple[str, ...]
-    """(A,) the native resources, and the scalar ones of which the pod requests some and that are not ignored."""
+    """(A,) the native resources, and the requested scalar ones that are not ignored."""
     amounts: Int64s
-    """(A, 1) how much of each; LEAST of a native one that is not requested, which is never short."""
+    """(A, 1) the amount of each; LEAST for a native one that is not requested, which is never short."""
 
     @property
     def scalars(self) -> tuple[str, ...]:
@@ -169,11 +169,10 @@ class NodeResourcesFit(
         return fwk.Verdicts(codes, tuple(reasons))
 
     def _room(self, rows: fwk.Rows, request: FitRequest) -> tuple[Int64s, Int64s]:
-        """Returns (A, R) the capacity for each requested resource, and (A, R) how much of it is free, perhaps below
-        zero.
+        """Returns (A, R) the capacity for each requested resource, and (A, R) its free amount, perhaps below zero.
 
-        Nodes that have none of a resource which a device class backs are judged by DynamicResources: as much as the pod
-        requests counts as free there.
+        DynamicResources judges nodes that have none of a resource with a device class: the requested amount counts as
+        free there.
         """
         native = slice(len(NATIVE_RESOURCES))
         capacity, requested = rows.allocatable.T[native], rows.requested.T[native]
@@ -209,10 +208,10 @@ class NodeResourcesFit(
         """The resources that are short on any row, by name; the number of pods is one of them."""
         request = self._request(pod)
         _, free = self._room(rows, request)
-        found = [fwk.Shortage(PODS, 1, _pods_left(rows))]
-        found += map(fwk.Shortage, request.names, request.amounts[:, 0].tolist(), free)
+        candidates = [fwk.Shortage(PODS, 1, _pods_left(rows))]
+        candidates += map(fwk.Shortage, request.names, request.amounts[:, 0].tolist(), free)
         return sorted(
-            (shortage for shortage in found if (shortage.requested > shortage.free).any()),
+            (shortage for shortage in candidates if (shortage.requested > shortage.free).any()),
             key=lambda shortage: shortage.resource,
         )
 
@@ -220,7 +219,7 @@ class NodeResourcesFit(
         return _suggestions(pod, self.shortages(pod, rows))
 
     def suggest_for_node(self, pod: Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
-        """Requests of as much as the node has left."""
+        """Requests for the amounts that the node has left."""
         return _requesting_at_most(
             pod, {shortage.resource: int(shortage.free[0]) for shortage in self.shortages(pod, rows)}
         )
@@ -234,16 +233,16 @@ class NodeResourcesFit(
 
 
 def _pods_left(rows: fwk.Rows) -> Int64s:
-    """Returns (R,) how many more pods the nodes take."""
+    """Returns (R,) the number of further pods that the nodes allow."""
     return rows.allowed_pods - rows.pod_count
 
 
 @final
 class FitHints:
-    """The queueing hints. State: the parsed objects of the last event, which many pods are checked against."""
+    """The queueing hints. State: the parsed objects of the last event, since many pods are checked against them."""
 
     def __init__(self, device_classes: Callable[[], DeviceClasses]) -> None:
-        """Takes what returns the device classes, which is only called for resources that a node lacks."""
+        """Takes a function that returns the device classes; it is only called for resources that a node lacks."""
         self._device_classes = device_classes
         self._rooms: deque[tuple[fwk.Node, tuple[Resources, int]]] = deque(maxlen=2)
         self._pods: tuple[fwk.Pod, fwk.Pod] | None = None
@@ -268,8 +267,8 @@ class FitHints:
     def after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
         """Queues the pod if it fits the empty node, which is new or offers more of what it requests."""
         room, allowed_pods = self._room_on(new)
-        wanted = filter_requests(pod)
-        if allowed_pods < 1 or not self._fits(wanted, room):
+        requests = filter_requests(pod)
+        if allowed_pods < 1 or not self._fits(requests, room):
             return fwk.QueueingHint.QUEUE_SKIP
         if old is None:
             return fwk.QueueingHint.QUEUE
@@ -277,9 +276,9 @@ class FitHints:
         if allowed_pods > old_allowed_pods:
             return fwk.QueueingHint.QUEUE
         has, had = dict(_amounts(room)), dict(_amounts(old_room))
-        grown = any(amount and has.get(name, 0) > had.get(name, 0) for name, amount in _amounts(wanted))
+        grown = any(amount and has.get(name, 0) > had.get(name, 0) for name, amount in _amounts(requests))
         return fwk.queue_if(
-            grown or any(amount and self._is_backed_by_devices(name, room) for name, amount in wanted.scalar.items())
+            grown or any(amount and self._is_backed_by_devices(name, room) for name, amount in requests.scalar.items())
         )
 
     def after_device_class_event(self, pod: fwk.Pod, old: DeviceClass | None, new: DeviceClass) -> fwk.QueueingHint:
@@ -287,19 +286,19 @@ class FitHints:
         name = new.spec.extended_resource_name
         if old is not None and (old.spec.extended_resource_name or "") == (name or ""):
             return fwk.QueueingHint.QUEUE_SKIP
-        wanted = pod_requests(pod, use_status=False)
-        return fwk.queue_if((old is None and DEVICE_CLASS_PREFIX + new.metadata.name in wanted) or name in wanted)
+        requests = pod_requests(pod, use_status=False)
+        return fwk.queue_if((old is None and DEVICE_CLASS_PREFIX + new.metadata.name in requests) or name in requests)
 
-    def _fits(self, wanted: Resources, room: Resources) -> bool:
+    def _fits(self, requests: Resources, room: Resources) -> bool:
         if (
-            wanted.milli_cpu > room.milli_cpu
-            or wanted.memory > room.memory
-            or wanted.ephemeral_storage > room.ephemeral_storage
+            requests.milli_cpu > room.milli_cpu
+            or requests.memory > room.memory
+            or requests.ephemeral_storage > room.ephemeral_storage
         ):
             return False
         return all(
             amount <= room.scalar.get(name, 0) or self._is_backed_by_devices(name, room)
-            for name, amount in wanted.scalar.items()
+            for name, amount in requests.scalar.items()
             if amount
         )
 
@@ -307,8 +306,8 @@ class FitHints:
         return not room.scalar.get(name) and device_class_of(name, self._device_classes()) is not None
 
     def _room_on(self, node: fwk.Node) -> tuple[Resources, int]:
-        for known, room in self._rooms:
-            if known is node:
+        for cached_node, room in self._rooms:
+            if cached_node is node:
                 return room
         self._rooms.append((node, allocatable(node)))
         return self._rooms[-1][1]
@@ -325,27 +324,31 @@ def _amounts(resources: Resources) -> Iterator[tuple[str, int]]:
 
 
 def _suggestions(pod: fwk.Pod, shortages: Sequence[fwk.Shortage]) -> Iterator[fwk.Suggestion]:
-    """Yields for each resource the pod that requests as much as is free on a node that lacks nothing else.
+    """Yields for each resource the pod with a request that fits a node which lacks nothing else.
 
-    Where each node lacks several resources at once, it is as much as is free of them on the first node, which is the
-    nearest. The shortages are those on the nodes that only NodeResourcesFit refuses.
+    If every node lacks several resources at once, the requests are those that fit the first node, which is the nearest.
+    The shortages are those on the nodes that only NodeResourcesFit refuses.
     """
     if not shortages:
         return
-    short = np.stack([each.requested > each.free for each in shortages])
+    short = np.stack([shortage.requested > shortage.free for shortage in shortages])
     number = short.sum(axis=0)
-    found = [
+    suggestions = [
         suggestion
         for shortage, is_short in zip(shortages, short, strict=True)
         if (alone := is_short & (number == 1)).any()
         and (suggestion := _requesting_at_most(pod, {shortage.resource: int(shortage.free[alone].max())})) is not None
     ]
-    if not found:
+    if not suggestions:
         for row in np.flatnonzero(number > 1)[:1].tolist():
-            limits = {each.resource: int(each.free[row]) for each in shortages if each.requested > each.free[row]}
+            limits = {
+                shortage.resource: int(shortage.free[row])
+                for shortage in shortages
+                if shortage.requested > shortage.free[row]
+            }
             suggestion = _requesting_at_most(pod, limits)
-            found = [] if suggestion is None else [suggestion]
-    yield from found
+            suggestions = [] if suggestion is None else [suggestion]
+    yield from suggestions
 
 
 def _requesting_at_most(pod: fwk.Pod, limits: Mapping[str, int]) -> fwk.Suggestion | None:

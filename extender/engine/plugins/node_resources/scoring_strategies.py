@@ -23,7 +23,7 @@ CUSTOM_PRIORITY_SCALE = MAX_NODE_SCORE // 10
 @final
 @dataclass(frozen=True, slots=True)
 class PodUse:
-    """What a pod adds to the S scored resources; scalar ones to which it adds nothing are left out."""
+    """The amounts that a pod adds to the S scored resources; scalar ones to which it adds nothing are left out."""
 
     names: list[str]
     """(S,)"""
@@ -31,9 +31,9 @@ class PodUse:
     """(S,) places on axis K, if all of them are cpu or memory; a slice, which needs no copy, where they are in order.
     """
     requests: Int64s
-    """(S, 1) what the pod adds."""
+    """(S, 1) the pod's amounts."""
     without_and_with: Int64s
-    """(2, S, 1) nothing, and what the pod adds."""
+    """(2, S, 1) the amounts without the pod, which are 0, and with it."""
     weights: Int64s
     """(S, 1)"""
     total_weight: int
@@ -47,7 +47,7 @@ Scorer = Callable[[Rows, PodUse], Int64s]
 
 
 def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int]) -> PodUse:
-    """Returns what scoring needs to know about a pod that adds these amounts to the weighted resources."""
+    """Returns the use of the weighted resources by a pod that adds these amounts."""
     scored = [
         (name, amount, weight)
         for (name, weight), amount in zip(weighted, amounts, strict=True)
@@ -68,7 +68,7 @@ def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int]) -> PodU
 
 
 def with_totals(state: CycleState, use: PodUse) -> PodUse:
-    """Returns the use with what counts the devices for it, if resources other than cpu and memory are scored."""
+    """Returns the use with a counter of devices, if resources other than cpu and memory are scored."""
     totals = state.find(DEVICE_TOTALS) if use.native_places is None else None
     return use if totals is None else replace(use, devices=totals)
 
@@ -89,16 +89,16 @@ def used_and_capacity(rows: Rows, use: PodUse) -> tuple[Int64s, Int64s]:
 
 
 def with_devices(rows: Rows, use: PodUse, requested: Int64s, capacity: Int64s) -> tuple[Int64s, Int64s]:
-    """Returns (S, R) requests and (S, R) allocatable amounts with the devices of nodes that only so have a resource."""
+    """Returns (S, R) requests and (S, R) allocatable amounts, with devices where a node has nothing else."""
     if use.devices is None:
         return requested, capacity
     for place, name in enumerate(use.names):
         if name in NATIVE_RESOURCES:
             continue
-        there, in_use = use.devices(name, rows)
-        by_devices = (capacity[place] == 0) & (there > 0)
+        existing, in_use = use.devices(name, rows)
+        by_devices = (capacity[place] == 0) & (existing > 0)
         requested[place] = np.where(by_devices, in_use, requested[place])
-        capacity[place] = np.where(by_devices, there, capacity[place])
+        capacity[place] = np.where(by_devices, existing, capacity[place])
     return requested, capacity
 
 
@@ -164,9 +164,9 @@ def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) 
     return _divided((_divided(scaled, capacity) * weights).sum(axis=0), weights.sum(axis=0))
 
 
-def _divided(amount: Int64s, by: Int64s) -> Int64s:
+def _divided(amount: Int64s, divisor: Int64s) -> Int64s:
     """Integer division of non-negative amounts; 0 where the divisor is 0."""
-    if np.count_nonzero(by) == by.size:
-        quotient: Int64s = amount // by
+    if np.count_nonzero(divisor) == divisor.size:
+        quotient: Int64s = amount // divisor
         return quotient
-    return np.where(by != 0, amount // np.where(by != 0, by, 1), 0)
+    return np.where(divisor != 0, amount // np.where(divisor != 0, divisor, 1), 0)

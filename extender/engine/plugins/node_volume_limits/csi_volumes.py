@@ -87,7 +87,7 @@ class CsiVolumeFinder:
         self._drivers: dict[tuple[str, Migration], str] = {}
 
     def of_pod(self, pod: fwk.Pod, volumes: "CountedVolumes", migration: Migration) -> CsiVolumes:
-        """Returns what a pod to place with these volumes would attach.
+        """Returns the volumes that a pod to place with these volumes would attach.
 
         Raises CannotCountError for the first claim that does not exist or is not the pod's, or disk without a CSI form.
         """
@@ -97,7 +97,7 @@ class CsiVolumeFinder:
         return _found(self._volumes_of_pod(pod, volumes.with_claims, migration)) | disks
 
     def of_class(self, code: int, pods: VolumeClass, migration: Migration) -> CsiVolumes:
-        """Returns what pods of the class attach, but for missing claims. Raises CannotCountError for disks."""
+        """Returns the volumes of pods of the class, without missing claims. Raises CannotCountError for disks."""
         volumes = self._known.get((code, migration))
         if volumes is None:
             volumes = self._known[code, migration] = _found(self._volumes_of_class(pods, migration))
@@ -176,13 +176,13 @@ class CsiVolumeFinder:
 @final
 @dataclass(frozen=True, slots=True)
 class CountedVolumes:
-    """The volumes of a pod that use a claim, of one claim the first, or that a CSI driver may attach."""
+    """The volumes of a pod that use a claim, one for each claim, or that a CSI driver may attach."""
 
     all: tuple[Volume, ...]
     """In order."""
     with_claims: tuple[Volume, ...]
     disks: Mapping[Migration, CsiVolumes | None]
-    """The volumes of in-line disks, by what nodes attach through CSI drivers; None where one has no CSI form."""
+    """The volumes of in-line disks, by migration; None where one has no CSI form."""
 
     @staticmethod
     def of(pod: fwk.Pod) -> "CountedVolumes":
@@ -193,8 +193,8 @@ class CountedVolumes:
             for volume in pod.spec.volumes
             if claim_name(pod, volume) is None and in_tree_plugin(volume) is not None
         ]
-        counted = used | {id(volume) for volume in disks}
-        in_order = tuple(volume for volume in pod.spec.volumes if id(volume) in counted)
+        counted_ids = used | {id(volume) for volume in disks}
+        in_order = tuple(volume for volume in pod.spec.volumes if id(volume) in counted_ids)
         return CountedVolumes(
             in_order, with_claims, {migration: _of_disks(disks, migration) for migration in Migration}
         )

@@ -32,12 +32,12 @@ from extender.values.objects.storage import (
 _LIMITS_OTHER_DRIVERS: Final = 2**40
 """The room on a node that only limits other drivers: enough for any pods that can be counted."""
 _MUST_BE_COUNTED: Final = 2**41
-"""The number of volumes of a pod for which counting may fail: more than the room, wherever there is a limit."""
+"""The number of volumes of a pod if counting may fail: more than the room of every node with a limit."""
 _NO_ROOM: Final = -1
 
 
 def volumes_named(pods: PodSymbol) -> int:
-    """Returns the number of volumes that each pod of a class names, an upper bound for those it has attached."""
+    """Returns the number of volumes that each pod of a class names, an upper bound of those attached."""
     if not isinstance(pods, VolumeClass):
         return 0
     if pods.ephemeral_claims or pods.encoded_disks or "" in pods.claims:
@@ -46,8 +46,8 @@ def volumes_named(pods: PodSymbol) -> int:
 
 
 @final
-class _Wanted(dict[Migration, CsiVolumes | fwk.Status]):
-    """The pod's volumes by what nodes attach through CSI drivers, or why they cannot be counted; found when needed."""
+class _PodVolumes(dict[Migration, CsiVolumes | fwk.Status]):
+    """The pod's volumes by migration, or why they cannot be counted; computed when needed."""
 
     def __init__(self, finder: CsiVolumeFinder, pod: fwk.Pod, volumes: CountedVolumes) -> None:
         super().__init__()
@@ -55,19 +55,19 @@ class _Wanted(dict[Migration, CsiVolumes | fwk.Status]):
 
     def __missing__(self, migration: Migration) -> CsiVolumes | fwk.Status:
         try:
-            found: CsiVolumes | fwk.Status = self._finder.of_pod(self._pod, self._volumes, migration)
+            volumes: CsiVolumes | fwk.Status = self._finder.of_pod(self._pod, self._volumes, migration)
         except CannotCountError as exc:
-            found = exc.status
-        self[migration] = found
-        return found
+            volumes = exc.status
+        self[migration] = volumes
+        return volumes
 
 
 class DriverUse(NamedTuple):
-    """How many volumes a driver has attached to a node, how many a pod would add, and how many it may attach."""
+    """The volumes that a driver has attached to a node, those that a pod would add, and the limit."""
 
     driver: str
     attached: int
-    wanted: int
+    added: int
     limit: int
 
 
@@ -86,9 +86,9 @@ class VolumeCounter:
         self._needs_drivers = needs_drivers
         self._finder = CsiVolumeFinder(self._objects)
         self._attachments: dict[str, CsiVolumes] = {}
-        self._wanted = _Wanted(self._finder, pod, volumes)
+        self._pod_volumes = _PodVolumes(self._finder, pod, volumes)
         self.room: Int64s = self._room(snapshot)
-        """(N,) how many volumes the node's pods may name so that this pod's fit; negative where they may not."""
+        """(N,) the most volumes that the node's pods may name for this pod's to fit; negative where they never fit."""
 
     def statuses_of(self, rows: fwk.Rows, chosen: Sequence[int]) -> list[fwk.Status]:
         symbols = rows.snapshot.tallies.symbols[fwk.Attribute.VOLUMES]
@@ -102,51 +102,51 @@ class VolumeCounter:
         node = self._objects.csi_nodes.get(name)
         profile = None if node is None else attach_profile(node)
         migration = Migration.on(profile)
-        wanted = self._wanted[migration]
-        if isinstance(wanted, fwk.Status):
-            return wanted
-        missing = self._missing_driver(wanted, profile)
-        if missing:
-            return fwk.unschedulable(f"{missing} CSI driver is not installed on the node")
+        pod_volumes = self._pod_volumes[migration]
+        if isinstance(pod_volumes, fwk.Status):
+            return pod_volumes
+        driver = self._missing_driver(pod_volumes, profile)
+        if driver:
+            return fwk.unschedulable(f"{driver} CSI driver is not installed on the node")
         limits = {} if profile is None else dict(profile.limits)
-        if not wanted or not limits:
+        if not pod_volumes or not limits:
             return fwk.SUCCESS
         try:
-            uses = [*self._uses(name, classes, wanted, limits, migration)]
+            uses = [*self._uses(name, classes, pod_volumes, limits, migration)]
         except CannotCountError as exc:
             return exc.status
-        return fwk.unschedulable(REASON) if any(use.attached + use.wanted > use.limit for use in uses) else fwk.SUCCESS
+        return fwk.unschedulable(REASON) if any(use.attached + use.added > use.limit for use in uses) else fwk.SUCCESS
 
     def use_on(self, rows: fwk.Rows, row: int) -> Iterator[DriverUse]:
-        """Yields what the drivers of the pod's volumes have attached to a row's node. Raises CannotCountError."""
+        """Yields the use of the drivers of the pod's volumes on a row's node. Raises CannotCountError."""
         symbols = rows.snapshot.tallies.symbols[fwk.Attribute.VOLUMES]
         name = rows.snapshot.nodes.objects[rows.node[row]].name
         node = self._objects.csi_nodes.get(name)
-        wanted = self._wanted[migration := Migration.on(None if node is None else attach_profile(node))]
-        if node is not None and not isinstance(wanted, fwk.Status):
+        pod_volumes = self._pod_volumes[migration := Migration.on(None if node is None else attach_profile(node))]
+        if node is not None and not isinstance(pod_volumes, fwk.Status):
             classes = [(code, symbols[code]) for code in rows.codes_on([row], fwk.Attribute.VOLUMES)[0]]
-            yield from self._uses(name, classes, wanted, dict(attach_profile(node).limits), migration)
+            yield from self._uses(name, classes, pod_volumes, dict(attach_profile(node).limits), migration)
 
     def _uses(
         self,
         name: str,
         classes: Sequence[tuple[int, PodSymbol]],
-        wanted: CsiVolumes,
+        pod_volumes: CsiVolumes,
         limits: Mapping[str, int],
         migration: Migration,
     ) -> Iterator[DriverUse]:
         attached = self._attached_by(classes, migration)
-        fresh = Counter(volume.driver for volume in wanted - attached)
+        fresh = Counter(volume.driver for volume in pod_volumes - attached)
         present = attached | self._attachments_to(name)
         for driver, count in fresh.items():
             if driver in limits:
                 yield DriverUse(driver, sum(volume.driver == driver for volume in present), count, limits[driver])
 
-    def _missing_driver(self, wanted: CsiVolumes, profile: AttachProfile | None) -> str:
+    def _missing_driver(self, pod_volumes: CsiVolumes, profile: AttachProfile | None) -> str:
         """Returns a driver that the node lacks though its volumes need it there; empty if there is none."""
         if not self._needs_drivers:
             return ""
-        absent = {volume.driver for volume in wanted} - (frozenset() if profile is None else profile.drivers)
+        absent = {volume.driver for volume in pod_volumes} - (frozenset() if profile is None else profile.drivers)
         return next((name for name in sorted(absent) if self._is_required(name)), "")
 
     def _is_required(self, name: str) -> bool:
@@ -154,10 +154,10 @@ class VolumeCounter:
         return driver is not None and bool(driver.spec.prevent_pod_scheduling_if_missing)
 
     def _attached_by(self, classes: Sequence[tuple[int, PodSymbol]], migration: Migration) -> CsiVolumes:
-        found = [
+        volume_sets = [
             self._finder.of_class(code, pods, migration) for code, pods in classes if isinstance(pods, VolumeClass)
         ]
-        return frozenset().union(*found)
+        return frozenset().union(*volume_sets)
 
     def _attachments_to(self, node: str) -> CsiVolumes:
         attachments = self._attachments.get(node)
@@ -171,21 +171,23 @@ class VolumeCounter:
         for profile, nodes in objects.csi_nodes.groups().items():
             room[[places[name] for name in nodes if name in places]] = self._room_with(profile)
         attached = [
-            (places[name], len(there)) for name, there in objects.volume_attachments.groups().items() if name in places
+            (places[name], len(attachments))
+            for name, attachments in objects.volume_attachments.groups().items()
+            if name in places
         ]
         if attached:
-            at, counts = zip(*attached, strict=True)
-            room[list(at)] -= np.array(counts, np.int64)
+            attached_places, counts = zip(*attached, strict=True)
+            room[list(attached_places)] -= np.array(counts, np.int64)
         return room
 
     def _room_with(self, profile: AttachProfile | None) -> int:
-        """Returns how many volumes may be attached to a node of this profile so that the pod's fit, too."""
-        wanted = self._wanted[Migration.on(profile)]
-        if isinstance(wanted, fwk.Status) or self._missing_driver(wanted, profile):
+        """Returns the most volumes that may be attached to a node of this profile for the pod's to fit."""
+        pod_volumes = self._pod_volumes[Migration.on(profile)]
+        if isinstance(pod_volumes, fwk.Status) or self._missing_driver(pod_volumes, profile):
             return _NO_ROOM
-        if profile is None or not profile.limits or not wanted:
+        if profile is None or not profile.limits or not pod_volumes:
             return _UNLIMITED
-        fresh = Counter(volume.driver for volume in wanted)
+        fresh = Counter(volume.driver for volume in pod_volumes)
         return min(
             (limit - fresh[driver] for driver, limit in profile.limits if driver in fresh),
             default=_LIMITS_OTHER_DRIVERS,
@@ -247,8 +249,8 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         counter = state.find(_COUNTING)
         if counter is None:
             counter = VolumeCounter(pod, self._counted(state, pod), rows.snapshot, needs_drivers=self._needs_drivers)
-        named = rows.tally(fwk.Attribute.VOLUMES, (self.name,), volumes_named)
-        uncertain = np.flatnonzero(named > counter.room[rows.node]).tolist()
+        num_named = rows.tally(fwk.Attribute.VOLUMES, (self.name,), volumes_named)
+        uncertain = np.flatnonzero(num_named > counter.room[rows.node]).tolist()
         return _verdicts(dict(zip(uncertain, counter.statuses_of(rows, uncertain), strict=True)), len(rows))
 
 

@@ -64,7 +64,7 @@ class CompiledConstraint:
 
 
 def compiled(
-    written: Sequence[TopologySpreadConstraint],
+    constraints: Sequence[TopologySpreadConstraint],
     labels: Mapping[str, str],
     action: str,
     *,
@@ -75,29 +75,33 @@ def compiled(
     matchLabelKeys restrict the selectors to pods with the same values as the pod's `labels`. Raises SelectorError if a
     selector is invalid.
     """
-    own = {key: labels[key] for constraint in written for key in constraint.match_label_keys if key in labels}
-    return _compiled(_ENCODE(written), tuple(own.items()), action, compares_tolerations)
+    key_labels = {
+        key: labels[key] for constraint in constraints for key in constraint.match_label_keys if key in labels
+    }
+    return _compiled(_ENCODE(constraints), tuple(key_labels.items()), action, compares_tolerations)
 
 
 @cached_by_size(256)
 def _compiled(
-    encoded: bytes, own: tuple[tuple[str, str], ...], action: str, compares: bool
+    encoded: bytes, key_labels: tuple[tuple[str, str], ...], action: str, compares: bool
 ) -> tuple[CompiledConstraint, ...]:
-    labels = dict(own)
-    found = (written for written in _DECODER.decode(encoded) if written.when_unsatisfiable == action)
-    return tuple(_constraint(written, labels, compares=compares) for written in found)
+    labels = dict(key_labels)
+    selected = (constraint for constraint in _DECODER.decode(encoded) if constraint.when_unsatisfiable == action)
+    return tuple(_constraint(constraint, labels, compares=compares) for constraint in selected)
 
 
-def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str], *, compares: bool) -> CompiledConstraint:
-    selector = selector_of(written.label_selector)
-    agreed = {key: labels[key] for key in written.match_label_keys if key in labels}
+def _constraint(
+    constraint: TopologySpreadConstraint, labels: Mapping[str, str], *, compares: bool
+) -> CompiledConstraint:
+    selector = selector_of(constraint.label_selector)
+    agreed = {key: labels[key] for key in constraint.match_label_keys if key in labels}
     return CompiledConstraint(
-        max_skew=written.max_skew,
-        topology_key=written.topology_key,
+        max_skew=constraint.max_skew,
+        topology_key=constraint.topology_key,
         selector=with_requirements(selector, agreed) if agreed else selector,
-        min_domains=1 if written.min_domains is None else written.min_domains,
-        honors_affinity=written.node_affinity_policy in (None, HONOR),
-        honors_taints=written.node_taints_policy == HONOR,
+        min_domains=1 if constraint.min_domains is None else constraint.min_domains,
+        honors_affinity=constraint.node_affinity_policy in (None, HONOR),
+        honors_taints=constraint.node_taints_policy == HONOR,
         compares_tolerations=compares,
     )
 
@@ -147,7 +151,7 @@ def _selects(selector: Selector, namespace: str, pods: LabelClass) -> bool:
 
 @final
 class Inclusion:
-    """Which nodes count for a constraint: those with all the topology keys that its policies do not exclude."""
+    """Finds the nodes that count for a constraint: those with all topology keys that its policies do not exclude."""
 
     def __init__(self, snapshot: fwk.Snapshot, pod: fwk.Pod, with_keys: Mask | None) -> None:
         self._snapshot = snapshot
@@ -233,17 +237,17 @@ def _selectors_of_services(pod: fwk.Pod, objects: ClusterObjects) -> dict[str, s
 
 def _selector_of_owner(owner: OwnerReference, namespace: str, objects: ClusterObjects) -> LabelSelector | None:
     key = (namespace, owner.name)
-    found: ReplicaSet | StatefulSet | None = None
+    workload: ReplicaSet | StatefulSet | None = None
     if (owner.api_version, owner.kind) == ("apps/v1", "ReplicaSet"):
-        found = objects.replica_sets.get(key)
+        workload = objects.replica_sets.get(key)
     elif (owner.api_version, owner.kind) == ("apps/v1", "StatefulSet"):
-        found = objects.stateful_sets.get(key)
-    return None if found is None else found.spec.selector
+        workload = objects.stateful_sets.get(key)
+    return None if workload is None else workload.spec.selector
 
 
-def _narrowed(selector: Selector, by: LabelSelector | None) -> Selector:
+def _narrowed(selector: Selector, label_selector: LabelSelector | None) -> Selector:
     try:
-        return selector_with((*selector.requirements, *selector_of(by).requirements))
+        return selector_with((*selector.requirements, *selector_of(label_selector).requirements))
     except SelectorError:
         # Like upstream, ignores an invalid selector, which the API server would not have accepted.
         return selector

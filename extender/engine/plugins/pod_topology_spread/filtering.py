@@ -132,9 +132,9 @@ def verdicts(pod: fwk.Pod, rows: fwk.Rows, measured: Sequence[Domains]) -> fwk.V
     checks: list[fwk.Verdicts] = []
     for domains in measured:
         if not domains.column.is_everywhere:
-            missing = rows.codes_of_nodes(domains.column.codes) < 0
-            if np.count_nonzero(missing):
-                checks.append(fwk.reject(missing, MISSING_LABEL, unresolvable=True))
+            lacks_key = rows.codes_of_nodes(domains.column.codes) < 0
+            if np.count_nonzero(lacks_key):
+                checks.append(fwk.reject(lacks_key, MISSING_LABEL, unresolvable=True))
         moved = pods_moved(rows, pod.namespace, domains.constraint.selector)
         if moved is None:
             ahead = _exceeds_skew(domains)

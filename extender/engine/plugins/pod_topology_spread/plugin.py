@@ -123,27 +123,27 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         """
         measured = _measured(pod, rows.snapshot) if len(rows) else ()
         has_taints = not tolerated(rows.snapshot, pod, compares=self._compares).all()
-        for place, (at, constraint) in enumerate(_required(pod)[: limits.SUGGESTED_ONE_BY_ONE]):
+        for place, (spec_place, constraint) in enumerate(_required(pod)[: limits.SUGGESTED_ONE_BY_ONE]):
             over, domains = constraint.topology_key, measured[place] if measured else None
             if has_taints and constraint.node_taints_policy != HONOR:
                 text = f"leave nodes with taints out of the spreading over {over} (nodeTaintsPolicy: {HONOR})"
-                yield fwk.Suggestion("spread", text, _spreading(pod, at, node_taints_policy=HONOR))
+                yield fwk.Suggestion("spread", text, _spreading(pod, spec_place, node_taints_policy=HONOR))
             number = 0 if domains is None else int(np.count_nonzero(domains.is_domain))
             if domains is not None and domains.is_too_few and number:
                 text = f"ask for minDomains {number} over {over} instead of {constraint.min_domains}"
-                yield fwk.Suggestion("spread", text, _spreading(pod, at, min_domains=number))
+                yield fwk.Suggestion("spread", text, _spreading(pod, spec_place, min_domains=number))
             skew = None if domains is None else _skew_needed(rows, domains)
             if skew is not None and skew > constraint.max_skew:
                 text = f"allow a maxSkew of {skew} over {over} instead of {constraint.max_skew}"
-                yield fwk.Suggestion("spread", text, _spreading(pod, at, max_skew=skew))
-            preferred = _spreading(pod, at, when_unsatisfiable=SCHEDULE_ANYWAY)
+                yield fwk.Suggestion("spread", text, _spreading(pod, spec_place, max_skew=skew))
+            preferred = _spreading(pod, spec_place, when_unsatisfiable=SCHEDULE_ANYWAY)
             yield fwk.Suggestion("spread", f"only prefer to spread over {over} (ScheduleAnyway)", preferred)
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """All constraints as mere preferences."""
         required = _required(pod)
-        for at, _ in required:
-            pod = _spreading(pod, at, when_unsatisfiable=SCHEDULE_ANYWAY)
+        for place, _ in required:
+            pod = _spreading(pod, place, when_unsatisfiable=SCHEDULE_ANYWAY)
         text = f"only prefer to spread over {' and '.join(one.topology_key for _, one in required)} (ScheduleAnyway)"
         return fwk.Suggestion("spread", text, pod) if required else None
 
@@ -157,20 +157,22 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
     ) -> tuple[CompiledConstraint, ...]:
         """Returns the pod's own constraints with this action; the default ones if it has none at all."""
         if pod.spec.topology_spread_constraints:
-            own = pod.spec.topology_spread_constraints
-            return self._own.of(state, lambda: self._compiled(own, pod, action), also=action)
+            spread_constraints = pod.spec.topology_spread_constraints
+            return self._own.of(state, lambda: self._compiled(spread_constraints, pod, action), also=action)
         if action not in self._default_actions:
             return ()
         selector = default_selector(pod, objects)
         if selector.is_empty:
             return ()
-        return tuple(replace(each, selector=selector) for each in self._compiled(self._defaults, pod, action))
+        return tuple(
+            replace(constraint, selector=selector) for constraint in self._compiled(self._defaults, pod, action)
+        )
 
     def _compiled(
-        self, written: Sequence[TopologySpreadConstraint], pod: fwk.Pod, action: str
+        self, constraints: Sequence[TopologySpreadConstraint], pod: fwk.Pod, action: str
     ) -> tuple[CompiledConstraint, ...]:
         labels = pod.labels if self._matches_keys else {}
-        return compiled(written, labels, action, compares_tolerations=self._compares)
+        return compiled(constraints, labels, action, compares_tolerations=self._compares)
 
 
 def after_pod_change(
@@ -186,8 +188,8 @@ def after_pod_change(
     ):
         return fwk.QueueingHint.QUEUE
     was_counted, is_counted = (
-        [each is not None and constraint.selector.matches(each.labels) for constraint in constraints]
-        for each in (old, new)
+        [counted_pod is not None and constraint.selector.matches(counted_pod.labels) for constraint in constraints]
+        for counted_pod in (old, new)
     )
     return fwk.queue_if(was_counted != is_counted)
 
@@ -220,15 +222,15 @@ def _is_in_domains(constraints: Sequence[CompiledConstraint], node: fwk.Node | N
 
 
 def _required(pod: fwk.Pod) -> list[tuple[int, TopologySpreadConstraint]]:
-    """Returns the constraints that are no mere preferences, each with its place."""
-    written = enumerate(pod.spec.topology_spread_constraints)
-    return [(at, one) for at, one in written if one.when_unsatisfiable == DO_NOT_SCHEDULE]
+    """Returns the DoNotSchedule constraints, each with its place."""
+    numbered = enumerate(pod.spec.topology_spread_constraints)
+    return [(place, constraint) for place, constraint in numbered if constraint.when_unsatisfiable == DO_NOT_SCHEDULE]
 
 
-def _spreading(pod: fwk.Pod, at: int, **changes: object) -> fwk.Pod:
+def _spreading(pod: fwk.Pod, place: int, **changes: object) -> fwk.Pod:
     """Returns the pod with one spread constraint changed."""
     constraints = list(pod.spec.topology_spread_constraints)
-    constraints[at] = replaced(constraints[at], **changes)
+    constraints[place] = replaced(constraints[place], **changes)
     return replaced(pod, spec=replaced(pod.spec, topology_spread_constraints=constraints))
 
 
@@ -244,8 +246,8 @@ def _measured(pod: fwk.Pod, snapshot: fwk.Snapshot) -> Sequence[filtering.Domain
 
 def _skew_needed(rows: fwk.Rows, domains: filtering.Domains) -> int | None:
     """Returns the smallest maxSkew that admits a row; None if the constraint refuses none of them."""
-    at = domains.column.codes[rows.node]
+    codes = domains.column.codes[rows.node]
     # The skew of a row is what its domain would have with the pod, less what the emptiest domain has.
-    skews = domains.counts[at[at >= 0]] + (domains.self_match - (0 if domains.is_too_few else domains.fewest))
+    skews = domains.counts[codes[codes >= 0]] + (domains.self_match - (0 if domains.is_too_few else domains.fewest))
     beyond = skews[skews > domains.constraint.max_skew]
     return int(np.min(beyond)) if len(beyond) else None

@@ -26,7 +26,7 @@ from extender.values.objects.node import HOSTNAME_LABEL
 @final
 @dataclass(frozen=True, slots=True)
 class ConstraintScore:
-    """What a constraint adds to the score of a node."""
+    """The part of a constraint in the scores of nodes."""
 
     scores: Floats
     """(V + 1,) by value of the topology key, or for hostnames (N,) by node. Nodes without the label get 0."""
@@ -64,15 +64,15 @@ def weigh(
     inclusion = Inclusion(snapshot, pod, with_keys)
     of_constraints: list[ConstraintScore] = []
     for constraint, column in zip(constraints, columns, strict=True):
-        counted = pods_counted(snapshot, pod.namespace, constraint.selector)
+        pods_on_nodes = pods_counted(snapshot, pod.namespace, constraint.selector)
         if constraint.topology_key == HOSTNAME_LABEL:
             # Each node is its own domain, so that the counts of nodes are those of domains. As upstream, the number of
             # domains is that of feasible nodes, whatever their labels say.
-            scores = _scores(constraint, counted, num_domains=len(scored))
+            scores = _scores(constraint, pods_on_nodes, num_domains=len(scored))
             scores[column.codes < 0] = 0
             of_constraints.append(ConstraintScore(scores, None))
         else:
-            counts = sums_by_value(column, counted * inclusion.of(constraint))
+            counts = sums_by_value(column, pods_on_nodes * inclusion.of(constraint))
             of_constraints.append(_domain_score(constraint, column, counts, column.codes[scored]))
     return TopologyScores(None if with_keys is None else ~with_keys, tuple(of_constraints))
 
@@ -105,8 +105,10 @@ def raw_scores(rows: fwk.Rows, scores: TopologyScores) -> Int64s:
     # Summed in floats and in the order of constraints, as in Go: rounding each one, or another order, would give other
     # integers.
     total: Floats = np.zeros(len(rows), np.float64)
-    for each in scores.of_constraints:
-        total += each.scores[rows.node if each.place is None else rows.codes_of_nodes(each.place)]
+    for constraint_score in scores.of_constraints:
+        total += constraint_score.scores[
+            rows.node if constraint_score.place is None else rows.codes_of_nodes(constraint_score.place)
+        ]
     if scores.ignored is not None:
         total[scores.ignored[rows.node]] = 0
     return _rounded(total)
@@ -114,13 +116,13 @@ def raw_scores(rows: fwk.Rows, scores: TopologyScores) -> Int64s:
 
 def normalized(scores: Int64s, ignored: Mask | None) -> Int64s:
     """(R,) 100 for the row with the fewest pods, less for others, 0 for ignored ones (NormalizeScore)."""
-    counted = scores if ignored is None else scores[~ignored]
-    most = int(counted.max(initial=0))
+    considered = scores if ignored is None else scores[~ignored]
+    highest = int(considered.max(initial=0))
     result = np.full_like(scores, fwk.MAX_NODE_SCORE)
-    if most > 0:
-        # In integers and in this order, as upstream: 100 * (most + least - score) / most, cut off. The row with the
-        # fewest pods gets 100, and the one with the most 100 * least / most.
-        result = result * (most + int(counted.min()) - scores) // most
+    if highest > 0:
+        # In integers and in this order, as upstream: 100 * (highest + lowest - score) / highest, cut off. The row with
+        # the fewest pods gets 100, and the one with the most 100 * lowest / highest.
+        result = result * (highest + int(considered.min()) - scores) // highest
     if ignored is not None:
         result[ignored] = 0
     return result

@@ -1,4 +1,4 @@
-"""The binder: which volumes a pod's claims would get on each node, and what is assumed once a node is chosen.
+"""The binder: finds volumes for a pod's claims on each node, and assumes them once a node is chosen.
 
 Upstream: framework/plugins/volumebinding/binder.go, FindPodVolumes, AssumePodVolumes.
 """
@@ -76,7 +76,7 @@ def find_pod_volumes(snapshot: Snapshot, storage: Storage, claims: PodClaims) ->
         (REASON_NODE_CONFLICT, bound.unreached & ~failed),
         (REASON_BIND_CONFLICT, delayed.unbound & ~failed),
         (REASON_NOT_ENOUGH_SPACE, delayed.without_capacity & ~failed),
-        (REASON_VOLUME_MISSING, bound.missing & ~failed),
+        (REASON_VOLUME_MISSING, bound.without_volume & ~failed),
     )
     # Upstream checks bound claims first, and stops at the first error.
     failures = (*bound.failures, *((message, nodes & ~bound.failed) for message, nodes in delayed.failures))
@@ -89,36 +89,36 @@ class _Bound:
 
     unreached: Mask
     """(N,) the nodes that do not reach a volume."""
-    missing: Mask
-    """(N,) the nodes that reach all volumes before one that does not exist."""
+    without_volume: Mask
+    """(N,) the nodes that reach all volumes up to a missing one."""
     failed: Mask
     failures: list[tuple[str, Mask]] = field(default_factory=list)
 
 
 def _check_bound(snapshot: Snapshot, storage: Storage, claims: Iterable[PersistentVolumeClaim]) -> _Bound:
     """Upstream: checkBoundClaims, which stops on each node at the first claim that refuses it."""
-    found = _Bound(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
+    outcome = _Bound(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
     remaining = np.ones(len(snapshot.nodes), np.bool_)
-    known: set[bytes] = set()
+    checked_affinities: set[bytes] = set()
     for claim in claims:
         volume = storage.volume(claim.spec.volume_name)
         if volume is None:
-            found.missing |= remaining
+            outcome.without_volume |= remaining
             break
         reached_by = _ENCODE(volume.spec.node_affinity) if in_tree_plugin(volume) is None else b""
-        if reached_by in known or not remaining.any():
+        if reached_by in checked_affinities or not remaining.any():
             continue  # a pod may have thousands of volumes of one zone
         if reached_by:
-            known.add(reached_by)
+            checked_affinities.add(reached_by)
         reach = reach_of_bound(snapshot, volume)
         if reach.unknown is not None:
             unknown = remaining & reach.unknown
-            found.failures.append((reach.why_unknown, unknown))
-            found.failed |= unknown
+            outcome.failures.append((reach.why_unknown, unknown))
+            outcome.failed |= unknown
             remaining &= ~unknown
-        found.unreached |= remaining & ~reach.nodes
+        outcome.unreached |= remaining & ~reach.nodes
         remaining &= reach.nodes
-    return found
+    return outcome
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class _Delayed:
     unbound: Mask
     """(N,) the nodes on which a claim would get no volume."""
     without_capacity: Mask
-    """(N,) the nodes on which a volume would have to be provisioned for which there is no capacity."""
+    """(N,) the nodes without capacity for a volume that would have to be provisioned."""
     failed: Mask
     failures: list[tuple[str, Mask]] = field(default_factory=list)
     choices: list[VolumeChoice] = field(default_factory=list)
@@ -136,56 +136,60 @@ class _Delayed:
 
 
 def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[DelayedClaim]) -> _Delayed:
-    found = _Delayed(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
+    outcome = _Delayed(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
     provisioning: list[DelayedClaim] = []
-    others: list[DelayedClaim] = []
+    unassigned: list[DelayedClaim] = []
     nodes_selected: set[str] = set()
     for delayed in claims:
         selected = delayed.claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION)
         if selected is None:
-            others.append(delayed)
+            unassigned.append(delayed)
         else:
             # A volume is being provisioned for that node, so that the claim can be bound nowhere else.
             provisioning.append(delayed)
             if selected not in nodes_selected:
                 nodes_selected.add(selected)
-                found.unbound |= snapshot.all_nodes != snapshot.nodes.index.get(selected, ABSENT)
-    remaining = ~found.unbound
+                outcome.unbound |= snapshot.all_nodes != snapshot.nodes.index.get(selected, ABSENT)
+    remaining = ~outcome.unbound
     try:
-        found.choices = match_claims(snapshot, storage, others)
+        outcome.choices = match_claims(snapshot, storage, unassigned)
     except ClaimSelectorError as exc:
-        found.failures.append((str(exc), remaining))
-        found.failed |= remaining
-        return found
-    wanted = [(delayed, remaining) for delayed in provisioning]
-    wanted += [(choice.delayed, remaining & ~choice.found if choice.volumes else remaining) for choice in found.choices]
-    known: dict[tuple[str, object, int], Mask | None] = {}
-    for delayed, nodes in wanted:
+        outcome.failures.append((str(exc), remaining))
+        outcome.failed |= remaining
+        return outcome
+    searches = [(delayed, remaining) for delayed in provisioning]
+    searches += [
+        (choice.delayed, remaining & ~choice.found if choice.volumes else remaining) for choice in outcome.choices
+    ]
+    masks_by_kind: dict[tuple[str, object, int], Mask | None] = {}
+    for delayed, nodes in searches:
         # Claims of one class and size that may be provisioned on the same nodes: a pod may have thousands. That other
         # claims have ruled out further nodes meanwhile makes no difference.
-        like = delayed.storage_class.metadata.name, delayed.claim.spec.resources.requests.get("storage"), id(nodes)
-        if like not in known:
-            known[like] = _provision(snapshot, delayed, nodes & ~found.unbound & ~found.without_capacity, found)
-        on_nodes = known[like]
+        kind = delayed.storage_class.metadata.name, delayed.claim.spec.resources.requests.get("storage"), id(nodes)
+        if kind not in masks_by_kind:
+            masks_by_kind[kind] = _provision(
+                snapshot, delayed, nodes & ~outcome.unbound & ~outcome.without_capacity, outcome
+            )
+        on_nodes = masks_by_kind[kind]
         if on_nodes is not None:
-            found.to_provision.append((delayed.claim, on_nodes))
-    return found
+            outcome.to_provision.append((delayed.claim, on_nodes))
+    return outcome
 
 
-def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, found: _Delayed) -> Mask | None:
-    """Returns where a volume can be provisioned; None without provisioner or nodes (checkVolumeProvisions)."""
+def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, outcome: _Delayed) -> Mask | None:
+    """Returns the nodes that can get a volume; None without provisioner or nodes (checkVolumeProvisions)."""
     if not nodes.any():
         return None
     storage_class = delayed.storage_class
     if storage_class.provisioner in ("", NO_PROVISIONER):
-        found.unbound |= nodes
+        outcome.unbound |= nodes
         return None
     allowed = topology_mask(snapshot, storage_class.allowed_topologies)
-    found.unbound |= nodes & ~allowed
+    outcome.unbound |= nodes & ~allowed
     nodes = nodes & allowed
     enough = capacity_mask(snapshot, storage_class, delayed.claim)
     if enough is not None:
-        found.without_capacity |= nodes & ~enough
+        outcome.without_capacity |= nodes & ~enough
         nodes = nodes & enough
     return nodes
 
@@ -200,7 +204,7 @@ def _no_node(snapshot: Snapshot) -> Mask:
 @final
 @dataclass(frozen=True, slots=True)
 class AssumedVolumes:
-    """What is assumed for a pod and to be written: volumes with claims, claims with the selected node."""
+    """The assumed objects of a pod, to be written: volumes with claims, claims with the selected node."""
 
     volumes: tuple[PersistentVolume, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()
@@ -222,9 +226,9 @@ def assume_pod_volumes(
     objects = storage.objects
     try:
         for free, claim in bindings:
-            volume, known = bound_to(free, claim), objects.pvs.get(free.metadata.name)
+            volume, current = bound_to(free, claim), objects.pvs.get(free.metadata.name)
             # What is assumed already, for a pod with the same claim, is for this one as well.
-            if volume is not free or (known is not None and bound_to(known, claim) is not known):
+            if volume is not free or (current is not None and bound_to(current, claim) is not current):
                 storage.assumed_volumes.assume(volume.metadata.name, volume, objects.pvs, uid)
             volumes.append(volume)
         selected: dict[int, PersistentVolumeClaim] = {}

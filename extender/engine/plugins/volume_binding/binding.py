@@ -28,9 +28,9 @@ class BindingError(Exception):
 
 
 async def bind_pod_volumes(
-    storage: Storage, assumed: AssumedVolumes, pod: fwk.Pod, node: str, handle: fwk.Handle, within: float
+    storage: Storage, assumed: AssumedVolumes, pod: fwk.Pod, node: str, handle: fwk.Handle, max_wait: float
 ) -> None:
-    """Writes the assumed objects, and waits `within` seconds until all of them are bound.
+    """Writes the assumed objects, and waits up to `max_wait` seconds until all of them are bound.
 
     Raises CallError if the API server refused: objects already written stay, the others are no longer assumed.
     Raises BindingError if binding failed for good, or the time is up.
@@ -38,9 +38,9 @@ async def bind_pod_volumes(
     dispatcher, live = handle.dispatcher, handle.live
     if dispatcher is None or live is None:
         raise BindingError("binding volumes: there is no API server to bind through")
-    written = await _write(storage, assumed, pod, dispatcher)
+    saved = await _write(storage, assumed, pod, dispatcher)
     try:
-        await fwk.poll(lambda: _is_bound(written, pod, node, live), every=CHECK_INTERVAL, within=within)
+        await fwk.poll(lambda: _is_bound(saved, pod, node, live), every=CHECK_INTERVAL, within=max_wait)
     except (_CheckError, TimeoutError) as exc:
         raise BindingError(f"binding volumes: {exc}") from exc
 
@@ -68,25 +68,25 @@ class _CheckError(Exception):
     """Binding failed for good."""
 
 
-def _is_bound(written: AssumedVolumes, pod: fwk.Pod, node_name: str, live: fwk.LiveCluster) -> bool:
+def _is_bound(saved: AssumedVolumes, pod: fwk.Pod, node_name: str, live: fwk.LiveCluster) -> bool:
     """True once all is bound by the API server's objects. Raises _CheckError if it failed for good."""
     node = live.node(node_name)
     if node is None:
         raise _CheckError(f"failed to get node {quoted(node_name)}: node {quoted(node_name)} not found")
     if live.pod(pod.uid) is None:
         raise _CheckError(f"pod does not exist any more: pod {quoted(pod.name)} not found")
-    return all(_is_volume_bound(volume, node, live) for volume in written.volumes) and all(
-        _is_claim_bound(claim, node, live) for claim in written.claims
+    return all(_is_volume_bound(volume, node, live) for volume in saved.volumes) and all(
+        _is_claim_bound(claim, node, live) for claim in saved.claims
     )
 
 
-def _is_volume_bound(written: PersistentVolume, node: Node, live: fwk.LiveCluster) -> bool:
-    name = written.metadata.name
+def _is_volume_bound(saved: PersistentVolume, node: Node, live: fwk.LiveCluster) -> bool:
+    name = saved.metadata.name
     volume = live.objects.pvs.get(name)
     if volume is None:
         raise _CheckError(f"failed to check binding: {not_found(VOLUME_KIND, name)}")
-    claim = _named_claim(written, live)
-    if version(written.metadata) > version(volume.metadata):
+    claim = _named_claim(saved, live)
+    if version(saved.metadata) > version(volume.metadata):
         return False
     try:
         _check_reach(volume, node, live)
@@ -104,17 +104,17 @@ def _named_claim(volume: PersistentVolume, live: fwk.LiveCluster) -> PersistentV
         raise _CheckError(f"ClaimRef got reset for pv {quoted(volume.metadata.name)}")
     claim = live.objects.pvcs.get((reference.namespace, reference.name))
     if claim is None:
-        named = f"{reference.namespace}/{reference.name}"
-        raise _CheckError(f"failed to check binding: {not_found(CLAIM_KIND, named)}")
+        key = f"{reference.namespace}/{reference.name}"
+        raise _CheckError(f"failed to check binding: {not_found(CLAIM_KIND, key)}")
     return claim
 
 
-def _is_claim_bound(written: PersistentVolumeClaim, node: Node, live: fwk.LiveCluster) -> bool:
-    namespace, name = written.namespace, written.metadata.name
+def _is_claim_bound(saved: PersistentVolumeClaim, node: Node, live: fwk.LiveCluster) -> bool:
+    namespace, name = saved.namespace, saved.metadata.name
     claim = live.objects.pvcs.get((namespace, name))
     if claim is None:
         raise _CheckError(f"failed to check provisioning pvc: {not_found(CLAIM_KIND, f'{namespace}/{name}')}")
-    if version(written.metadata) > version(claim.metadata):
+    if version(saved.metadata) > version(claim.metadata):
         return False
     if not claim.metadata.annotations:
         raise _CheckError(f"selectedNode annotation reset for PVC {quoted(name)}")

@@ -63,7 +63,7 @@ class _State:
 _STATE: Final = fwk.StateKey[_State]("VolumeBinding")
 _SCORES: Final = fwk.StateKey[Int64s]("PreScoreVolumeBinding")
 ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
-"""What Reserve assumed; empty if all claims were bound already."""
+"""The volumes that Reserve assumed; empty if all claims were bound already."""
 _NO_VOLUMES: Final = AssumedVolumes()
 
 
@@ -131,29 +131,29 @@ class VolumeBinding(
     def _storage(self, objects: ClusterObjects) -> Storage:
         return Storage(objects, self._assumed_claims, self._assumed_volumes, self._compares_attributes)
 
-    def _storage_now(self, known: _State) -> Storage:
-        """Returns what this plugin knows, also where the cycle began with the plugin of another trial."""
+    def _storage_now(self, own_state: _State) -> Storage:
+        """Returns this plugin's storage, also if the cycle began with the plugin of another trial."""
         live = None if self._handle is None else self._handle.live
-        return self._storage(known.storage.objects if live is None else live.objects)
+        return self._storage(own_state.storage.objects if live is None else live.objects)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods neither moves nor frees a volume."""
-        known = state.read(_STATE)
-        if known.volumes is None:
+        own_state = state.read(_STATE)
+        if own_state.volumes is None:
             try:
-                known.volumes = find_pod_volumes(rows.snapshot, known.storage, known.claims)
+                own_state.volumes = find_pod_volumes(rows.snapshot, own_state.storage, own_state.claims)
             except Exception:
                 self._count_error("predicate")
                 raise
-        return known.volumes.verdicts(rows)
+        return own_state.volumes.verdicts(rows)
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips unless nodes are scored by their storage, which is behind the feature gate StorageCapacityScoring."""
         if self._shape is None:
             return fwk.SKIP_EQUAL_PODS
-        known = state.find(_STATE)
-        if known is not None and known.volumes is not None:
-            state.write(_SCORES, storage_scores(rows.snapshot, known.volumes, self._shape))
+        own_state = state.find(_STATE)
+        if own_state is not None and own_state.volumes is not None:
+            state.write(_SCORES, storage_scores(rows.snapshot, own_state.volumes, self._shape))
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
@@ -163,12 +163,12 @@ class VolumeBinding(
 
     def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
         """Assumes the volumes found on this node. Error if they have changed since."""
-        known, assumed = state.find(_STATE), _NO_VOLUMES
-        if known is not None and known.volumes is not None and not known.claims.all_bound:
+        own_state, assumed = state.find(_STATE), _NO_VOLUMES
+        if own_state is not None and own_state.volumes is not None and not own_state.claims.all_bound:
             place = state.snapshot.nodes.index[node]
-            bindings, provisions = known.volumes.bindings_on(place), known.volumes.provisions_on(place)
+            bindings, provisions = own_state.volumes.bindings_on(place), own_state.volumes.provisions_on(place)
             try:
-                assumed = assume_pod_volumes(self._storage_now(known), bindings, provisions, node, pod.uid)
+                assumed = assume_pod_volumes(self._storage_now(own_state), bindings, provisions, node, pod.uid)
             except AssumeError as exc:
                 self._count_error("assume")
                 return fwk.error(str(exc))
@@ -183,7 +183,7 @@ class VolumeBinding(
         return fwk.PreFlight(fwk.SKIP if assumed.is_empty else fwk.SUCCESS, allow_parallel=True)
 
     async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Writes what was reserved, and waits until it is bound; Error, so that the pod is rescheduled, if it fails."""
+        """Writes the reserved volumes, and waits until they are bound; Error, which reschedules the pod, on failure."""
         assumed = state.find(ASSUMED)
         if assumed is None:
             return _nothing_reserved(node)
@@ -202,9 +202,9 @@ class VolumeBinding(
 
     def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
         """Drops what Reserve assumed."""
-        known, assumed = state.find(_STATE), state.find(ASSUMED)
-        if known is not None and assumed is not None:
-            restore_pod_volumes(self._storage_now(known), assumed, pod.uid)
+        own_state, assumed = state.find(_STATE), state.find(ASSUMED)
+        if own_state is not None and assumed is not None:
+            restore_pod_volumes(self._storage_now(own_state), assumed, pod.uid)
 
 
 def _nothing_reserved(node: str) -> fwk.Status:

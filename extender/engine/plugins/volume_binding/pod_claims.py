@@ -1,5 +1,5 @@
-"""The claims of a pod: bound, to be bound with the pod, and unbound although they bind immediately. They are those of a
-Storage, in which an AssumeCache has what was decided about claims and volumes.
+"""The claims of a pod: bound, to be bound with the pod, and unbound although they bind immediately. They come from a
+Storage, whose AssumeCaches have the decisions about claims and volumes.
 
 Upstream: framework/plugins/volumebinding, volume_binding.go, podHasPVCs; binder.go, GetPodVolumeClaims;
 assume_cache.go; pkg/scheduler/util/assumecache/assume_cache.go.
@@ -28,7 +28,7 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
 
 FEW: Final = 16
-"""As many assumed objects are kept though the API server has newer versions."""
+"""This many assumed objects are kept although the API server has newer versions."""
 
 CLAIM_KIND: Final = "v1.PersistentVolumeClaim"
 VOLUME_KIND: Final = "v1.PersistentVolume"
@@ -55,9 +55,9 @@ class AssumeCache(Generic[K, T]):
 
     def get(self, key: K, table: Mapping[K, T]) -> T | None:
         """Returns the assumed object, else that of the API server; None if the API server has none."""
-        known, before = table.get(key), self._assumed.get(key)
-        if known is None or before is None or version(known.metadata) > version(before[0].metadata):
-            return known
+        observed, before = table.get(key), self._assumed.get(key)
+        if observed is None or before is None or version(observed.metadata) > version(before[0].metadata):
+            return observed
         return before[0]
 
     def overlaid(self, objects: Mapping[K, T], table: Mapping[K, T]) -> Iterator[T]:
@@ -65,13 +65,13 @@ class AssumeCache(Generic[K, T]):
         if not self._assumed:
             yield from objects.values()
             return
-        for key, known in objects.items():
-            yield self.get(key, table) or known
+        for key, observed in objects.items():
+            yield self.get(key, table) or observed
 
     def assume(self, key: K, changed: T, table: Mapping[K, T], uid: str) -> None:
-        """Assumes a changed object for a pod, as others may that share it.
+        """Assumes a changed object for a pod; other pods may share it.
 
-        Raises AssumeError if it was deleted, or is newer than what was changed.
+        Raises AssumeError if the object was deleted, or is newer than the changed one.
         """
         latest = self.get(key, table)
         name = key if isinstance(key, str) else "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
@@ -87,8 +87,8 @@ class AssumeCache(Generic[K, T]):
         self._assumed[key] = changed, {uid, *sharers}
         if len(self._assumed) > self._most:
             spent = [key for key, (assumed, _) in self._assumed.items() if self.get(key, table) is not assumed]
-            for each in spent:
-                del self._assumed[each]
+            for stale_key in spent:
+                del self._assumed[stale_key]
             self._most = 2 * len(self._assumed) + FEW  # each is looked at twice at most, however many a pod has
 
     def restore(self, key: K, uid: str) -> None:
@@ -114,7 +114,7 @@ class BindingModeError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The claims and volumes of one cycle, with what is assumed of them."""
+    """The claims and volumes of one cycle, with their assumed versions."""
 
     objects: ClusterObjects
     assumed_claims: AssumeCache[Key, PersistentVolumeClaim]
@@ -129,16 +129,16 @@ class Storage:
         return self.assumed_volumes.get(name, self.objects.pvs)
 
     def may_have_volumes(self, claim: PersistentVolumeClaim) -> bool:
-        """Returns False if there are no `volumes_for` the claim, and nothing else is to be found out."""
-        named = (claim.namespace, claim.metadata.name), None
-        of_class = (self.objects.pvs.group((claim_class(claim), each)) for each in named)
+        """Returns False if there are no `volumes_for` the claim, and its selector need not be checked."""
+        references = (claim.namespace, claim.metadata.name), None
+        of_class = (self.objects.pvs.group((claim_class(claim), reference)) for reference in references)
         return claim.spec.selector is not None or any(of_class)
 
     def volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
         """Yields the class's volumes that are free or name the claim, in order; assumed ones may name others now."""
         storage_class, volumes = claim_class(claim), self.objects.pvs
-        for named in ((claim.namespace, claim.metadata.name), None):
-            yield from self.assumed_volumes.overlaid(volumes.group((storage_class, named)), volumes)
+        for reference in ((claim.namespace, claim.metadata.name), None):
+            yield from self.assumed_volumes.overlaid(volumes.group((storage_class, reference)), volumes)
 
 
 @final
@@ -197,18 +197,18 @@ def claims_of(pod: Pod, storage: Storage) -> PodClaims:
     bound: list[PersistentVolumeClaim] = []
     delayed: list[DelayedClaim] = []
     immediate: list[PersistentVolumeClaim] = []
-    known: dict[str, DelayedClaim | None] = {}
+    claims_by_name: dict[str, DelayedClaim | None] = {}
     for volume in pod.spec.volumes:
         name = claim_name(pod, volume)
         if name is None:
             continue
-        if name in known:
+        if name in claims_by_name:
             # A claim that is named again gets another volume; it makes no other difference.
-            again = known[name]
-            if again is not None:
-                delayed.append(again)
+            repeated = claims_by_name[name]
+            if repeated is not None:
+                delayed.append(repeated)
             continue
-        known[name] = None
+        claims_by_name[name] = None
         claim = storage.claim(pod.namespace, name)
         if claim is None:
             continue
@@ -218,7 +218,7 @@ def claims_of(pod: Pod, storage: Storage) -> PodClaims:
         storage_class = _delaying_class(claim, storage.objects)
         # A claim that names a volume without being bound was bound by hand: the volume controller has to complete that.
         if storage_class is not None and not claim.spec.volume_name:
-            waiting = known[name] = DelayedClaim(claim, storage_class)
+            waiting = claims_by_name[name] = DelayedClaim(claim, storage_class)
             delayed.append(waiting)
         else:
             immediate.append(claim)

@@ -1,4 +1,4 @@
-"""Which nodes can reach a volume, and on which one can be provisioned: computed per volume for all nodes at once.
+"""Finds the nodes that reach a volume, and those with capacity for one: for all nodes at once.
 
 Upstream: component-helpers/storage/volume/helpers.go, CheckNodeAffinity; framework/plugins/volumebinding/binder.go,
 checkBoundClaims, tryTranslatePVToCSI, hasEnoughCapacity.
@@ -34,7 +34,7 @@ from extender.values.objects.storage import (
 )
 
 NO_CAPACITY: Final = -1
-"""Stands for a node on which no volume can be provisioned."""
+"""The capacity of a node on which no volume can be provisioned."""
 
 
 @final
@@ -45,7 +45,7 @@ class Reach:
     nodes: Mask
     """(N,)"""
     unknown: Mask | None = None
-    """(N,) the nodes that need the volume as a CSI one, into which it cannot be translated."""
+    """(N,) the nodes that need the volume in CSI form, if it cannot be translated."""
     why_unknown: str = ""
 
 
@@ -77,7 +77,7 @@ def affinity_of(volume: PersistentVolume) -> ParsedNodeSelector | None:
 def why_unreached(volume: PersistentVolume, node: Node, csi_node: CSINode | None) -> str | None:
     """Returns why one node does not reach a bound volume, None if it does, as `reach_of_bound` would.
 
-    Raises TranslationError if the node needs the volume as a CSI one, into which it cannot be translated.
+    Raises TranslationError if the node needs the volume in CSI form, and it cannot be translated.
     """
     plugin = in_tree_plugin(volume)
     migrated = frozenset[str]() if csi_node is None else attach_profile(csi_node).migrated_plugins
@@ -154,7 +154,7 @@ def capacity_of_nodes(snapshot: Snapshot, storage_class: StorageClass, claim: Pe
     size = _published_size(snapshot, storage_class, claim)
     if size is None:
         return None
-    found = np.full(len(snapshot.nodes), NO_CAPACITY, np.int64)
+    capacities = np.full(len(snapshot.nodes), NO_CAPACITY, np.int64)
     # With local storage each node has its own capacity object. Those that select one label by value are evaluated
     # together.
     of_label: defaultdict[str, dict[str, int]] = defaultdict(dict)
@@ -165,7 +165,7 @@ def capacity_of_nodes(snapshot: Snapshot, storage_class: StorageClass, claim: Pe
                 for value in values:
                     of_label[key].setdefault(value, available)
             case _:
-                found[label_selector_mask(snapshot, selector) & (found == NO_CAPACITY)] = available
+                capacities[label_selector_mask(snapshot, selector) & (capacities == NO_CAPACITY)] = available
     for label, of_value in of_label.items():
         column = snapshot.nodes.label(label)
         # The last entry, which ABSENT indexes, is for nodes without the label.
@@ -174,12 +174,12 @@ def capacity_of_nodes(snapshot: Snapshot, storage_class: StorageClass, claim: Pe
             code = column.values.code_of(value)
             if code != ABSENT:
                 of_code[code] = available
-        found = np.where(found == NO_CAPACITY, of_code[column.codes], found)
-    return found
+        capacities = np.where(capacities == NO_CAPACITY, of_code[column.codes], capacities)
+    return capacities
 
 
 def _published_size(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> int | None:
-    """Returns the bytes for which there must be capacity; None if the claim or the driver tells nothing."""
+    """Returns the required capacity in bytes; None if the claim or the driver tells nothing."""
     requested = requested_storage(claim)
     driver = snapshot.objects.csi_drivers.get(storage_class.provisioner)
     return None if requested is None or driver is None or not driver.spec.storage_capacity else requested.value()

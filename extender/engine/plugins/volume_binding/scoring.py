@@ -1,4 +1,4 @@
-"""Scores nodes by how much of their volumes, or of the capacity for new ones, the claims of a pod would use.
+"""Scores nodes by the share of their volumes, or of the capacity for new ones, that a pod's claims would use.
 
 Upstream: framework/plugins/volumebinding/scorer.go; volume_binding.go, Score.
 """
@@ -30,7 +30,7 @@ _FULL: Final = 100
 @final
 @dataclass(slots=True)
 class _ClassUse:
-    """What claims of one StorageClass request on each node, and what there is of it."""
+    """The requests of a StorageClass's claims on each node, and the available capacity."""
 
     requested: Int64s
     capacity: Int64s
@@ -39,7 +39,7 @@ class _ClassUse:
 
 
 _Uses = defaultdict[str, _ClassUse]
-"""The name of a StorageClass -> what the claims of it use."""
+"""The name of a StorageClass -> the use of its claims."""
 
 
 def storage_scores(snapshot: Snapshot, volumes: PodVolumes, shape: Sequence[UtilizationShapePoint]) -> Int64s:

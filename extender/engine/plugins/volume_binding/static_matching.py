@@ -75,33 +75,33 @@ def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedC
     Raises ClaimSelectorError for the selector of a claim, QuantityError for the size of a claim or volume.
     """
     choices: list[VolumeChoice] = []
-    taken, affinities = _Taken(len(snapshot.nodes)), Affinities(snapshot)
+    occupancy, affinities = _Occupancy(len(snapshot.nodes)), Affinities(snapshot)
     # Of claims for which there is no volume at all; a pod may have thousands, and may name one thousands of times.
-    without: dict[int, VolumeChoice] = {}
+    empty_choices: dict[int, VolumeChoice] = {}
     none = np.full(len(snapshot.nodes), NONE, np.intp)
     for delayed in sorted(claims, key=lambda delayed: _size(delayed.claim)):
         if choices and choices[-1].volumes:
-            taken.add(choices[-1])
-        known = without.get(id(delayed))
-        if known is not None:
-            choices.append(known)
+            occupancy.add(choices[-1])
+        empty_choice = empty_choices.get(id(delayed))
+        if empty_choice is not None:
+            choices.append(empty_choice)
             continue
         prebound, free = _candidates(delayed.claim, storage) if storage.may_have_volumes(delayed.claim) else ((), ())
         candidates = (*prebound, *free)
         if not candidates:
-            choices.append(without.setdefault(id(delayed), VolumeChoice(delayed, (), none)))
+            choices.append(empty_choices.setdefault(id(delayed), VolumeChoice(delayed, (), none)))
             continue
-        rows = taken.rows_of(candidates)
-        rank = _first_prebound(prebound, affinities, taken, rows)
+        rows = occupancy.rows_of(candidates)
+        rank = _first_prebound(prebound, affinities, occupancy, rows)
         undecided = rank == _UNDECIDED
         if undecided.any():
-            rank = np.where(undecided, _smallest(free, affinities, taken, rows, len(prebound)), rank)
+            rank = np.where(undecided, _smallest(free, affinities, occupancy, rows, len(prebound)), rank)
         choices.append(VolumeChoice(delayed, candidates, rank))
     return choices
 
 
 @final
-class _Taken:
+class _Occupancy:
     """The volumes given to the pod's claims so far, by node: a row for each volume taken anywhere; row 0 for others."""
 
     def __init__(self, num_nodes: int) -> None:
@@ -130,15 +130,15 @@ class _Taken:
 
     def add(self, choice: VolumeChoice) -> None:
         """Marks the chosen volumes as taken."""
-        found = np.flatnonzero(choice.found)
+        nodes = np.flatnonzero(choice.found)
         names = [volume.metadata.name for volume in choice.volumes]
-        for rank in np.unique(choice.rank[found]).tolist():
+        for rank in np.unique(choice.rank[nodes]).tolist():
             self._row_of.setdefault(names[rank], len(self._row_of) + 1)
         if len(self._row_of) >= len(self._on):
             grown = np.zeros((2 * len(self._row_of) + 1, len(self._nodes)), np.bool_)
             grown[: len(self._on)] = self._on
             self._on = grown
-        self._on[self.rows_of(choice.volumes)[choice.rank[found]], found] = True
+        self._on[self.rows_of(choice.volumes)[choice.rank[nodes]], nodes] = True
         self.most += 1
 
 
@@ -187,14 +187,16 @@ def _selector(claim: PersistentVolumeClaim) -> Selector:
         raise ClaimSelectorError(f"error creating internal label selector for claim: {key}: {exc}") from exc
 
 
-def _first_prebound(prebound: Sequence[PersistentVolume], affinities: Affinities, taken: _Taken, rows: Index) -> Index:
+def _first_prebound(
+    prebound: Sequence[PersistentVolume], affinities: Affinities, occupancy: _Occupancy, rows: Index
+) -> Index:
     """(N,) the rank of the first volume that names the claim and is not taken; _UNDECIDED where there is none.
 
     A claim with such a volume gets no other one: NONE where the node does not reach it.
     """
     rank = np.full(len(affinities.snapshot.nodes), _UNDECIDED, np.intp)
     for place, volume in enumerate(prebound):
-        decided = (rank == _UNDECIDED) & ~taken.row(rows[place])
+        decided = (rank == _UNDECIDED) & ~occupancy.row(rows[place])
         reached = affinities.mask(volume)
         rank[decided & reached] = place
         rank[decided & ~reached] = NONE
@@ -202,7 +204,7 @@ def _first_prebound(prebound: Sequence[PersistentVolume], affinities: Affinities
 
 
 def _smallest(
-    free: Sequence[PersistentVolume], affinities: Affinities, taken: _Taken, rows: Index, first_rank: int
+    free: Sequence[PersistentVolume], affinities: Affinities, occupancy: _Occupancy, rows: Index, first_rank: int
 ) -> Index:
     """(N,) the rank of the first volume that the node reaches and that is not taken there; NONE where there is none.
 
@@ -219,12 +221,12 @@ def _smallest(
             for value in dict.fromkeys(pin.values):
                 pinned[pin.key][value].append(rank)
             continue
-        best[(best == _NO_RANK) & ~taken.row(rows[rank]) & affinities.mask(volume)] = rank
+        best[(best == _NO_RANK) & ~occupancy.row(rows[rank]) & affinities.mask(volume)] = rank
         if (best != _NO_RANK).all():
             # All further volumes are larger.
             break
     for key, ranks_of_value in pinned.items():
-        best = np.minimum(best, _smallest_pinned(nodes.label(key), ranks_of_value, taken, rows))
+        best = np.minimum(best, _smallest_pinned(nodes.label(key), ranks_of_value, occupancy, rows))
     return np.where(best == _NO_RANK, NONE, best)
 
 
@@ -236,23 +238,23 @@ def _pin_of(selector: ParsedNodeSelector) -> Requirement | None:
 
 
 def _smallest_pinned(
-    column: LabelColumn, ranks_of_value: Mapping[str, Sequence[int]], taken: _Taken, rows: Index
+    column: LabelColumn, ranks_of_value: Mapping[str, Sequence[int]], occupancy: _Occupancy, rows: Index
 ) -> Index:
-    """(N,) the lowest rank, each with its row in `taken`, that the node's value has free; _NO_RANK without any."""
+    """(N,) the lowest rank, each with its row in `occupancy`, that the node's value has free; _NO_RANK without any."""
     best = np.full(len(column.codes), _NO_RANK, np.intp)
     # Of this many volumes at least one is free. `nth_of_code[i, code]` is the i-th rank for a value of the label, by
     # code.
-    enough = taken.most + 1
+    enough = occupancy.most + 1
     nth_of_code = np.full((min(enough, max(map(len, ranks_of_value.values()))), len(column.values) + 1), NONE, np.intp)
     for value, ranks in ranks_of_value.items():
         code = column.values.code_of(value)
         if code != ABSENT:
             nth_of_code[: len(ranks), code] = ranks[:enough]
     for of_code in nth_of_code:
-        here = of_code[column.codes]
-        is_open = (best == _NO_RANK) & (here != NONE)
+        node_ranks = of_code[column.codes]
+        is_open = (best == _NO_RANK) & (node_ranks != NONE)
         if not is_open.any():
             break
-        is_free = is_open & ~taken.at(rows[here])
-        best[is_free] = here[is_free]
+        is_free = is_open & ~occupancy.at(rows[node_ranks])
+        best[is_free] = node_ranks[is_free]
     return best
