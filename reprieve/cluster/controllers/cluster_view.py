@@ -1,7 +1,7 @@
-"""All objects as controllers see them, with indexes for the questions that controllers ask.
+"""All objects as controllers see them, with the indexes that controllers need.
 
-A controller that catches up before it decides finds them exact, and needs none of upstream's expectations about writes
-that have not come back yet.
+The view of a controller that catches up before it decides is exact, so that upstream's expectations about writes that
+have not come back yet are not needed.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ Ref = tuple[str, str, str]
 """The address of an object of any kind: (the name under which the resource is stored, namespace, name)."""
 
 _REMEMBERED: Final = 10_000
-"""The number of removed owners that are remembered, for dependents that appear late."""
+"""The number of removed owners that are remembered for dependents that appear late."""
 
 
 @final
@@ -31,7 +31,7 @@ class OwnedPods:
 
     Attributes:
         ready: the number of active pods that are ready.
-        terminating: the number of pods that are being deleted and not finished.
+        terminating: the number of unfinished pods that are being deleted.
         labels: the number of pods with each set of labels.
     """
 
@@ -69,7 +69,7 @@ _NO_PODS: Final = OwnedPods()
 
 @final
 class ClusterView:
-    """All objects, by key, by node, by owner and by namespace; and the custom resources that are defined now."""
+    """All objects by key, node, owner and namespace; and the custom resources that are defined now."""
 
     def __init__(self) -> None:
         self.custom: tuple[Resource, ...] = ()
@@ -85,7 +85,7 @@ class ClusterView:
         self._gone: dict[str, None] = {}
 
     def apply(self, resource: Resource, key: Key, raw: bytes | None) -> tuple[Observed | None, Observed | None]:
-        """Takes note of an object other than a pod, or that it is removed (None); returns it as it was and as it is.
+        """Stores an object other than a pod, or removes it (None); returns it as it was and as it is.
 
         Raises DecodeError, and changes nothing, if the bytes hold no such object.
         """
@@ -99,7 +99,7 @@ class ClusterView:
         return old, new
 
     def apply_pod(self, key: Key, raw: bytes | None) -> tuple[ObservedPod | None, ObservedPod | None]:
-        """Takes note of a pod, as `apply`."""
+        """Stores or removes a pod, as `apply` does."""
         old, new = self.pods.get(key), None if raw is None else self._reader.pod(raw)
         if old is not None:
             self._unindex_pod(old)
@@ -142,7 +142,7 @@ class ClusterView:
         return self._groups.get(owner_uid, _NO_PODS)
 
     def pods_in(self, namespace: str) -> Mapping[Labels, Mapping[Key, ObservedPod]]:
-        """Returns the pods of a namespace by their labels, so that a selector is asked once for each set of labels."""
+        """Returns the pods of a namespace by labels, so that a selector is matched once for each set of labels."""
         return self._labelled.get(namespace, {})
 
     def loose_pods(self, namespace: str) -> Mapping[Labels, Mapping[Key, ObservedPod]]:
@@ -154,30 +154,30 @@ class ClusterView:
 
     def controlled(self, resource: Resource, owner_uid: str) -> Iterator[Observed]:
         """Yields the objects of a resource whose controller is this owner."""
-        for seen in self.dependents(owner_uid).values():
-            owner = seen.controller
-            if seen.resource is resource and owner is not None and owner.uid == owner_uid:
-                yield seen
+        for dependent in self.dependents(owner_uid).values():
+            owner = dependent.controller
+            if dependent.resource is resource and owner is not None and owner.uid == owner_uid:
+                yield dependent
 
     def in_namespace(self, namespace: str) -> Mapping[Ref, Observed]:
         return self._in_namespace.get(namespace, {})
 
-    def owner(self, seen: Observed, api_version: str, kind: str, name: str) -> Observed | None:
+    def owner(self, dependent: Observed, api_version: str, kind: str, name: str) -> Observed | None:
         """Returns the object that an owner reference names by its kind and name, whatever its uid."""
         resource = of_kind(api_version, kind, self.custom)
         if resource is None:
             return None
-        return self.get(resource, seen.namespace if resource.namespaced else "", name)
+        return self.get(resource, dependent.namespace if resource.namespaced else "", name)
 
     def is_gone(self, uid: str) -> bool:
-        """Returns True if an object of this uid has been removed. Removals of long ago are forgotten."""
+        """Returns whether an object of this uid has been removed. Removals of long ago are forgotten."""
         return uid in self._gone
 
-    def _index(self, seen: Observed) -> None:
-        for owner in seen.owners:
-            self._dependents.setdefault(owner.uid, {})[ref_of(seen)] = seen
-        if seen.namespace:
-            self._in_namespace.setdefault(seen.namespace, {})[ref_of(seen)] = seen
+    def _index(self, obj: Observed) -> None:
+        for owner in obj.owners:
+            self._dependents.setdefault(owner.uid, {})[ref_of(obj)] = obj
+        if obj.namespace:
+            self._in_namespace.setdefault(obj.namespace, {})[ref_of(obj)] = obj
 
     def _index_pod(self, pod: ObservedPod) -> None:
         self._labelled.setdefault(pod.namespace, {}).setdefault(pod.labels, {})[pod.key] = pod
@@ -189,11 +189,11 @@ class ClusterView:
         elif pod.is_active:
             self._loose.setdefault(pod.namespace, {}).setdefault(pod.labels, {})[pod.key] = pod
 
-    def _unindex(self, seen: Observed) -> None:
-        for owner in seen.owners:
-            _drop(self._dependents, owner.uid, ref_of(seen))
-        if seen.namespace:
-            _drop(self._in_namespace, seen.namespace, ref_of(seen))
+    def _unindex(self, obj: Observed) -> None:
+        for owner in obj.owners:
+            _drop(self._dependents, owner.uid, ref_of(obj))
+        if obj.namespace:
+            _drop(self._in_namespace, obj.namespace, ref_of(obj))
 
     def _unindex_pod(self, pod: ObservedPod) -> None:
         _drop_labelled(self._labelled, pod)
@@ -208,15 +208,15 @@ class ClusterView:
         elif pod.is_active:
             _drop_labelled(self._loose, pod)
 
-    def _remember_gone(self, seen: Observed) -> None:
-        self._gone[seen.uid] = None
+    def _remember_gone(self, obj: Observed) -> None:
+        self._gone[obj.uid] = None
         if len(self._gone) > _REMEMBERED:
             del self._gone[next(iter(self._gone))]
 
 
 @final
 class SelectorIndex:
-    """The selectors of one kind of workload: which of them select, answered once for each set of labels."""
+    """The selectors of one kind of workload, each matched once with each set of labels."""
 
     def __init__(self) -> None:
         self._selectors: dict[str, dict[Key, Selector]] = {}
@@ -247,12 +247,12 @@ class SelectorIndex:
         answers = self._answers.setdefault(namespace, WeakKeyDictionary())
         answer = answers.get(labels)
         if answer is None:
-            answer = answers[labels] = [key for key, selector in selectors.items() if selector.matches(labels.of)]
+            answer = answers[labels] = [key for key, selector in selectors.items() if selector.matches(labels.by_name)]
         return answer
 
 
-def ref_of(seen: Observed) -> Ref:
-    return seen.resource.stored_as, seen.namespace, seen.name
+def ref_of(obj: Observed) -> Ref:
+    return obj.resource.stored_as, obj.namespace, obj.name
 
 
 def _drop(index: dict[K, dict[L, V]], outer: K, inner: L) -> None:

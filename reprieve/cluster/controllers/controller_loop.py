@@ -31,26 +31,28 @@ logger = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=Observed)
 
-FOLLOWED: Final = tuple(each for each in RESOURCES if each.is_stored and each not in (EVENTS, NEW_EVENTS))
-"""The resources that controllers look at besides custom ones: not events, which are many and own nothing."""
+FOLLOWED: Final = tuple(
+    resource for resource in RESOURCES if resource.is_stored and resource not in (EVENTS, NEW_EVENTS)
+)
+"""The resources that controllers follow besides custom ones: all but events, which are many and own nothing."""
 
 BURST: Final = 500
-"""The largest number of writes for one look at a key; then it is looked at again. Upstream: BurstReplicas."""
+"""The largest number of writes for one look at a key, after which it is looked at again. Upstream: BurstReplicas."""
 
 SETTLING: Final = 0.05
-"""The seconds for which changes of pods are gathered, so that a thousand pods that become ready are one write."""
+"""The seconds for which changes of pods are gathered, so that a thousand pods that become ready cause one write."""
 
 Steps = Generator[Step, None, None]
 
 
 class NotPossibleError(Exception):
-    """A step cannot be done in the present state. The message says what is missing."""
+    """A controller cannot take a step in the present state. The message says what is missing."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
-    """What controllers share: their view of the cluster, the wall clock, and the source of chance for retries."""
+    """The values that controllers share: their view of the cluster, the wall clock, and random numbers for retries."""
 
     cluster: ClusterView
     now: Callable[[], datetime]
@@ -76,7 +78,7 @@ class Controller(ABC):
 
     @abstractmethod
     def reconcile(self, key: Any) -> Steps:
-        """Yields what to write so that the object of `key` is as it should be, by the view as it was at the beginning.
+        """Yields the writes that bring the object of `key` to its desired state, by the view at the beginning.
 
         A write that is refused raises where it was yielded; unless it is caught there, the key is tried again later.
         """
@@ -95,7 +97,7 @@ class ControllerLoops:
     def _begin(self) -> None:
         store = self._registry.store
         self._cluster.custom = custom_resources(store)
-        self._by_storage = {each.stored_as: each for each in (*FOLLOWED, *self._cluster.custom)}
+        self._by_storage = {resource.stored_as: resource for resource in (*FOLLOWED, *self._cluster.custom)}
         self._changes = store.follow(self._by_storage.values(), store.resource_version)
 
     async def run(self) -> None:
@@ -127,23 +129,23 @@ class ControllerLoops:
             self._redefine()
 
     def _redefine(self) -> None:
-        """Removes the objects whose definition is gone, and begins with those that are defined newly."""
+        """Removes the objects of kinds that are no longer defined, and lists those of newly defined ones."""
         store, before = self._registry.store, self._by_storage
-        defined = {each.stored_as for each in custom_resources(store)}
-        for gone in [each for each in self._cluster.custom if each.stored_as not in defined]:
-            for stored in store.read(gone):
-                store.remove(gone, stored.namespace, stored.name)
-                self._note(gone.stored_as, (stored.namespace, stored.name), None)
+        defined = {resource.stored_as for resource in custom_resources(store)}
+        for resource in [resource for resource in self._cluster.custom if resource.stored_as not in defined]:
+            for stored in store.read(resource):
+                store.remove(resource, stored.namespace, stored.name)
+                self._note(resource.stored_as, (stored.namespace, stored.name), None)
         self._begin()
-        self._list({name: each for name, each in self._by_storage.items() if name not in before})
+        self._list({name: resource for name, resource in self._by_storage.items() if name not in before})
 
     def _list(self, only: Mapping[str, Resource] | None = None) -> None:
         for resource in (self._by_storage if only is None else only).values():
-            stored = {(each.namespace, each.name): each for each in self._registry.store.read(resource)}
-            for key in [key for key in self._cluster.all(resource) if key not in stored]:
+            bodies = {(stored.namespace, stored.name): stored.body for stored in self._registry.store.read(resource)}
+            for key in [key for key in self._cluster.all(resource) if key not in bodies]:
                 self._note(resource.stored_as, key, None)
-            for key, each in stored.items():
-                self._note(resource.stored_as, key, each.body)
+            for key, body in bodies.items():
+                self._note(resource.stored_as, key, body)
 
     def _note(self, stored_as: str, key: Key, raw: bytes | None) -> None:
         try:
@@ -167,8 +169,8 @@ class ControllerLoops:
             observe(old, new)
         except Exception:
             # Objects come from dumps, too: an incomplete one must not end the loop.
-            seen = new or old
-            logger.exception("%s cannot make sense of %s", observe.__qualname__, None if seen is None else ref_of(seen))
+            obj = new or old
+            logger.exception("%s cannot make sense of %s", observe.__qualname__, None if obj is None else ref_of(obj))
 
     async def _work(self, controller: Controller) -> None:
         while True:
@@ -217,9 +219,9 @@ K = TypeVar("K", bound=Hashable)
 
 FIRST_RETRY: Final = 0.01
 LAST_RETRY: Final = 60.0
-"""The seconds between attempts at a key that keeps failing are doubled from the first to the last of these."""
+"""The bounds of the seconds between attempts at a key that keeps failing; they double from the first to the last."""
 SHORTEST_DELAY: Final = 0.001
-"""The shortest delay in seconds: a shorter one may be a rounding error that comes again and again."""
+"""The shortest delay in seconds: a shorter one may be a rounding error that recurs for ever."""
 
 
 @final

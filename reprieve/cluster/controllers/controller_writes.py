@@ -25,9 +25,9 @@ class Create:
 @final
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Replaces an object; it fails if the object has changed since it was seen."""
+    """Replaces an object; it fails if the object has changed since it was observed."""
 
-    seen: Observed
+    target: Observed
     obj: Object
     subresource: str = ""
 
@@ -35,18 +35,18 @@ class Update:
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Replaces an object without validation and managedFields: ten times cheaper, and needed for every bound pod."""
+    """Replaces an object without validation and managedFields: ten times cheaper, and done for every bound pod."""
 
-    seen: Observed
+    target: Observed
     obj: Object
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Deletes this object, but not another one of the same name; after `grace` seconds, or as long as it asks for."""
+    """Deletes this object, but no other of its name; after `grace` seconds, or the object's own grace period."""
 
-    seen: Observed
+    target: Observed
     grace: int | None = None
     propagation: str = "Background"
 
@@ -54,7 +54,7 @@ class Delete:
 @final
 @dataclass(frozen=True, slots=True)
 class DeleteAll:
-    """Deletes every object of a namespace, of a resource that controllers do not follow."""
+    """Deletes all objects of a resource in a namespace; controllers do not follow the resource."""
 
     resource: Resource
     namespace: str
@@ -73,60 +73,60 @@ Step = Write | RequeueAfter
 
 
 def perform(registry: ObjectRegistry, write: Write, author: str) -> None:
-    """Performs a write; an object to be deleted may be gone already. Raises ApiStatus if the API refuses."""
+    """Performs a write. Deleting an absent object succeeds; raises ApiStatus for other refusals of the API."""
     match write:
         case Create(resource, namespace, obj):
             registry.create(resource, namespace, obj, WriteOptions(manager=author))
-        case Update(seen, obj, subresource):
+        case Update(target, obj, subresource):
             options = WriteOptions(manager=author)
-            registry.update(seen.resource, seen.namespace, seen.name, obj, options, subresource=subresource)
-        case Report(seen, obj):
-            registry.report(seen.resource, seen.namespace, seen.name, obj)
-        case Delete(seen, grace, propagation):
-            _delete(registry, seen, grace, propagation)
+            registry.update(target.resource, target.namespace, target.name, obj, options, subresource=subresource)
+        case Report(target, obj):
+            registry.report(target.resource, target.namespace, target.name, obj)
+        case Delete(target, grace, propagation):
+            _delete(registry, target, grace, propagation)
         case DeleteAll(resource, namespace):
             for stored in registry.store.read(resource, namespace):
                 registry.delete(resource, stored.namespace, stored.name)
 
 
-def _delete(registry: ObjectRegistry, seen: Observed, grace: int | None, propagation: str) -> None:
-    options: Object = {"preconditions": {"uid": seen.uid}, "propagationPolicy": propagation}
+def _delete(registry: ObjectRegistry, target: Observed, grace: int | None, propagation: str) -> None:
+    options: Object = {"preconditions": {"uid": target.uid}, "propagationPolicy": propagation}
     if grace is not None:
         options["gracePeriodSeconds"] = grace
     try:
-        registry.delete(seen.resource, seen.namespace, seen.name, options)
+        registry.delete(target.resource, target.namespace, target.name, options)
     except ApiStatus as refusal:
         if refusal.code != 404:
             raise
 
 
-def adopted(seen: Observed, owner: Observed) -> Update:
-    """Returns the write that makes an object belong to this owner."""
-    content = seen.content()
-    references = [each for each in content["metadata"].get("ownerReferences") or () if each.get("uid") != owner.uid]
+def adopted(dependent: Observed, owner: Observed) -> Update:
+    """Returns the write that makes the owner the controller of a dependent."""
+    content = dependent.content()
+    references = [ref for ref in content["metadata"].get("ownerReferences") or () if ref.get("uid") != owner.uid]
     content["metadata"]["ownerReferences"] = [*references, controller_reference(owner.content())]
-    return Update(seen, content)
+    return Update(dependent, content)
 
 
-def released(seen: Observed, *uids: str) -> Update:
+def released(dependent: Observed, *uids: str) -> Update:
     """Returns the write that removes the references to these owners."""
-    content = seen.content()
-    references = [each for each in content["metadata"].get("ownerReferences") or () if each.get("uid") not in uids]
+    content = dependent.content()
+    references = [ref for ref in content["metadata"].get("ownerReferences") or () if ref.get("uid") not in uids]
     if references:
         content["metadata"]["ownerReferences"] = references
     else:
         content["metadata"].pop("ownerReferences", None)
-    return Update(seen, content)
+    return Update(dependent, content)
 
 
-def without_finalizer(seen: Observed, finalizer: str) -> Update:
-    content = seen.content()
+def without_finalizer(target: Observed, finalizer: str) -> Update:
+    content = target.content()
     finalizers = content["metadata"].get("finalizers") or ()
-    content["metadata"]["finalizers"] = [each for each in finalizers if each != finalizer]
-    return Update(seen, content)
+    content["metadata"]["finalizers"] = [name for name in finalizers if name != finalizer]
+    return Update(target, content)
 
 
-def changed_status(seen: Observed, content: Object, status: Object) -> Iterator[Update]:
+def changed_status(target: Observed, content: Object, status: Object) -> Iterator[Update]:
     """Yields the write of a status, unless the object has it already."""
     if status != (content.get("status") or {}):
-        yield Update(seen, content | {"status": status}, "status")
+        yield Update(target, content | {"status": status}, "status")

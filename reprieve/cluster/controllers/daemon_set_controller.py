@@ -1,7 +1,7 @@
-"""DaemonSets: a pod on each node that it may run on, which is pinned there and scheduled like any other.
+"""DaemonSets: one pod for each node that it may run on, pinned to the node and scheduled like any other.
 
-There are no ControllerRevisions, no surge and no adoption: the generation of the template tells old pods, which are
-replaced as `maxUnavailable` allows it.
+There are no ControllerRevisions, no surge and no adoption: a pod with an older template generation is replaced as
+`maxUnavailable` allows it.
 
 Upstream: pkg/controller/daemon, daemon_controller.go, podsShouldBeOnNode; update.go, rollingUpdate.
 """
@@ -34,14 +34,14 @@ class DaemonSets(Controller):
         self._known: set[Key] = set()
 
     def observe(self, old: Observed | None, new: Observed | None) -> None:
-        seen = new or old
-        if seen is not None and seen.resource is DAEMON_SETS:
+        obj = new or old
+        if obj is not None and obj.resource is DAEMON_SETS:
             if new is None:
-                self._known.discard(seen.key)
+                self._known.discard(obj.key)
             else:
-                self._known.add(seen.key)
-                self.queue.add(seen.key)
-        elif seen is not None and seen.resource is NODES and _place(old) != _place(new):
+                self._known.add(obj.key)
+                self.queue.add(obj.key)
+        elif obj is not None and obj.resource is NODES and _place(old) != _place(new):
             for key in self._known:
                 self.queue.add_after(key, SETTLING)
 
@@ -50,75 +50,79 @@ class DaemonSets(Controller):
             self.queue.add_after(key, SETTLING)
 
     def reconcile(self, key: Key) -> Steps:
-        seen = self.cluster.get(DAEMON_SETS, *key)
-        if seen is None or seen.deleted:
+        daemon_set = self.cluster.get(DAEMON_SETS, *key)
+        if daemon_set is None or daemon_set.deleted:
             return
-        content = seen.content()
+        content = daemon_set.content()
         generation, pods = template_generation(content), DaemonPods(content)
         on_nodes: dict[str, list[ObservedPod]] = {}
-        for pod in self.cluster.pods_of(seen.uid).pods.values():
+        for pod in self.cluster.pods_of(daemon_set.uid).pods.values():
             on_nodes.setdefault(pod.node or node_of(pod.content()), []).append(pod)
         nodes = {
             name: Node(
-                metadata=ObjectMeta(name=name, labels=dict(node.labels.of)), spec=NodeSpec(taints=[*node.taints])
+                metadata=ObjectMeta(name=name, labels=dict(node.labels.by_name)), spec=NodeSpec(taints=[*node.taints])
             )
             for (_, name), node in self.cluster.all(NODES).items()
             if isinstance(node, ObservedNode)
         }
-        wanted = [name for name, node in nodes.items() if pods.may_run_on(node)]
-        yield from changed_status(seen, content, _status(content, wanted, on_nodes, generation))
-        missing = (name for name in wanted if name not in on_nodes)
+        eligible = [name for name, node in nodes.items() if pods.may_run_on(node)]
+        yield from changed_status(daemon_set, content, _status(content, eligible, on_nodes, generation))
+        uncovered = (name for name in eligible if name not in on_nodes)
         labels = {
             **((content["spec"]["template"].get("metadata") or {}).get("labels") or {}),
             GENERATION_LABEL: generation,
         }
-        for name in islice(missing, BURST):
-            yield Create(PODS, seen.namespace, pods.on(name, generateName=f"{seen.name}-", labels=labels))
+        for name in islice(uncovered, BURST):
+            yield Create(PODS, daemon_set.namespace, pods.on(name, generateName=f"{daemon_set.name}-", labels=labels))
         stays = {name for name in on_nodes if name in nodes and pods.may_stay_on(nodes[name])}
-        gone = [pod for name, there in on_nodes.items() for pod in _surplus(there, stays=name in stays)]
-        for pod in islice((each for each in gone if each.node in nodes or not each.node), BURST):
+        surplus = [pod for name, on_node in on_nodes.items() for pod in _surplus(on_node, stays=name in stays)]
+        for pod in islice((pod for pod in surplus if pod.node in nodes or not pod.node), BURST):
             yield Delete(pod)
-        if not gone:
-            yield from _renewed(content, wanted, on_nodes, generation)
+        if not surplus:
+            yield from _renewed(content, eligible, on_nodes, generation)
 
 
 def _place(node: Observed | None) -> object:
-    """What decides whether pods are put on a node."""
+    """Returns the properties by which pods are put on a node; None if there is no node."""
     return (node.labels, node.taints) if isinstance(node, ObservedNode) else None
 
 
 def _surplus(pods: Sequence[ObservedPod], *, stays: bool) -> list[ObservedPod]:
-    """The pods on one node that have to go: all but the oldest that is not finished."""
+    """Returns the pods on one node that have to be deleted: all but the oldest that is not finished."""
     living = sorted((pod for pod in pods if pod.is_active), key=lambda pod: (pod.created, not pod.node, pod.name))
-    kept = living[:1] if stays else []
-    return [pod for pod in pods if not pod.deleted and pod not in kept]
+    survivors = living[:1] if stays else []
+    return [pod for pod in pods if not pod.deleted and pod not in survivors]
 
 
-def _renewed(content: Object, wanted: Sequence[str], on_nodes: _OnNodes, generation: str) -> Steps:
-    """Deletes pods of an old template: those that are not ready, and of the others as many as may be missing."""
+def _renewed(content: Object, eligible: Sequence[str], on_nodes: _OnNodes, generation: str) -> Steps:
+    """Deletes the unready pods of an old template, and as many ready ones as `maxUnavailable` allows."""
     strategy = content["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
         return
     value = (strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1)
-    missing = sum(not any(pod.is_ready and pod.is_active for pod in on_nodes.get(name, ())) for name in wanted)
-    left = max(scaled_value(value, len(wanted), round_up=True), 1) - missing
-    for name in wanted:
+    unavailable = sum(not any(pod.is_ready and pod.is_active for pod in on_nodes.get(name, ())) for name in eligible)
+    budget = max(scaled_value(value, len(eligible), round_up=True), 1) - unavailable
+    for name in eligible:
         for pod in on_nodes.get(name, ()):
-            if pod.is_active and pod.labels.of.get(GENERATION_LABEL) != generation and (left > 0 or not pod.is_ready):
-                left -= pod.is_ready
+            if (
+                pod.is_active
+                and pod.labels.by_name.get(GENERATION_LABEL) != generation
+                and (budget > 0 or not pod.is_ready)
+            ):
+                budget -= pod.is_ready
                 yield Delete(pod)
 
 
-def _status(content: Object, wanted: Sequence[str], on_nodes: _OnNodes, generation: str) -> Object:
-    placed = [on_nodes[name] for name in wanted if name in on_nodes]
+def _status(content: Object, eligible: Sequence[str], on_nodes: _OnNodes, generation: str) -> Object:
+    placed = [on_nodes[name] for name in eligible if name in on_nodes]
     ready = sum(any(pod.is_ready and pod.is_active for pod in pods) for pods in placed)
-    updated = sum(any(pod.labels.of.get(GENERATION_LABEL) == generation for pod in pods) for pods in placed)
-    counts = {"updatedNumberScheduled": updated, "numberAvailable": ready, "numberUnavailable": len(wanted) - ready}
+    updated = sum(any(pod.labels.by_name.get(GENERATION_LABEL) == generation for pod in pods) for pods in placed)
+    counts = {"updatedNumberScheduled": updated, "numberAvailable": ready, "numberUnavailable": len(eligible) - ready}
     return {
         **{name: value for name, value in (content.get("status") or {}).items() if name not in counts},
         "currentNumberScheduled": len(placed),
         "numberMisscheduled": len(on_nodes) - len(placed),
-        "desiredNumberScheduled": len(wanted),
+        "desiredNumberScheduled": len(eligible),
         "numberReady": ready,
         "observedGeneration": content["metadata"].get("generation", 0),
         **{name: number for name, number in counts.items() if number},

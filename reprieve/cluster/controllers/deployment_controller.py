@@ -1,4 +1,4 @@
-"""Deployments: a ReplicaSet for each template, and replicas that move from the old ones to the new one.
+"""Deployments: one ReplicaSet for each template; replicas move from the old ones to the new one.
 
 Upstream: pkg/controller/deployment, deployment_controller.go, sync.go, rolling.go, recreate.go, progress.go.
 """
@@ -48,85 +48,92 @@ class Deployments(Controller):
         """The ReplicaSets without a controller, by namespace."""
 
     def observe(self, old: Observed | None, new: Observed | None) -> None:
-        for seen in (old, new):
-            if seen is None:
+        for obj in (old, new):
+            if obj is None:
                 continue
-            if seen.resource is DEPLOYMENTS:
+            if obj.resource is DEPLOYMENTS:
                 if new is not None:
                     self._selecting.put(new.key, new.content())
                     self.queue.add(new.key)
                 else:
-                    self._selecting.remove(seen.key)
-            elif seen.resource is REPLICA_SETS:
-                self._observe_replica_set(seen, exists=seen is new)
+                    self._selecting.remove(obj.key)
+            elif obj.resource is REPLICA_SETS:
+                self._observe_replica_set(obj, exists=obj is new)
 
-    def _observe_replica_set(self, seen: Observed, *, exists: bool) -> None:
-        owner = seen.controller
-        loose = self._loose.setdefault(seen.namespace, set())
-        loose.discard(seen.key)
+    def _observe_replica_set(self, replica_set: Observed, *, exists: bool) -> None:
+        owner = replica_set.controller
+        loose = self._loose.setdefault(replica_set.namespace, set())
+        loose.discard(replica_set.key)
         if owner is not None:
             if owner.kind == DEPLOYMENTS.kind:
-                self.queue.add_after((seen.namespace, owner.name), SETTLING)
-        elif exists and not seen.deleted:
-            loose.add(seen.key)
-            for key in self._selecting.selecting(seen.namespace, seen.labels):
+                self.queue.add_after((replica_set.namespace, owner.name), SETTLING)
+        elif exists and not replica_set.deleted:
+            loose.add(replica_set.key)
+            for key in self._selecting.selecting(replica_set.namespace, replica_set.labels):
                 self.queue.add(key)
         if not loose:
-            del self._loose[seen.namespace]
+            del self._loose[replica_set.namespace]
 
     def reconcile(self, key: Key) -> Steps:
-        seen = self.cluster.get(DEPLOYMENTS, *key)
-        if seen is None:
+        deployment = self.cluster.get(DEPLOYMENTS, *key)
+        if deployment is None:
             return
-        adoptions = list(self._adoptions(seen))
+        adoptions = list(self._adoptions(deployment))
         if adoptions:
             yield from adoptions
             yield RequeueAfter(0)
             return
-        content = seen.content()
-        mine = sorted(self.cluster.controlled(REPLICA_SETS, seen.uid), key=lambda each: (each.created, each.name))
-        sets = {each.name: each.content() for each in mine}
-        new = next((each for each in mine if same_template(sets[each.name], content)), None)
-        if seen.deleted:
-            yield from self._say(seen, content, new, sets)
+        content = deployment.content()
+        mine = sorted(
+            self.cluster.controlled(REPLICA_SETS, deployment.uid),
+            key=lambda replica_set: (replica_set.created, replica_set.name),
+        )
+        sets = {replica_set.name: replica_set.content() for replica_set in mine}
+        new = next((replica_set for replica_set in mine if same_template(sets[replica_set.name], content)), None)
+        if deployment.deleted:
+            yield from self._write_status(deployment, content, new, sets)
             return
         if new is None and not content["spec"].get("paused"):
-            yield from self._create(seen, content, mine, sets)
+            yield from self._create(deployment, content, mine, sets)
             return
-        yield from self._move(seen, content, new, mine, sets)
+        yield from self._move(deployment, content, new, mine, sets)
 
-    def _adoptions(self, seen: Observed) -> Sequence[Update]:
-        found = []
-        for key in self._loose.get(seen.namespace, ()):
+    def _adoptions(self, deployment: Observed) -> Sequence[Update]:
+        adoptions = []
+        for key in self._loose.get(deployment.namespace, ()):
             replica_set = self.cluster.get(REPLICA_SETS, *key)
-            if replica_set is not None and seen.key in self._selecting.selecting(seen.namespace, replica_set.labels):
-                found.append(adopted(replica_set, seen))
-        return found if not seen.deleted else ()
+            if replica_set is not None and deployment.key in self._selecting.selecting(
+                deployment.namespace, replica_set.labels
+            ):
+                adoptions.append(adopted(replica_set, deployment))
+        return adoptions if not deployment.deleted else ()
 
-    def _create(self, seen: Observed, content: Object, mine: Sequence[Observed], sets: Mapping[str, Object]) -> Steps:
+    def _create(
+        self, deployment: Observed, content: Object, mine: Sequence[Observed], sets: Mapping[str, Object]
+    ) -> Steps:
         replicas = content["spec"].get("replicas", 1)
         surge, _ = fenceposts(content["spec"])
-        total = sum(each["spec"].get("replicas", 1) for each in sets.values())
+        total = sum(replica_set["spec"].get("replicas", 1) for replica_set in sets.values())
         recreates = (content["spec"].get("strategy") or {}).get("type") == "Recreate"
-        if recreates and (total or any(self.cluster.pods_of(each.uid).pods for each in mine)):
+        if recreates and (total or any(self.cluster.pods_of(replica_set.uid).pods for replica_set in mine)):
             # The old pods have to be gone first.
             first = 0
         else:
             first = replicas if recreates else min(replicas, max(replicas + surge - total, 0))
-        wanted = new_replica_set(content, first, next_revision(sets.values()))
+        new = new_replica_set(content, first, next_revision(sets.values()))
         try:
-            yield Create(REPLICA_SETS, seen.namespace, wanted)
+            yield Create(REPLICA_SETS, deployment.namespace, new)
         except ApiStatus as refused:
             if refused.reason != "AlreadyExists":
                 raise
             status = dict(content.get("status") or {})
             status["collisionCount"] = status.get("collisionCount", 0) + 1
-            yield Update(seen, content | {"status": status}, "status")
+            yield Update(deployment, content | {"status": status}, "status")
         # The new ReplicaSet comes back as a change, which continues the rollout.
 
     def _move(
         self,
-        seen: Observed,
+        deployment: Observed,
         content: Object,
         new: Observed | None,
         mine: Sequence[Observed],
@@ -135,67 +142,73 @@ class Deployments(Controller):
         spec = content["spec"]
         surge, _ = fenceposts(spec)
         replicas = spec.get("replicas", 1)
-        old = [each for each in mine if each is not new]
+        old = [replica_set for replica_set in mine if replica_set is not new]
         revision = None
         if new is not None:
-            revision = max(next_revision(sets[each.name] for each in old), revision_number(sets[new.name]))
-        moves = self._moves(spec, new, old, sets)
-        written = False
-        for each in mine:
-            wanted = updated_replica_set(
-                sets[each.name],
-                content,
-                moves.get(each.name, sets[each.name]["spec"].get("replicas", 1)),
-                (replicas, replicas + surge),
-                revision if each is new else None,
+            revision = max(
+                next_revision(sets[replica_set.name] for replica_set in old), revision_number(sets[new.name])
             )
-            if wanted is not None:
-                written = True
-                yield Update(each, wanted)
+        moves = self._moves(spec, new, old, sets)
+        has_written = False
+        for replica_set in mine:
+            new_content = updated_replica_set(
+                sets[replica_set.name],
+                content,
+                moves.get(replica_set.name, sets[replica_set.name]["spec"].get("replicas", 1)),
+                (replicas, replicas + surge),
+                revision if replica_set is new else None,
+            )
+            if new_content is not None:
+                has_written = True
+                yield Update(replica_set, new_content)
         annotations = content["metadata"].get("annotations") or {}
         if revision is not None and annotations.get(REVISION) != str(revision):
             content["metadata"]["annotations"] = annotations | {REVISION: str(revision)}
-            yield Update(seen, content)
+            yield Update(deployment, content)
             return
-        if written:
+        if has_written:
             return
-        yield from self._say(seen, content, new, sets)
+        yield from self._write_status(deployment, content, new, sets)
         yield from self._tidy(spec, old, sets)
 
     def _moves(
         self, spec: Object, new: Observed | None, old: Sequence[Observed], sets: Mapping[str, Object]
     ) -> Mapping[str, int]:
         replicas, (surge, unavailable) = spec.get("replicas", 1), fenceposts(spec)
-        former = [Revision.of(sets[each.name]) for each in old]
+        former = [Revision.of(sets[replica_set.name]) for replica_set in old]
         latest = None if new is None else Revision.of(sets[new.name])
-        active = [each for each in (*former, latest) if each is not None and each.wanted > 0]
-        is_rescaled = any(desired_replicas(sets[each.name]) not in (None, replicas) for each in active)
+        active = [revision for revision in (*former, latest) if revision is not None and revision.wanted > 0]
+        is_rescaled = any(desired_replicas(sets[revision.name]) not in (None, replicas) for revision in active)
         if active and (spec.get("paused") or (is_rescaled and (len(active) == 1 or latest is not None))):
             return scaled(replicas, surge, active)
         if latest is None:
             return {}
         if (spec.get("strategy") or {}).get("type") == "Recreate":
-            if any(each.wanted for each in former):
-                return {each.name: 0 for each in old}
-            gone = not any(self.cluster.pods_of(each.uid).pods for each in old)
-            return {latest.name: replicas} if gone else {}
+            if any(revision.wanted for revision in former):
+                return {replica_set.name: 0 for replica_set in old}
+            are_gone = not any(self.cluster.pods_of(replica_set.uid).pods for replica_set in old)
+            return {latest.name: replicas} if are_gone else {}
         return rolled(replicas, surge, unavailable, latest, former)
 
-    def _say(self, seen: Observed, content: Object, new: Observed | None, sets: Mapping[str, Object]) -> Steps:
-        status, again = deployment_status(
+    def _write_status(
+        self, deployment: Observed, content: Object, new: Observed | None, sets: Mapping[str, Object]
+    ) -> Steps:
+        status, delay = deployment_status(
             content, None if new is None else sets[new.name], list(sets.values()), self.now()
         )
-        yield from changed_status(seen, content, status)
-        if again is not None:
-            yield RequeueAfter(again)
+        yield from changed_status(deployment, content, status)
+        if delay is not None:
+            yield RequeueAfter(delay)
 
     def _tidy(self, spec: Object, old: Sequence[Observed], sets: Mapping[str, Object]) -> Steps:
         """Deletes old ReplicaSets beyond the history limit. Upstream: sync.go, cleanupDeployment."""
         limit = spec.get("revisionHistoryLimit", _DEFAULT_HISTORY)
-        empty = [each for each in old if not each.deleted and not is_in_use(sets[each.name])]
-        empty.sort(key=lambda each: revision_number(sets[each.name]))
-        for each in empty[: max(len(empty) - limit, 0)]:
-            yield Delete(each)
+        empty = [
+            replica_set for replica_set in old if not replica_set.deleted and not is_in_use(sets[replica_set.name])
+        ]
+        empty.sort(key=lambda replica_set: revision_number(sets[replica_set.name]))
+        for replica_set in empty[: max(len(empty) - limit, 0)]:
+            yield Delete(replica_set)
 
 
 NO_DEADLINE: Final = 2**31 - 1
@@ -210,8 +223,9 @@ _RESUMED: Final = "DeploymentResumed"
 def deployment_status(
     deployment: Object, new: Object | None, replica_sets: Sequence[Object], now: datetime
 ) -> tuple[Object, float | None]:
-    """Returns the status that follows from the ReplicaSets, of which `new` has the current template, and the seconds
-    until the progress deadline.
+    """Returns the status that the ReplicaSets imply, and the seconds until the progress deadline.
+
+    `new` is the ReplicaSet with the current template.
     """
     old_status = deployment.get("status") or {}
     updated = (new.get("status") or {}).get("replicas", 0) if new is not None else 0
@@ -221,7 +235,9 @@ def deployment_status(
         "updatedReplicas": updated,
         "readyReplicas": _sum(replica_sets, "readyReplicas"),
         "availableReplicas": available,
-        "unavailableReplicas": max(sum(each["spec"].get("replicas", 1) for each in replica_sets) - available, 0),
+        "unavailableReplicas": max(
+            sum(replica_set["spec"].get("replicas", 1) for replica_set in replica_sets) - available, 0
+        ),
     }
     status = {name: number for name, number in counts.items() if number}
     status["terminatingReplicas"] = _sum(replica_sets, "terminatingReplicas")
@@ -229,33 +245,33 @@ def deployment_status(
     if old_status.get("collisionCount"):
         status["collisionCount"] = old_status["collisionCount"]
     conditions = _with_availability(old_status.get("conditions") or [], deployment, available, now)
-    conditions, again = _with_progress(conditions, deployment, new, counts, now)
+    conditions, delay = _with_progress(conditions, deployment, new, counts, now)
     if conditions:
         status["conditions"] = conditions
-    return status, again
+    return status, delay
 
 
 def _sum(replica_sets: Sequence[Object], name: str) -> int:
-    return sum((each.get("status") or {}).get(name, 0) for each in replica_sets)
+    return sum((replica_set.get("status") or {}).get(name, 0) for replica_set in replica_sets)
 
 
 def _with_availability(conditions: list[Object], deployment: Object, available: int, now: datetime) -> list[Object]:
     unavailable = fenceposts(deployment["spec"])[1]
     if available >= deployment["spec"].get("replicas", 1) - unavailable:
-        wanted = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        availability = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
-        wanted = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
-    return _with(conditions, "Available", *wanted, now=now)
+        availability = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    return _with(conditions, "Available", *availability, now=now)
 
 
 def _with_progress(
     conditions: list[Object], deployment: Object, new: Object | None, counts: dict[str, int], now: datetime
 ) -> tuple[list[Object], float | None]:
-    """The condition Progressing, and the seconds until its deadline. Upstream: progress.go, syncRolloutStatus."""
+    """Returns the conditions with Progressing, and the seconds until its deadline (progress.go, syncRolloutStatus)."""
     spec, old = deployment["spec"], deployment.get("status") or {}
     deadline = spec.get("progressDeadlineSeconds", NO_DEADLINE)
-    known = condition(conditions, "Progressing") or {}
-    reason = known.get("reason")
+    progress = condition(conditions, "Progressing") or {}
+    reason = progress.get("reason")
     if deadline == NO_DEADLINE:
         return conditions, None
     if spec.get("paused"):
@@ -268,8 +284,8 @@ def _with_progress(
     name = (deployment if new is None else new)["metadata"]["name"]
     subject = f'{"Deployment" if new is None else "ReplicaSet"} "{name}"'
     replicas = spec.get("replicas", 1)
-    is_ours = str(known.get("message")).startswith(subject)
-    # A rollout that is complete stays so: pods that fail later, or scaling, begin no new one.
+    is_ours = str(progress.get("message")).startswith(subject)
+    # A complete rollout stays complete: neither pods that fail later nor scaling begin a new one.
     if counts["replicas"] == counts["updatedReplicas"] and reason == _NEW_AVAILABLE and is_ours:
         return conditions, None
     if counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == replicas:
@@ -283,7 +299,7 @@ def _with_progress(
         or counts["readyReplicas"] > old.get("readyReplicas", 0)
         or counts["availableReplicas"] > old.get("availableReplicas", 0)
     )
-    if not known and new is not None:
+    if not progress and new is not None:
         message = f'Created new replica set "{name}"'
         return _with(conditions, "Progressing", "True", _NEW_CREATED, message, now=now), float(deadline)
     if progresses or reason == _NEW_AVAILABLE:
@@ -294,23 +310,23 @@ def _with_progress(
         return conditions, float(deadline)
     if reason == _TIMED_OUT:
         return conditions, None
-    since = moment_of(known.get("lastUpdateTime")) or now
-    left = (since + timedelta(seconds=deadline) - now).total_seconds()
-    if left >= 0:
-        # One second late rather than early: looked at too soon, the deadline would not have passed.
-        return conditions, left + 1
+    since = moment_of(progress.get("lastUpdateTime")) or now
+    remaining = (since + timedelta(seconds=deadline) - now).total_seconds()
+    if remaining >= 0:
+        # One second is added, so that the deadline has passed at the next look.
+        return conditions, remaining + 1
     return _with(conditions, "Progressing", "False", _TIMED_OUT, f"{subject} has timed out progressing.", now=now), None
 
 
 def _with(
     conditions: list[Object], kind: str, status: str, reason: str, message: str, *, now: datetime, refresh: bool = False
 ) -> list[Object]:
-    known = condition(conditions, kind)
+    old = condition(conditions, kind)
     if (
-        known is not None
+        old is not None
         and not refresh
-        and (known.get("status"), known.get("reason"), known.get("message")) == (status, reason, message)
+        and (old.get("status"), old.get("reason"), old.get("message")) == (status, reason, message)
     ):
         return conditions
-    wanted = {"type": kind, "status": status, "reason": reason, "message": message, "lastUpdateTime": timestamp(now)}
-    return with_condition(conditions, wanted, now)
+    new = {"type": kind, "status": status, "reason": reason, "message": message, "lastUpdateTime": timestamp(now)}
+    return with_condition(conditions, new, now)

@@ -1,7 +1,7 @@
 """The status of PodDisruptionBudgets: how many of their pods are healthy, and how many may be disrupted.
 
-Pods are counted as they change, not all at once. A controller of pods that this cluster never held (as in a dump of
-nodes and pods) counts with the pods that are here; upstream's controller gives up.
+Pods are counted as they change, not all at once. An owner that this cluster never held (as in a dump of nodes and
+pods) is taken to want as many pods as there are; upstream's controller gives up.
 
 Upstream: pkg/controller/disruption/disruption.go; component-helpers/apps/poddisruptionbudget/helpers.go.
 """
@@ -32,9 +32,9 @@ from reprieve.cluster.registry.conditions import condition, with_condition
 
 _SCALED: Final = (REPLICATION_CONTROLLERS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS)
 _WITHOUT_SCALE: Final = ("DaemonSet", "Job", "Node")
-"""Kinds that own pods and have no scale subresource, so that upstream does not know the expected number of pods."""
+"""Kinds that own pods and have no scale subresource, for which upstream knows no expected number of pods."""
 _STALE: Final = timedelta(minutes=2)
-"""The time after which a pod that was announced as a victim must be deleted. Upstream: stalePodDisruptionTimeout."""
+"""The time within which a pod with a DisruptionTarget must be deleted. Upstream: stalePodDisruptionTimeout."""
 
 
 class _NoScaleError(Exception):
@@ -53,12 +53,12 @@ class Disruption(Controller):
         self._pods: defaultdict[str, PodTallies] = defaultdict(PodTallies)
 
     def observe(self, old: Observed | None, new: Observed | None) -> None:
-        seen = new or old
-        if seen is None:
+        obj = new or old
+        if obj is None:
             return
-        if seen.resource is POD_DISRUPTION_BUDGETS:
+        if obj.resource is POD_DISRUPTION_BUDGETS:
             if new is None:
-                self._selectors[seen.namespace].pop(seen.name, None)
+                self._selectors[obj.namespace].pop(obj.name, None)
                 return
             self._selectors[new.namespace][new.name] = selector_in(new.content())
             self.queue.add(new.key)
@@ -88,25 +88,25 @@ class Disruption(Controller):
         if not name:
             self._look_at_budgets(namespace)
             return
-        seen, selector = self.cluster.get(POD_DISRUPTION_BUDGETS, *key), self._selectors[namespace].get(name)
-        if seen is None or selector is None:
+        budget, selector = self.cluster.get(POD_DISRUPTION_BUDGETS, *key), self._selectors[namespace].get(name)
+        if budget is None or selector is None:
             return
-        content = seen.content()
+        content = budget.content()
         tally = self._pods[namespace].of(selector)
-        again = None
+        delay = None
         try:
             expected = self._expected(namespace, tally) if _needs_scale(content["spec"]) else tally.total
             names = (content.get("status") or {}).get("disruptedPods") or {}
-            pods = [(each, self.cluster.pods.get((namespace, each))) for each in names]
-            named = {each: pod for each, pod in pods if pod is not None and selector.matches(pod.labels.of)}
-            status, again = budget_status(
-                content, expected=expected, healthy=tally.healthy, named=named, now=self.now()
+            pods = [(victim, self.cluster.pods.get((namespace, victim))) for victim in names]
+            victims = {victim: pod for victim, pod in pods if pod is not None and selector.matches(pod.labels.by_name)}
+            status, delay = budget_status(
+                content, expected=expected, healthy=tally.healthy, victims=victims, now=self.now()
             )
         except (_NoScaleError, ValueError) as exc:
             status = failed_status(content, str(exc), self.now())
-        yield from changed_status(seen, content, status)
-        if again is not None:
-            yield RequeueAfter(again)
+        yield from changed_status(budget, content, status)
+        if delay is not None:
+            yield RequeueAfter(delay)
 
     def _look_at_budgets(self, namespace: str) -> None:
         pods = self._pods[namespace]
@@ -119,32 +119,32 @@ class Disruption(Controller):
             del self._pods[namespace]
 
     def _expected(self, namespace: str, tally: PodTally) -> int:
-        """The replicas that the controllers of the pods want; pods without one do not count (getExpectedScale)."""
+        """Returns the sum of the replicas of the pods' controllers (getExpectedScale)."""
         scales: dict[str, int] = {}
-        for owner, here, pod in tally.owners.values():
-            uid, scale = self._scale(namespace, owner, here, pod)
+        for owner, count, pod in tally.owners.values():
+            uid, scale = self._scale(namespace, owner, count, pod)
             scales[uid] = max(scale, scales.get(uid, 0))
         return sum(scales.values())
 
-    def _scale(self, namespace: str, owner: ObservedOwner, here: int, pod: str) -> tuple[str, int]:
+    def _scale(self, namespace: str, owner: ObservedOwner, count: int, pod: str) -> tuple[str, int]:
         resource = of_kind(owner.api_version, owner.kind)
-        seen = None if resource is None else self.cluster.get(resource, namespace, owner.name)
-        if resource not in _SCALED or seen is None or seen.uid != owner.uid:
+        workload = None if resource is None else self.cluster.get(resource, namespace, owner.name)
+        if resource not in _SCALED or workload is None or workload.uid != owner.uid:
             if owner.kind in _WITHOUT_SCALE or self.cluster.is_gone(owner.uid):
                 raise _NoScaleError(f'found no controllers for pod "{pod}"')
-            return owner.uid, here
-        above = seen.controller
+            return owner.uid, count
+        above = workload.controller
         if resource is REPLICA_SETS and above is not None and above.kind == DEPLOYMENTS.kind:
             deployment = self.cluster.get(DEPLOYMENTS, namespace, above.name)
             if deployment is not None and deployment.uid == above.uid:
-                seen = deployment
-        replicas = seen.content()["spec"].get("replicas", 1)
-        return seen.uid, replicas if isinstance(replicas, int) else 1
+                workload = deployment
+        replicas = workload.content()["spec"].get("replicas", 1)
+        return workload.uid, replicas if isinstance(replicas, int) else 1
 
 
 @final
 class StaleDisruptions(Controller):
-    """Takes back the DisruptionTarget of pods that were not deleted in time (syncStalePodDisruption)."""
+    """Sets DisruptionTarget to False on pods that were not deleted in time (syncStalePodDisruption)."""
 
     name = "stale disruption"
 
@@ -159,9 +159,9 @@ class StaleDisruptions(Controller):
         content = pod.content()
         target = condition(content["status"].get("conditions"), "DisruptionTarget") or {}
         since = moment_of(target.get("lastTransitionTime"))
-        left = (since + _STALE - self.now()).total_seconds() if since is not None else 0.0
-        if left > 0:
-            yield RequeueAfter(left)
+        remaining = (since + _STALE - self.now()).total_seconds() if since is not None else 0.0
+        if remaining > 0:
+            yield RequeueAfter(remaining)
         elif target.get("reason") != "TerminationByKubelet":
             conditions = with_condition(
                 content["status"]["conditions"], {"type": "DisruptionTarget", "status": "False"}, self.now()
@@ -178,26 +178,26 @@ DELETION_TIMEOUT: Final = timedelta(minutes=2)
 
 
 def budget_status(
-    budget: Object, *, expected: int, healthy: int, named: Mapping[str, ObservedPod], now: datetime
+    budget: Object, *, expected: int, healthy: int, victims: Mapping[str, ObservedPod], now: datetime
 ) -> tuple[Object, float | None]:
     """Returns the status, and the seconds until a granted eviction expires. Raises ValueError for a bad percentage.
 
     Arguments:
-        expected: the number of pods that there should be, or that there are, whichever counts.
+        expected: the number of pods that the budget refers to, desired or present ones.
         healthy: the number of healthy pods, granted evictions included.
-        named: the pods that `status.disruptedPods` names and that exist, by name.
+        victims: the existing pods that `status.disruptedPods` names, by name.
     """
     spec, old = budget["spec"], budget.get("status") or {}
-    disrupted, again = {}, None
+    disrupted, delay = {}, None
     # An eviction that was granted counts as done until the pod is deleted, or until the grant expires.
-    for name, at in (old.get("disruptedPods") or {}).items():
-        pod, since = named.get(name), moment_of(at)
+    for name, granted_at in (old.get("disruptedPods") or {}).items():
+        pod, since = victims.get(name), moment_of(granted_at)
         if pod is None or pod.deleted or since is None or since + DELETION_TIMEOUT < now:
             continue
-        disrupted[name] = at
-        left = (since + DELETION_TIMEOUT - now).total_seconds()
-        again = left if again is None else min(again, left)
-        healthy -= is_healthy(pod) and left > 0
+        disrupted[name] = granted_at
+        remaining = (since + DELETION_TIMEOUT - now).total_seconds()
+        delay = remaining if delay is None else min(delay, remaining)
+        healthy -= is_healthy(pod) and remaining > 0
     desired = desired_healthy(spec, expected)
     allowed = max(healthy - desired, 0) if expected > 0 else 0
     generation = budget["metadata"].get("generation", 0)
@@ -211,12 +211,12 @@ def budget_status(
     }
     reason = "SufficientPods" if allowed else "InsufficientPods"
     status["conditions"] = _with_allowed(old, status, reason, "", now)
-    # Looked at a moment too early, the grant would still hold, and again and again: half a second is added.
-    return status, None if again is None else again + 0.5
+    # Half a second is added, so that the grant has expired at the next look.
+    return status, None if delay is None else delay + 0.5
 
 
 def failed_status(budget: Object, message: str, now: datetime) -> Object:
-    """Returns the status when it cannot be calculated: nothing may be disrupted. Upstream: failSafe."""
+    """Returns the status of a budget that cannot be calculated: it allows no disruption. Upstream: failSafe."""
     status = dict(budget.get("status") or {})
     status["disruptionsAllowed"] = 0
     status["conditions"] = _with_allowed(status, status, "SyncFailed", message, now)
@@ -226,18 +226,18 @@ def failed_status(budget: Object, message: str, now: datetime) -> Object:
 
 
 def _with_allowed(old: Object, status: Object, reason: str, message: str, now: datetime) -> list[Object]:
-    """The conditions of the old status, with the one that says whether the new one allows a disruption."""
+    """Returns the conditions of the old status with DisruptionAllowed as the new status implies it."""
     conditions: list[Object] = old.get("conditions") or []
     is_allowed, observed = str(status["disruptionsAllowed"] > 0), status.get("observedGeneration")
-    wanted: Object = {"type": "DisruptionAllowed", "status": is_allowed, "reason": reason, "message": message}
+    allowance: Object = {"type": "DisruptionAllowed", "status": is_allowed, "reason": reason, "message": message}
     if observed:
-        wanted["observedGeneration"] = observed
-    known = condition(conditions, wanted["type"])
-    if known is not None and all(known.get(name) == value for name, value in wanted.items()):
+        allowance["observedGeneration"] = observed
+    old_allowance = condition(conditions, allowance["type"])
+    if old_allowance is not None and all(old_allowance.get(name) == value for name, value in allowance.items()):
         return conditions
-    return with_condition(conditions, wanted, now)
+    return with_condition(conditions, allowance, now)
 
 
 def _needs_scale(budget_spec: Object) -> bool:
-    """Returns whether a budget depends on how many pods there should be, not only on how many there are."""
+    """Returns whether a budget depends on the desired number of pods, not only on the present one."""
     return budget_spec.get("maxUnavailable") is not None or isinstance(budget_spec.get("minAvailable"), str)

@@ -1,10 +1,9 @@
-"""Garbage collection: objects whose owners are gone are deleted, in the way that the deletion of the owner asked for.
+"""Garbage collection: deletes objects whose owners are gone, with the propagation of the owner's deletion.
 
-An owner is gone when this cluster has held it and does not any more, or holds another object of its name. An owner that
-was never here (a dump of nodes and pods names ReplicaSets that it does not contain) is taken to exist elsewhere;
-upstream would delete its dependents. Pods are also deleted on nodes that are gone, and when they were deleted before
-they had a node; a deleted pod group stays while pods that may still run are in it, a deleted namespace while anything
-is in it.
+An owner is gone when this cluster held it and no longer does, or holds another object of its name. An owner that was
+never here (a dump of nodes and pods names ReplicaSets that it does not contain) is taken to exist elsewhere; upstream
+would delete its dependents. Pods are also deleted if their node is gone, or if they were deleted before they had a
+node. A deleted pod group stays while unfinished pods are in it, a deleted namespace while any object is in it.
 
 Upstream: pkg/controller, garbagecollector/garbagecollector.go, podgc/gc_controller.go, namespace/deletion,
 scheduling/podgroupprotection; pkg/controlplane/controller/systemnamespaces.
@@ -44,7 +43,7 @@ class _OwnerState(Enum):
 
 @final
 class Garbage(Controller):
-    """Collects objects that own or are owned. Keys are Refs."""
+    """Collects dependents and releases their owners. Keys are Refs."""
 
     name = "garbage collector"
 
@@ -65,66 +64,66 @@ class Garbage(Controller):
     def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         self.observe(old, new)
 
-    def _look_around(self, gone: Observed) -> None:
-        for ref in self.cluster.dependents(gone.uid):
+    def _look_around(self, removed: Observed) -> None:
+        for ref in self.cluster.dependents(removed.uid):
             self.queue.add(ref)
-        # An owner that waits for its dependents has one less.
-        for owner in gone.owners:
-            seen = self.cluster.owner(gone, owner.api_version, owner.kind, owner.name)
-            if seen is not None and seen.uid == owner.uid and seen.deleted:
-                self.queue.add(ref_of(seen))
+        # An owner that waits for its dependents now has one less.
+        for reference in removed.owners:
+            owner = self.cluster.owner(removed, reference.api_version, reference.kind, reference.name)
+            if owner is not None and owner.uid == reference.uid and owner.deleted:
+                self.queue.add(ref_of(owner))
 
     def reconcile(self, key: Ref) -> Steps:
-        seen = self.cluster.at(key)
-        if seen is None:
+        obj = self.cluster.at(key)
+        if obj is None:
             return
-        if seen.deleted:
-            if ORPHAN in seen.finalizers:
-                yield from self._orphan(seen)
-            elif FOREGROUND in seen.finalizers:
-                yield from self._finish(seen)
+        if obj.deleted:
+            if ORPHAN in obj.finalizers:
+                yield from self._orphan(obj)
+            elif FOREGROUND in obj.finalizers:
+                yield from self._finish(obj)
             return
-        yield from self._collect(seen)
+        yield from self._collect(obj)
 
-    def _orphan(self, seen: Observed) -> Steps:
-        dependents = list(islice(self.cluster.dependents(seen.uid).values(), BURST))
+    def _orphan(self, owner: Observed) -> Steps:
+        dependents = list(islice(self.cluster.dependents(owner.uid).values(), BURST))
         for dependent in dependents:
-            yield released(dependent, seen.uid)
-        yield RequeueAfter(0) if dependents else without_finalizer(seen, ORPHAN)
+            yield released(dependent, owner.uid)
+        yield RequeueAfter(0) if dependents else without_finalizer(owner, ORPHAN)
 
-    def _finish(self, seen: Observed) -> Steps:
-        dependents = list(self.cluster.dependents(seen.uid).values())
-        if not any(_blocks(each, seen.uid) for each in dependents):
-            yield without_finalizer(seen, FOREGROUND)
+    def _finish(self, owner: Observed) -> Steps:
+        dependents = list(self.cluster.dependents(owner.uid).values())
+        if not any(_blocks(dependent, owner.uid) for dependent in dependents):
+            yield without_finalizer(owner, FOREGROUND)
             return
-        for each in dependents:
-            if not each.deleted:
-                self.queue.add(ref_of(each))
+        for dependent in dependents:
+            if not dependent.deleted:
+                self.queue.add(ref_of(dependent))
 
-    def _collect(self, seen: Observed) -> Steps:
-        states = [(owner, self._state(seen, owner)) for owner in seen.owners]
+    def _collect(self, dependent: Observed) -> Steps:
+        states = [(owner, self._state(dependent, owner)) for owner in dependent.owners]
         lost = [owner.uid for owner, state in states if state is not _OwnerState.SOLID]
         if not lost:
             return
         if len(lost) < len(states):
-            yield released(seen, *lost)
+            yield released(dependent, *lost)
             return
         waiting = any(state is _OwnerState.WAITING for _, state in states)
-        if ORPHAN in seen.finalizers:
+        if ORPHAN in dependent.finalizers:
             propagation = "Orphan"
-        elif FOREGROUND in seen.finalizers or (waiting and self.cluster.dependents(seen.uid)):
+        elif FOREGROUND in dependent.finalizers or (waiting and self.cluster.dependents(dependent.uid)):
             propagation = "Foreground"
         else:
             propagation = "Background"
-        yield Delete(seen, propagation=propagation)
+        yield Delete(dependent, propagation=propagation)
 
-    def _state(self, seen: Observed, owner: ObservedOwner) -> _OwnerState:
-        there = self.cluster.owner(seen, owner.api_version, owner.kind, owner.name)
-        if there is None or not owner.uid:
-            return _OwnerState.DANGLING if self.cluster.is_gone(owner.uid) else _OwnerState.SOLID
-        if there.uid != owner.uid:
+    def _state(self, dependent: Observed, reference: ObservedOwner) -> _OwnerState:
+        owner = self.cluster.owner(dependent, reference.api_version, reference.kind, reference.name)
+        if owner is None or not reference.uid:
+            return _OwnerState.DANGLING if self.cluster.is_gone(reference.uid) else _OwnerState.SOLID
+        if owner.uid != reference.uid:
             return _OwnerState.DANGLING
-        return _OwnerState.WAITING if there.deleted and FOREGROUND in there.finalizers else _OwnerState.SOLID
+        return _OwnerState.WAITING if owner.deleted and FOREGROUND in owner.finalizers else _OwnerState.SOLID
 
 
 def _blocks(dependent: Observed, uid: str) -> bool:
@@ -132,7 +131,7 @@ def _blocks(dependent: Observed, uid: str) -> bool:
 
 
 QUARANTINE: Final = 40.0
-"""The seconds for which a node is missing before its pods are deleted: it may register again (quarantineTime)."""
+"""The seconds for which a node is missing before its pods are deleted; it may register again (quarantineTime)."""
 
 
 @final
@@ -144,7 +143,7 @@ class PodGarbage(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._missing: dict[str, float] = {}
-        """When (time of the loop) nodes with pods were first missing."""
+        """The times of the loop since which nodes that have pods are missing."""
 
     def observe(self, old: Observed | None, new: Observed | None) -> None:
         if isinstance(new, ObservedNode):
@@ -175,9 +174,9 @@ class PodGarbage(Controller):
         since = self._missing.get(key[1])
         if since is None or self.cluster.node(key[1]) is not None:
             return
-        left = since + QUARANTINE - asyncio.get_running_loop().time()
-        if left > 0:
-            yield RequeueAfter(left)
+        remaining = since + QUARANTINE - asyncio.get_running_loop().time()
+        if remaining > 0:
+            yield RequeueAfter(remaining)
             return
         pods = [pod for pod in self.cluster.pods_on(key[1]).values() if not (pod.deleted and pod.grace == 0)]
         if not pods:
@@ -206,7 +205,7 @@ class PodGarbage(Controller):
 
 @final
 class PodGroupProtection(Controller):
-    """Takes the finalizer from deleted groups. State: the unfinished pods of each group."""
+    """Removes the finalizer of deleted groups without unfinished pods. State: the unfinished pods of each group."""
 
     name = "pod group protection"
 
@@ -233,10 +232,10 @@ class PodGroupProtection(Controller):
                 self.queue.add(key)
 
     def reconcile(self, key: Key) -> Steps:
-        seen = self.cluster.get(POD_GROUPS, *key)
-        if seen is None or not seen.deleted or GROUP_FINALIZER not in seen.finalizers or key in self._members:
+        group = self.cluster.get(POD_GROUPS, *key)
+        if group is None or not group.deleted or GROUP_FINALIZER not in group.finalizers or key in self._members:
             return
-        yield without_finalizer(seen, GROUP_FINALIZER)
+        yield without_finalizer(group, GROUP_FINALIZER)
 
 
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -256,19 +255,19 @@ class Namespaces(Controller):
             self.queue.add(("", name))
 
     def observe(self, old: Observed | None, new: Observed | None) -> None:
-        seen = new or old
-        if seen is None:
+        obj = new or old
+        if obj is None:
             return
-        if seen.resource is NAMESPACES:
+        if obj.resource is NAMESPACES:
             if new is not None and new.deleted:
                 self._ending.add(new.name)
                 self.queue.add(new.key)
             elif new is None:
-                self._ending.discard(seen.name)
-                if seen.name in SYSTEM_NAMESPACES:
-                    self.queue.add(seen.key)
-        elif seen.namespace in self._ending:
-            self.queue.add_after(("", seen.namespace), SETTLING)
+                self._ending.discard(obj.name)
+                if obj.name in SYSTEM_NAMESPACES:
+                    self.queue.add(obj.key)
+        elif obj.namespace in self._ending:
+            self.queue.add_after(("", obj.namespace), SETTLING)
 
     def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         self.observe(old, new)
@@ -283,9 +282,9 @@ class Namespaces(Controller):
         if not namespace.deleted:
             return
         contents = self.cluster.in_namespace(name)
-        doomed = list(islice((seen for seen in contents.values() if not seen.deleted), BURST))
-        for seen in doomed:
-            yield Delete(seen)
+        doomed = list(islice((member for member in contents.values() if not member.deleted), BURST))
+        for member in doomed:
+            yield Delete(member)
         if doomed:
             yield RequeueAfter(0)
         if contents:
@@ -294,5 +293,5 @@ class Namespaces(Controller):
         content = namespace.content()
         finalizers = content["spec"].get("finalizers") or []
         if _NAMESPACE_FINALIZER in finalizers:
-            content["spec"]["finalizers"] = [each for each in finalizers if each != _NAMESPACE_FINALIZER]
+            content["spec"]["finalizers"] = [finalizer for finalizer in finalizers if finalizer != _NAMESPACE_FINALIZER]
             yield Update(namespace, content, "finalize")

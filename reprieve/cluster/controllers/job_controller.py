@@ -1,7 +1,7 @@
-"""Jobs: pods that run to their end, until enough of them have.
+"""Jobs: pods that run to completion, until enough of them have succeeded.
 
-Pods end when something ends them: here the annotation `reprieve.dev/runs-for`, or whoever writes their status. A
-finished pod that is deleted before its Job is done counts no more, since pods have no finalizer of their Job.
+The annotation `reprieve.dev/runs-for` ends pods here, or whoever writes their status. A finished pod that is deleted
+before its Job is done no longer counts, since pods have no finalizer of their Job.
 
 Upstream: pkg/controller/job/job_controller.go, syncJob, manageJob; indexed_job_utils.go.
 """
@@ -27,7 +27,7 @@ _ENDS: Final = {
     "Complete": ("SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods"),
     "Failed": ("FailureTarget", "BackoffLimitExceeded", "Job has reached the specified backoff limit"),
 }
-"""How a Job ends: the condition before it, the reason and the message."""
+"""By the final condition of a Job: the condition before it, the reason and the message."""
 
 
 @final
@@ -45,23 +45,23 @@ class Jobs(Controller):
             self.queue.add_after(key, SETTLING)
 
     def reconcile(self, key: Key) -> Steps:
-        seen = self.cluster.get(JOBS, *key)
-        if seen is None or seen.deleted:
+        job = self.cluster.get(JOBS, *key)
+        if job is None or job.deleted:
             return
-        content = seen.content()
+        content = job.content()
         spec, status = content["spec"], content.get("status") or {}
         if spec.get("managedBy", _OURSELVES) != _OURSELVES:
             return
         if any((condition(status.get("conditions"), kind) or {}).get("status") == "True" for kind in _ENDS):
-            yield from self._expire(seen, content)
+            yield from self._expire(job, content)
             return
-        group = self.cluster.pods_of(seen.uid)
+        group = self.cluster.pods_of(job.uid)
         phases = Counter(pod.phase for pod in group.pods.values())
         done = _completed(spec, group.pods.values())
         end = _end(spec, len(done), phases["Failed"], group.active)
-        wanted = 0 if end or spec.get("suspend") else _wanted(spec, len(done), group.active)
-        yield from self._say(
-            seen,
+        parallelism = 0 if end or spec.get("suspend") else _parallelism(spec, len(done), group.active)
+        yield from self._write_status(
+            job,
             content,
             end,
             {
@@ -72,56 +72,56 @@ class Jobs(Controller):
                 "failed": phases["Failed"],
             },
         )
-        if group.active > wanted:
+        if group.active > parallelism:
             active = [pod for pod in group.pods.values() if pod.is_active]
             nodes = Counter(pod.node for pod in active if pod.node)
-            for pod in pods_to_delete(active, nodes, min(group.active - wanted, BURST), self.now()):
+            for pod in pods_to_delete(active, nodes, min(group.active - parallelism, BURST), self.now()):
                 yield Delete(pod)
             return
         if spec.get("podReplacementPolicy") == "Failed":
-            wanted -= group.terminating
-        taken = _taken(group.pods.values())
-        indexes = (each for each in count() if each not in taken)
-        for index in islice(indexes, max(min(wanted - group.active, BURST), 0)):
-            yield Create(PODS, seen.namespace, _pod(content, index))
+            parallelism -= group.terminating
+        busy = _busy_indexes(group.pods.values())
+        indexes = (index for index in count() if index not in busy)
+        for index in islice(indexes, max(min(parallelism - group.active, BURST), 0)):
+            yield Create(PODS, job.namespace, _pod(content, index))
 
-    def _say(self, seen: Observed, content: Object, end: str, counts: Object) -> Steps:
+    def _write_status(self, job: Observed, content: Object, end: str, counts: Object) -> Steps:
         spec, old = content["spec"], content.get("status") or {}
         status = {name: value for name, value in old.items() if name not in counts}
         always = ("ready", "terminating")
         status |= {name: number for name, number in counts.items() if number or name in always}
         status.setdefault("uncountedTerminatedPods", {})
-        at, conditions = timestamp(self.now()), list(old.get("conditions") or ())
+        stamp, conditions = timestamp(self.now()), list(old.get("conditions") or ())
         is_suspended = bool(spec.get("suspend"))
         if is_suspended or condition(conditions, "Suspended"):
             reason, word = ("JobSuspended", "suspended") if is_suspended else ("JobResumed", "resumed")
-            said = {"type": "Suspended", "status": str(is_suspended), "reason": reason, "message": f"Job {word}"}
-            conditions = with_condition(conditions, said, self.now())
+            new = {"type": "Suspended", "status": str(is_suspended), "reason": reason, "message": f"Job {word}"}
+            conditions = with_condition(conditions, new, self.now())
         if not is_suspended:
-            status.setdefault("startTime", at)
+            status.setdefault("startTime", stamp)
         if end:
             before, reason, message = _ENDS[end]
             for kind in (before, end):
-                said = {"type": kind, "status": "True", "reason": reason, "message": message}
-                conditions = with_condition(conditions, said, self.now())
+                new = {"type": kind, "status": "True", "reason": reason, "message": message}
+                conditions = with_condition(conditions, new, self.now())
         if end == "Complete":
-            status["completionTime"] = at
+            status["completionTime"] = stamp
         if conditions:
             status["conditions"] = conditions
-        yield from changed_status(seen, content, status)
+        yield from changed_status(job, content, status)
 
-    def _expire(self, seen: Observed, content: Object) -> Steps:
-        """Deletes a Job that ended long enough ago. Upstream: pkg/controller/ttlafterfinished."""
+    def _expire(self, job: Observed, content: Object) -> Steps:
+        """Deletes a Job whose time to live after its end is over. Upstream: pkg/controller/ttlafterfinished."""
         seconds = content["spec"].get("ttlSecondsAfterFinished")
         ends = (condition(content["status"].get("conditions"), kind) for kind in _ENDS)
-        since = seconds_since(next(each for each in ends if each)["lastTransitionTime"], self.now())
+        since = seconds_since(next(end for end in ends if end)["lastTransitionTime"], self.now())
         if seconds is not None:
-            left = seconds - (since or 0.0)
-            yield RequeueAfter(left) if left > 0 else Delete(seen)
+            remaining = seconds - (since or 0.0)
+            yield RequeueAfter(remaining) if remaining > 0 else Delete(job)
 
 
 def _end(spec: Object, succeeded: int, failed: int, active: int) -> str:
-    """How the Job has ended; empty if it goes on."""
+    """Returns the condition with which the Job ends; empty if it goes on."""
     if failed > spec.get("backoffLimit", 6):
         return "Failed"
     completions = spec.get("completions")
@@ -129,26 +129,26 @@ def _end(spec: Object, succeeded: int, failed: int, active: int) -> str:
     return "Complete" if is_enough else ""
 
 
-def _wanted(spec: Object, succeeded: int, active: int) -> int:
+def _parallelism(spec: Object, succeeded: int, active: int) -> int:
     parallelism, completions = int(spec.get("parallelism", 1)), spec.get("completions")
     if completions is not None:
         return min(parallelism, int(completions) - succeeded)
-    # Once one has succeeded, the others know that there is no more to do.
+    # Once a pod has succeeded, no new ones are started.
     return min(parallelism, active) if succeeded else parallelism
 
 
 def _completed(spec: Object, pods: Iterable[ObservedPod]) -> list[ObservedPod]:
-    """The pods that succeeded; of an indexed Job one for each index."""
+    """Returns the pods that succeeded; of an indexed Job one for each index."""
     succeeded = [pod for pod in pods if pod.phase == "Succeeded"]
     if spec.get("completionMode") != "Indexed":
         return succeeded
-    return list({pod.labels.of.get(INDEX): pod for pod in succeeded}.values())
+    return list({pod.labels.by_name.get(INDEX): pod for pod in succeeded}.values())
 
 
-def _taken(pods: Iterable[ObservedPod]) -> set[int]:
-    """The indexes that need no pod."""
-    kept = (pod.labels.of.get(INDEX, "") for pod in pods if pod.phase != "Failed" and not pod.deleted)
-    return {int(each) for each in kept if each.isdecimal()}
+def _busy_indexes(pods: Iterable[ObservedPod]) -> set[int]:
+    """Returns the indexes that need no further pod."""
+    indexes = (pod.labels.by_name.get(INDEX, "") for pod in pods if pod.phase != "Failed" and not pod.deleted)
+    return {int(index) for index in indexes if index.isdecimal()}
 
 
 def _pod(job: Object, index: int) -> Object:

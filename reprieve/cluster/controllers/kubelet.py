@@ -25,7 +25,7 @@ from reprieve.cluster.registry.conditions import timestamp, with_condition
 logger = logging.getLogger(__name__)
 
 TERMINATION_SECONDS: Final = 1.0
-"""The longest time in seconds that a deleted pod stays, whatever its grace: it has nothing to stop."""
+"""The longest time in seconds that a deleted pod stays, whatever its grace, since it has nothing to stop."""
 
 
 @final
@@ -38,7 +38,7 @@ class Kubelet(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._ends: dict[Key, tuple[str, float]] = {}
-        """When a running pod succeeds or a deleted one ends: (which of the two and of what uid, time of the loop)."""
+        """The ends of pods: (`succeeds` or `goes` with the pod's uid, time of the loop)."""
         self._addresses: dict[str, str] = {}
 
     def observe(self, old: Observed | None, new: Observed | None) -> None:
@@ -95,12 +95,12 @@ class Kubelet(Controller):
             yield self._once_due(pod, f"succeeds {pod.uid}", seconds) or done
 
     def _once_due(self, pod: ObservedPod, end: str, seconds: float) -> RequeueAfter | None:
-        """None if the pod has been in this state long enough, else when to look again."""
+        """Returns the step that waits until `seconds` after the first call for this end; None once they are over."""
         time = asyncio.get_running_loop().time()
-        known = self._ends.get(pod.key)
-        if known is None or known[0] != end:
-            known = self._ends[pod.key] = (end, time + seconds)
-        return RequeueAfter(known[1] - time) if known[1] > time else None
+        deadline = self._ends.get(pod.key)
+        if deadline is None or deadline[0] != end:
+            deadline = self._ends[pod.key] = (end, time + seconds)
+        return RequeueAfter(deadline[1] - time) if deadline[1] > time else None
 
     def _address(self, node: ObservedNode) -> str:
         if node.name not in self._addresses:
@@ -113,11 +113,11 @@ _POD_ADDRESSES: Final = 1 << 22
 _NODE_NETWORK: Final = int(IPv4Address("172.16.0.0"))
 _NODE_ADDRESSES: Final = 1 << 20
 _TRUE_WHEN_RUNNING: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
-"""A binding writes the last one; pods that were created with a node name lack it."""
+"""The conditions that a kubelet sets. A binding writes the last one; pods created with a node name lack it."""
 
 
 def node_address(node: Object) -> str:
-    """Returns the node's InternalIP, or a made-up address; always the same for the same name."""
+    """Returns the node's InternalIP, or an address made from its name."""
     for address in (node.get("status") or {}).get("addresses") or ():
         if address.get("type") == "InternalIP" and address.get("address"):
             return str(address["address"])
@@ -131,18 +131,18 @@ def _address(network: int, size: int, name: str) -> str:
 def running(pod: Object, host_ip: str, now: datetime) -> Object:
     """Returns the status of a bound pod whose containers all run and are ready."""
     spec, status = pod["spec"], dict(pod.get("status") or {})
-    at = timestamp(now)
+    stamp = timestamp(now)
     pod_ip = host_ip if spec.get("hostNetwork") else _address(_POD_NETWORK, _POD_ADDRESSES, pod["metadata"]["uid"])
     status |= {
         "phase": "Running",
-        "startTime": status.get("startTime") or at,
+        "startTime": status.get("startTime") or stamp,
         "hostIP": host_ip,
         "hostIPs": [{"ip": host_ip}],
         "podIP": pod_ip,
         "podIPs": [{"ip": pod_ip}],
-        "containerStatuses": [_container_running(each, pod, at) for each in spec.get("containers") or ()],
+        "containerStatuses": [_container_running(container, pod, stamp) for container in spec.get("containers") or ()],
     }
-    inits = [_init_container(each, pod, at) for each in spec.get("initContainers") or ()]
+    inits = [_init_container(container, pod, stamp) for container in spec.get("initContainers") or ()]
     if inits:
         status["initContainerStatuses"] = inits
     conditions = status.get("conditions") or []
@@ -155,15 +155,15 @@ def running(pod: Object, host_ip: str, now: datetime) -> Object:
 def succeeded(pod: Object, now: datetime) -> Object:
     """Returns the status of a running pod whose containers have all exited with 0."""
     status = dict(pod.get("status") or {})
-    at = timestamp(now)
+    stamp = timestamp(now)
     status["phase"] = "Succeeded"
-    status["containerStatuses"] = [_exited(each, at) for each in status.get("containerStatuses") or ()]
+    status["containerStatuses"] = [_exited(container, stamp) for container in status.get("containerStatuses") or ()]
     conditions = status.get("conditions") or []
     for kind in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"):
-        wanted: Object = {"type": kind, "status": str(kind == "Initialized")} | _generation(pod)
+        new: Object = {"type": kind, "status": str(kind == "Initialized")} | _generation(pod)
         if kind != "PodReadyToStartContainers":
-            wanted["reason"] = "PodCompleted"
-        conditions = with_condition(conditions, wanted, now)
+            new["reason"] = "PodCompleted"
+        conditions = with_condition(conditions, new, now)
     status["conditions"] = conditions
     return status | _generation(pod)
 
@@ -185,23 +185,23 @@ def _container(spec: Object, pod: Object) -> Object:
     }
 
 
-def _container_running(spec: Object, pod: Object, at: str) -> Object:
-    return _container(spec, pod) | {"ready": True, "started": True, "state": {"running": {"startedAt": at}}}
+def _container_running(spec: Object, pod: Object, stamp: str) -> Object:
+    return _container(spec, pod) | {"ready": True, "started": True, "state": {"running": {"startedAt": stamp}}}
 
 
-def _init_container(spec: Object, pod: Object, at: str) -> Object:
+def _init_container(spec: Object, pod: Object, stamp: str) -> Object:
     if spec.get("restartPolicy") == "Always":
-        return _container_running(spec, pod, at)
-    return _exited(_container(spec, pod), at) | {"ready": True}
+        return _container_running(spec, pod, stamp)
+    return _exited(_container(spec, pod), stamp) | {"ready": True}
 
 
-def _exited(status: Object, at: str) -> Object:
-    started = ((status.get("state") or {}).get("running") or {}).get("startedAt", at)
+def _exited(status: Object, stamp: str) -> Object:
+    started = ((status.get("state") or {}).get("running") or {}).get("startedAt", stamp)
     exited = {
         "exitCode": 0,
         "reason": "Completed",
         "startedAt": started,
-        "finishedAt": at,
+        "finishedAt": stamp,
         "containerID": status.get("containerID", ""),
     }
     return status | {"ready": False, "started": False, "state": {"terminated": exited}}
@@ -217,16 +217,16 @@ _FIRST_CONDITIONS: Final = (
 
 
 def registered(node: Object, now: datetime) -> Object:
-    """Returns the status of a node that is ready; what it says already is kept."""
+    """Returns the node's status, completed to that of a ready node."""
     status = dict(node.get("status") or {})
-    metadata, at = node["metadata"], timestamp(now)
+    metadata, stamp = node["metadata"], timestamp(now)
     conditions = list(status.get("conditions") or ())
-    known = {each.get("type") for each in conditions}
-    times = {"lastHeartbeatTime": at, "lastTransitionTime": at}
+    kinds = {condition.get("type") for condition in conditions}
+    times = {"lastHeartbeatTime": stamp, "lastTransitionTime": stamp}
     status["conditions"] = conditions + [
         {"type": kind, "status": value, "reason": reason, "message": message, **times}
         for kind, value, reason, message in _FIRST_CONDITIONS
-        if kind not in known
+        if kind not in kinds
     ]
     if not status.get("addresses"):
         addresses = {"InternalIP": node_address(node), "Hostname": metadata["name"]}

@@ -1,7 +1,7 @@
-"""Taints that follow from a node's spec and conditions, and the eviction of pods by NoExecute taints.
+"""Taints that a node's spec and conditions imply, and the eviction of pods by NoExecute taints.
 
-A node without a Ready condition is left alone: no kubelet has reported on it yet. A pod's tolerationSeconds begin when
-pod and taint are first seen together, as upstream.
+A node without a Ready condition is left alone, since no kubelet has reported on it yet. A pod's tolerationSeconds begin
+when pod and taint are first seen together, as upstream.
 
 Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoScheduleTaintingPass, processTaintBaseEviction;
 pkg/controller/tainteviction/taint_eviction.go.
@@ -56,7 +56,7 @@ class NodeTaints(Controller):
 
 
 def wanted_taints(node: ObservedNode) -> Iterator[tuple[str, str]]:
-    """Yields the (key, effect) of the taints that follow from the node's spec and conditions."""
+    """Yields the (key, effect) of the taints that the node's spec and conditions imply."""
     if node.unschedulable:
         yield UNSCHEDULABLE, NO_SCHEDULE
     for condition, statuses in _BY_CONDITION.items():
@@ -68,17 +68,17 @@ def wanted_taints(node: ObservedNode) -> Iterator[tuple[str, str]]:
 
 
 def present_taints(node: ObservedNode) -> set[tuple[str, str]]:
-    """Returns the (key, effect) of those that the node has, but without Ready none of the evicting ones."""
+    """Returns the (key, effect) of the node's taints of these kinds, without the evicting ones if it lacks Ready."""
     silent = _EVICTING if "Ready" not in node.conditions else frozenset()
     return {(taint.key, taint.effect) for taint in node.taints if _is_ours(taint) and taint.key not in silent}
 
 
 def with_taints(spec: Object, node: ObservedNode, now: datetime) -> Object:
-    """Returns the node's spec with the taints that are wanted; other taints stay."""
-    wanted, present = list(wanted_taints(node)), present_taints(node)
-    surplus = present.difference(wanted)
+    """Returns the node's spec with exactly the implied taints; taints of other kinds stay."""
+    implied, present = list(wanted_taints(node)), present_taints(node)
+    surplus = present.difference(implied)
     taints = [taint for taint in spec.get("taints") or () if (taint.get("key"), taint.get("effect")) not in surplus]
-    for key, effect in wanted:
+    for key, effect in implied:
         if (key, effect) not in present:
             taints.append({"key": key, "effect": effect, "timeAdded": timestamp(now)})
     result = {name: value for name, value in spec.items() if name != "taints"}
@@ -114,7 +114,7 @@ class TaintEviction(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._since: dict[Key, tuple[str, float]] = {}
-        """Pods whose tolerationSeconds run: (uid, start by the loop's clock)."""
+        """The pods whose tolerationSeconds run: (uid, start by the loop's clock)."""
 
     def observe(self, old: Observed | None, new: Observed | None) -> None:
         if not isinstance(new, ObservedNode):
@@ -141,7 +141,9 @@ class TaintEviction(Controller):
             self._since.pop(key, None)
             return
         content = pod.content()
-        tolerations = [decoding.convert(PatientToleration, each) for each in content["spec"].get("tolerations") or ()]
+        tolerations = [
+            decoding.convert(PatientToleration, toleration) for toleration in content["spec"].get("tolerations") or ()
+        ]
         seconds = patience(taints, tolerations)
         if seconds is None:
             self._since.pop(key, None)
@@ -169,7 +171,7 @@ def patience(taints: Iterable[NodeTaint], tolerations: Sequence[PatientToleratio
     seconds = []
     for taint in taints:
         plain = Taint(key=taint.key, value=taint.value, effect=taint.effect)
-        used = next((each for each in tolerations if tolerates(each, plain, compares=True)), None)
+        used = next((toleration for toleration in tolerations if tolerates(toleration, plain, compares=True)), None)
         if used is None:
             return 0
         if used.toleration_seconds is not None:

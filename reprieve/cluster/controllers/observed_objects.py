@@ -1,4 +1,4 @@
-"""Objects as controllers remember them: identity, owners, and of pods and nodes what controllers decide by.
+"""Objects as controllers remember them: identity, owners, and the fields of pods and nodes that they decide by.
 
 With 150,000 pods a controller cannot hold every object as dictionaries. These values share the bytes of the store and
 are decoded in full (`content`) only when an object is about to be written.
@@ -26,12 +26,12 @@ RUNS_FOR: Final = "reprieve.dev/runs-for"
 
 @final
 class Labels:
-    """A set of labels. Equal sets are the same object, so that it is a cheap key."""
+    """A set of labels. Equal sets are the same object and thus cheap keys."""
 
-    __slots__ = ("__weakref__", "of")
+    __slots__ = ("__weakref__", "by_name")
 
-    def __init__(self, of: Mapping[str, str]) -> None:
-        self.of: Final = of
+    def __init__(self, by_name: Mapping[str, str]) -> None:
+        self.by_name: Final = by_name
 
 
 class ObservedOwner(ApiObject, frozen=True):
@@ -46,7 +46,7 @@ class ObservedOwner(ApiObject, frozen=True):
 
 
 class Observed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An object of any kind as it was when it last changed. `deleted` is its deletion timestamp, or empty."""
+    """An object of any kind as of its latest change. `deleted` is its deletion timestamp, or empty."""
 
     resource: Resource
     namespace: str
@@ -78,10 +78,10 @@ class ObservedPod(Observed, frozen=True, gc=False, kw_only=True):
     """A pod.
 
     Attributes:
-        is_victim: True while its condition DisruptionTarget is.
+        is_victim: whether its condition DisruptionTarget is True.
         grace: the seconds of grace of its deletion; None unless it is being deleted.
         runs_for: the annotation RUNS_FOR.
-        wants_objects: True if it has ResourceClaim templates or ephemeral volumes, for which objects are made.
+        wants_objects: whether it has ResourceClaim templates or ephemeral volumes, for which objects are made.
         group: the name of its PodGroup; empty if it is in none.
     """
 
@@ -106,7 +106,7 @@ class ObservedPod(Observed, frozen=True, gc=False, kw_only=True):
 
 
 class NodeTaint(Taint, frozen=True):
-    """v1.Taint, with when it was added."""
+    """v1.Taint with its timeAdded."""
 
     time_added: str | None = None
 
@@ -122,14 +122,14 @@ class ObservedNode(Observed, frozen=True, gc=False, kw_only=True):
 
 @final
 class Reader:
-    """Turns the bytes of the store into what controllers remember."""
+    """Decodes the bytes of the store into Observed objects."""
 
     def __init__(self) -> None:
         self._labels: WeakValueDictionary[frozenset[tuple[str, str]], Labels] = WeakValueDictionary()
         self._no_labels = Labels({})
 
     def read(self, resource: Resource, raw: bytes) -> Observed:
-        """Returns the object that the bytes hold. Raises DecodeError if they hold no such object."""
+        """Returns the decoded object. Raises DecodeError if the bytes hold no such object."""
         if resource is PODS:
             return self.pod(raw)
         if resource is NODES:
@@ -140,11 +140,11 @@ class Reader:
     def pod(self, raw: bytes) -> ObservedPod:
         pod = decoding.decode(_Pod, raw)
         spec, status = pod.spec, pod.status
-        true = [each.type for each in status.conditions if each.status == "True"]
+        true = [condition.type for condition in status.conditions if condition.status == "True"]
         claims: tuple[str, ...] = ()
         if spec.resource_claims:
-            statuses = {each.name: each.resource_claim_name for each in status.resource_claim_statuses}
-            names = (each.resource_claim_name or statuses.get(each.name, "") for each in spec.resource_claims)
+            statuses = {claim.name: claim.resource_claim_name for claim in status.resource_claim_statuses}
+            names = (claim.resource_claim_name or statuses.get(claim.name, "") for claim in spec.resource_claims)
             claims = tuple(dict.fromkeys(name for name in names if name))
         if status.extended_resource_claim_status is not None:
             claims = (*claims, status.extended_resource_claim_status.resource_claim_name)
@@ -156,8 +156,8 @@ class Reader:
             is_victim="DisruptionTarget" in true,
             grace=pod.metadata.deletion_grace_period_seconds,
             runs_for=pod.metadata.annotations.get(RUNS_FOR, "") if pod.metadata.annotations else "",
-            wants_objects=any(each.resource_claim_template_name for each in spec.resource_claims)
-            or any(each.ephemeral is not None for each in spec.volumes),
+            wants_objects=any(claim.resource_claim_template_name for claim in spec.resource_claims)
+            or any(volume.ephemeral is not None for volume in spec.volumes),
             resource_claims=claims,
             group=spec.scheduling_group.pod_group_name if spec.scheduling_group is not None else "",
         )
@@ -168,7 +168,7 @@ class Reader:
             **self._of_meta(NODES, node.metadata, raw),
             unschedulable=node.spec.unschedulable,
             taints=tuple(node.spec.taints),
-            conditions={each.type: each.status for each in node.status.conditions},
+            conditions={condition.type: condition.status for condition in node.status.conditions},
         )
 
     def _of_meta(self, resource: Resource, meta: "_Meta", raw: bytes) -> dict[str, Any]:
@@ -185,13 +185,13 @@ class Reader:
             "raw": raw,
         }
 
-    def labels(self, of: Mapping[str, str]) -> Labels:
-        """Returns the one object that stands for this set of labels."""
-        key = frozenset(of.items())
-        known = self._labels.get(key)
-        if known is None:
-            known = self._labels[key] = Labels(of)
-        return known
+    def labels(self, by_name: Mapping[str, str]) -> Labels:
+        """Returns the one Labels object of this set of labels."""
+        key = frozenset(by_name.items())
+        labels = self._labels.get(key)
+        if labels is None:
+            labels = self._labels[key] = Labels(by_name)
+        return labels
 
 
 class _Meta(ApiObject, frozen=True):
@@ -218,7 +218,7 @@ class _PodClaim(ApiObject, frozen=True):
 
 
 class _Ephemeral(ApiObject, frozen=True, gc=False):
-    """Only whether it is there matters."""
+    """Only its presence matters."""
 
 
 class _Volume(ApiObject, frozen=True, gc=False):

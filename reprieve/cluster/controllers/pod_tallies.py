@@ -1,4 +1,4 @@
-"""Pods counted by their labels as they come and go: what a budget selects is the sum over a few sets of labels."""
+"""Counts pods by their labels as they come and go, so that the pods of a budget are the sum of a few tallies."""
 
 from typing import Final, final
 
@@ -7,7 +7,7 @@ from extender.values.objects.label_sets import LabelSets, places_of
 from reprieve.cluster.controllers.observed_objects import Labels, ObservedOwner, ObservedPod
 
 _SPARE: Final = 64
-"""As many sets of labels that no pod has any more are not worth being dropped."""
+"""The number of sets of labels without pods that are never dropped."""
 
 
 def is_healthy(pod: ObservedPod) -> bool:
@@ -17,7 +17,7 @@ def is_healthy(pod: ObservedPod) -> bool:
 
 @final
 class PodTally:
-    """The number of pods, and of healthy ones, and whose they are."""
+    """The numbers of pods and of healthy pods, and their controllers."""
 
     __slots__ = ("healthy", "owners", "total")
 
@@ -25,7 +25,7 @@ class PodTally:
         self.total = 0
         self.healthy = 0
         self.owners: Final[dict[str, tuple[ObservedOwner, int, str]]] = {}
-        """By uid: a controller of the pods, the number of its pods here, and the name of one of them."""
+        """By uid: a controller of the pods, the number of its pods, and the name of one of them."""
 
     def count(self, pod: ObservedPod, one: int) -> None:
         """Counts a pod that came (+1) or left (-1)."""
@@ -42,8 +42,8 @@ class PodTally:
             self._count_owned(owner, number, name)
 
     def _count_owned(self, owner: ObservedOwner, number: int, name: str) -> None:
-        known = self.owners.get(owner.uid)
-        number += known[1] if known is not None else 0
+        tally = self.owners.get(owner.uid)
+        number += tally[1] if tally is not None else 0
         if number:
             self.owners[owner.uid] = owner, number, name
         else:
@@ -63,14 +63,14 @@ class PodTallies:
 
     @property
     def is_empty(self) -> bool:
-        """True if there are no pods, and no changes that were not taken."""
+        """Returns whether there are neither pods nor changes to take."""
         return self._num_empty == len(self._tallies) and not self._changed
 
     def count(self, pod: ObservedPod, one: int) -> None:
         """Counts a pod that came (+1) or left (-1)."""
         place = self._places.get(pod.labels)
         if place is None:
-            place = self._places[pod.labels] = self._sets.add(pod.labels.of.items())
+            place = self._places[pod.labels] = self._sets.add(pod.labels.by_name.items())
             self._tallies.append(PodTally())
             self._num_empty += 1
         tally = self._tallies[place]
@@ -80,13 +80,13 @@ class PodTallies:
         self._changed |= 1 << place
 
     def changed(self, labels: Labels) -> None:
-        """Takes note that something has changed for the pods with these labels."""
+        """Marks the pods with these labels as changed."""
         place = self._places.get(labels)
         if place is not None:
             self._changed |= 1 << place
 
     def take_changed(self) -> int:
-        """Returns the sets of labels for which something has changed since the last call, as bits."""
+        """Returns the sets of labels that have changed since the last call, as bits."""
         changed, self._changed = self._changed, 0
         return changed
 
@@ -101,10 +101,10 @@ class PodTallies:
         return tally
 
     def drop_empty(self) -> None:
-        """Drops the sets of labels that no pod has any more, if they are many. What has changed was taken."""
+        """Drops the sets of labels without pods if they are many, and all changes are taken."""
         if self._changed or self._num_empty <= len(self._tallies) // 2 + _SPARE:
             return
-        kept = [(labels, tally) for labels, place in self._places.items() if (tally := self._tallies[place]).total]
+        populated = [(labels, tally) for labels, place in self._places.items() if (tally := self._tallies[place]).total]
         self._sets, self._num_empty = LabelSets(), 0
-        self._places = {labels: self._sets.add(labels.of.items()) for labels, _ in kept}
-        self._tallies = [tally for _, tally in kept]
+        self._places = {labels: self._sets.add(labels.by_name.items()) for labels, _ in populated}
+        self._tallies = [tally for _, tally in populated]

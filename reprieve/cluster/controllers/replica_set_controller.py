@@ -31,7 +31,7 @@ from reprieve.cluster.registry.conditions import condition, seconds_since, with_
 
 
 class SelectingController(Controller):
-    """Controls the objects of one resource, whose pods it tells by their selectors. Keys are those of the objects."""
+    """Controls the objects of one resource, which find their pods by selectors. Keys are those of the objects."""
 
     resource: ClassVar[Resource]
 
@@ -57,84 +57,90 @@ class SelectingController(Controller):
                     self.queue.add(key)
 
     def adopts(self, pod: ObservedPod, name: str) -> bool:
-        """Returns whether an object of this name takes a pod that it selects and that has no controller."""
+        """Returns whether an object of this name adopts a selected pod without a controller."""
         del pod, name
         return True
 
-    def moves(self, seen: Observed) -> Steps:
-        """Releases pods that are not selected any more, and adopts others; then the object is looked at again."""
-        moves = list(islice(self._moves(seen), BURST))
+    def moves(self, workload: Observed) -> Steps:
+        """Releases pods that are no longer selected, adopts others, and has the object looked at again."""
+        moves = list(islice(self._moves(workload), BURST))
         if moves:
             yield from moves
             yield RequeueAfter(0)
 
-    def _moves(self, seen: Observed) -> Iterator[Update]:
-        selector, group = self._selecting.selector(seen.key), self.cluster.pods_of(seen.uid)
-        strangers = {labels for labels in group.labels if not selector.matches(labels.of)}
+    def _moves(self, workload: Observed) -> Iterator[Update]:
+        selector, group = self._selecting.selector(workload.key), self.cluster.pods_of(workload.uid)
+        strangers = {labels for labels in group.labels if not selector.matches(labels.by_name)}
         if strangers:
-            yield from (released(pod, seen.uid) for pod in group.pods.values() if pod.labels in strangers)
-        if not seen.deleted:
-            for labels, pods in self.cluster.loose_pods(seen.namespace).items():
-                if seen.key in self._selecting.selecting(seen.namespace, labels):
-                    yield from (adopted(pod, seen) for pod in pods.values() if self.adopts(pod, seen.name))
+            yield from (released(pod, workload.uid) for pod in group.pods.values() if pod.labels in strangers)
+        if not workload.deleted:
+            for labels, pods in self.cluster.loose_pods(workload.namespace).items():
+                if workload.key in self._selecting.selecting(workload.namespace, labels):
+                    yield from (adopted(pod, workload) for pod in pods.values() if self.adopts(pod, workload.name))
 
 
 class _Replicas(SelectingController):
     def reconcile(self, key: Key) -> Steps:
-        seen = self.cluster.get(self.resource, *key)
-        if seen is None:
+        workload = self.cluster.get(self.resource, *key)
+        if workload is None:
             return
-        if moves := list(self.moves(seen)):
+        if moves := list(self.moves(workload)):
             yield from moves
             return
-        content, group = seen.content(), self.cluster.pods_of(seen.uid)
-        status, again = self._status(content, group)
+        content, group = workload.content(), self.cluster.pods_of(workload.uid)
+        status, delay = self._status(content, group)
         surplus = group.active - content["spec"].get("replicas", 1)
-        if seen.deleted or not surplus:
-            yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
+        if workload.deleted or not surplus:
+            yield from self._write_status(
+                workload, content, without_condition(status.get("conditions"), "ReplicaFailure"), status
+            )
         elif surplus > 0:
-            related = [pod for each in self._siblings(seen) for pod in self.cluster.pods_of(each.uid).pods.values()]
+            related = [
+                pod for sibling in self._siblings(workload) for pod in self.cluster.pods_of(sibling.uid).pods.values()
+            ]
             crowd = Counter(pod.node for pod in related if pod.is_active and pod.node)
             active = [pod for pod in group.pods.values() if pod.is_active]
-            yield from self._say(seen, content, status.get("conditions") or [], status)
+            yield from self._write_status(workload, content, status.get("conditions") or [], status)
             for pod in pods_to_delete(active, crowd, min(surplus, BURST), self.now()):
                 yield Delete(pod)
         else:
-            yield from self._grow(seen, content, status, min(-surplus, BURST))
-        if again is not None:
-            yield RequeueAfter(again)
+            yield from self._grow(workload, content, status, min(-surplus, BURST))
+        if delay is not None:
+            yield RequeueAfter(delay)
 
-    def _grow(self, seen: Observed, content: Object, status: Object, count: int) -> Steps:
+    def _grow(self, workload: Observed, content: Object, status: Object, count: int) -> Steps:
         template = content["spec"].get("template") or {}
         try:
             for _ in range(count):
                 pod = pod_from_template(template, content)
-                pod["metadata"]["generateName"] = f"{seen.name}-"
-                yield Create(PODS, seen.namespace, pod)
+                pod["metadata"]["generateName"] = f"{workload.name}-"
+                yield Create(PODS, workload.namespace, pod)
         except ApiStatus as refused:
             failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refused.message}
             conditions = status.get("conditions") or []
             if (condition(conditions, "ReplicaFailure") or {}).get("message") != refused.message:
                 conditions = with_condition(conditions, failure, self.now())
-            yield from self._say(seen, content, conditions, status)
+            yield from self._write_status(workload, content, conditions, status)
             raise
-        yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
+        yield from self._write_status(
+            workload, content, without_condition(status.get("conditions"), "ReplicaFailure"), status
+        )
 
-    def _siblings(self, seen: Observed) -> Sequence[Observed]:
-        owner = seen.controller
-        return [seen] if owner is None else list(self.cluster.controlled(self.resource, owner.uid))
+    def _siblings(self, workload: Observed) -> Sequence[Observed]:
+        owner = workload.controller
+        return [workload] if owner is None else list(self.cluster.controlled(self.resource, owner.uid))
 
     def _status(self, content: Object, group: OwnedPods) -> tuple[Object, float | None]:
-        """The status that follows from the pods, and the seconds after which it changes without a write."""
+        """Returns the status that the pods imply, and the seconds after which it changes without a write."""
         spec = content["spec"]
-        available, again = group.ready, None
+        available, delay = group.ready, None
         if spec.get("minReadySeconds"):
-            available, again = self._available(group, spec["minReadySeconds"])
-        wanted = (spec.get("template") or {}).get("metadata", {}).get("labels") or {}
+            available, delay = self._available(group, spec["minReadySeconds"])
+        template_labels = (spec.get("template") or {}).get("metadata", {}).get("labels") or {}
         status = dict(content.get("status") or {})
         counts = {
             "replicas": group.active,
-            "fullyLabeledReplicas": _num_with_labels(group, wanted),
+            "fullyLabeledReplicas": _num_with_labels(group, template_labels),
             "readyReplicas": group.ready,
             "availableReplicas": available,
         }
@@ -146,30 +152,30 @@ class _Replicas(SelectingController):
         if self.resource is REPLICA_SETS:
             status["terminatingReplicas"] = group.terminating
         status["observedGeneration"] = content["metadata"].get("generation", 0)
-        return status, again
+        return status, delay
 
     def _available(self, group: OwnedPods, seconds: int) -> tuple[int, float | None]:
-        available, again = 0, None
+        available, delay = 0, None
         now = self.now()
         for pod in group.pods.values():
             if not (pod.is_active and pod.is_ready):
                 continue
             ready = condition((pod.content().get("status") or {}).get("conditions"), "Ready") or {}
             since = moment_of(ready.get("lastTransitionTime"))
-            left = seconds - (now - since).total_seconds() if since is not None else 0.0
-            if left <= 0:
+            remaining = seconds - (now - since).total_seconds() if since is not None else 0.0
+            if remaining <= 0:
                 available += 1
             else:
-                again = left if again is None else min(again, left)
-        return available, again
+                delay = remaining if delay is None else min(delay, remaining)
+        return available, delay
 
-    def _say(self, seen: Observed, content: Object, conditions: list[Object], status: Object) -> Steps:
-        wanted = dict(status)
+    def _write_status(self, workload: Observed, content: Object, conditions: list[Object], status: Object) -> Steps:
+        new = dict(status)
         if conditions:
-            wanted["conditions"] = conditions
+            new["conditions"] = conditions
         else:
-            wanted.pop("conditions", None)
-        yield from changed_status(seen, content, wanted)
+            new.pop("conditions", None)
+        yield from changed_status(workload, content, new)
 
 
 @final
@@ -188,14 +194,16 @@ class ReplicationControllers(_Replicas):
     resource = REPLICATION_CONTROLLERS
 
 
-def _num_with_labels(group: OwnedPods, wanted: Mapping[str, str]) -> int:
-    if all(wanted.items() <= labels.of.items() for labels in group.labels):
+def _num_with_labels(group: OwnedPods, template_labels: Mapping[str, str]) -> int:
+    if all(template_labels.items() <= labels.by_name.items() for labels in group.labels):
         return group.active
-    return sum(1 for pod in group.pods.values() if pod.is_active and wanted.items() <= pod.labels.of.items())
+    return sum(
+        1 for pod in group.pods.values() if pod.is_active and template_labels.items() <= pod.labels.by_name.items()
+    )
 
 
 def changed_owners(old: ObservedPod | None, new: ObservedPod | None, resource: Resource) -> Iterator[Key]:
-    """Yields the controllers of this resource that have to look at a pod that changed."""
+    """Yields the keys of the pod's controllers of this resource, if they have to look at its change."""
     if old is not None and new is not None and same_for_its_owner(old, new):
         return
     for pod in (old, new):
@@ -207,7 +215,7 @@ def changed_owners(old: ObservedPod | None, new: ObservedPod | None, resource: R
 
 
 def same_for_its_owner(old: ObservedPod, new: ObservedPod) -> bool:
-    """Returns whether a pod has not changed in anything that its controller looks at."""
+    """Returns whether a pod's controller has nothing to do about a change of the pod."""
     return (
         old.uid == new.uid
         and old.is_ready == new.is_ready
@@ -236,11 +244,13 @@ def pods_to_delete(
 
 
 def _rank(pod: ObservedPod, neighbours: int, now: datetime) -> tuple[Any, ...]:
-    """The sort key of a pod; the smallest is deleted first."""
+    """Returns the sort key of a pod; the smallest is deleted first."""
     content = pod.content()
     status = content.get("status") or {}
     ready = condition(status.get("conditions"), "Ready") if pod.is_ready else None
-    restarts = max((each.get("restartCount") or 0 for each in status.get("containerStatuses") or ()), default=0)
+    restarts = max(
+        (container.get("restartCount") or 0 for container in status.get("containerStatuses") or ()), default=0
+    )
     cost = (content["metadata"].get("annotations") or {}).get(DELETION_COST, "0")
     return (
         *deletion_rank(node=pod.node, phase=pod.phase, is_ready=pod.is_ready, cost=cost, neighbours=neighbours),
@@ -252,7 +262,7 @@ def _rank(pod: ObservedPod, neighbours: int, now: datetime) -> tuple[Any, ...]:
 
 
 def _age_class(since: str | None, now: datetime) -> int:
-    """The power of two of an age, so that not always the youngest go (logarithmicRankDiff)."""
+    """Returns the logarithm of an age, so that the youngest are not always deleted first (logarithmicRankDiff)."""
     seconds = seconds_since(since, now)
     if seconds is None:
         return _NEVER

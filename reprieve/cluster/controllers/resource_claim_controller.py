@@ -1,4 +1,4 @@
-"""Claims of pods: the objects for claim templates and ephemeral volumes, and the end of reservations and allocations.
+"""Claims of pods: creates them from templates and ephemeral volumes, and ends reservations and allocations.
 
 Upstream: pkg/controller/resourceclaim/controller.go; volume/ephemeral/controller.go.
 """
@@ -60,15 +60,15 @@ class ClaimsForPods(Controller):
         statuses = list((content.get("status") or {}).get("resourceClaimStatuses") or ())
         num_known = len(statuses)
         mine: dict[str, str] = {}
-        for seen in self.cluster.controlled(RESOURCE_CLAIMS, pod.uid):
-            claim_name = (seen.content()["metadata"].get("annotations") or {}).get(POD_CLAIM_NAME)
-            if claim_name and not seen.deleted:
-                mine.setdefault(claim_name, seen.name)
+        for observed_claim in self.cluster.controlled(RESOURCE_CLAIMS, pod.uid):
+            claim_name = (observed_claim.content()["metadata"].get("annotations") or {}).get(POD_CLAIM_NAME)
+            if claim_name and not observed_claim.deleted:
+                mine.setdefault(claim_name, observed_claim.name)
         for claim in claims_without_object(content):
             if claim["name"] in mine:
                 statuses.append({"name": claim["name"], "resourceClaimName": mine[claim["name"]]})
                 continue
-            # The claim comes back as a change, and its name is written down then.
+            # The claim comes back as a change, and its name is written into the status then.
             template = self.cluster.get(RESOURCE_CLAIM_TEMPLATES, pod.namespace, claim["resourceClaimTemplateName"])
             if template is None:
                 raise NotPossibleError(f'resource claim template "{claim["resourceClaimTemplateName"]}" not found')
@@ -83,7 +83,7 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 @final
 class ResourceClaims(Controller):
-    """Removes reservations of pods that are gone, and the allocation with the last of them. Keys are claims'."""
+    """Removes reservations of absent pods, and the allocation with the last reservation. Keys are those of claims."""
 
     name = "resource claim"
 
@@ -92,7 +92,7 @@ class ResourceClaims(Controller):
         self._users: dict[Key, dict[Key, None]] = {}
         """The pods that use a claim."""
         self._freed: set[Key] = set()
-        """Claims whose last user is gone since the last look, and which still have the finalizer."""
+        """Claims that have lost their last user since the last look, and still have the finalizer."""
 
     def observe(self, old: Observed | None, new: Observed | None) -> None:
         if new is not None and new.resource is RESOURCE_CLAIMS:
@@ -114,33 +114,35 @@ class ResourceClaims(Controller):
                 self.queue.add(key)
 
     def reconcile(self, key: Key) -> Steps:
-        seen = self.cluster.get(RESOURCE_CLAIMS, *key)
+        observed_claim = self.cluster.get(RESOURCE_CLAIMS, *key)
         freed = key in self._freed
         self._freed.discard(key)
-        if seen is None:
+        if observed_claim is None:
             return
-        claim = seen.content()
+        claim = observed_claim.content()
         status = claim.get("status") or {}
         reserved = status.get("reservedFor") or []
-        valid = [each for each in reserved if self._is_valid(seen.namespace, each)]
+        valid = [reservation for reservation in reserved if self._is_valid(observed_claim.namespace, reservation)]
         if len(valid) < len(reserved):
-            if not valid and FINALIZER in seen.finalizers:
+            if not valid and FINALIZER in observed_claim.finalizers:
                 self._freed.add(key)
-            yield Update(seen, claim | {"status": _with_reservations(claim, valid)}, "status")
-        elif seen.deleted and FINALIZER in seen.finalizers and not valid:
+            yield Update(observed_claim, claim | {"status": _with_reservations(claim, valid)}, "status")
+        elif observed_claim.deleted and FINALIZER in observed_claim.finalizers and not valid:
             if status.get("allocation") is not None:
-                yield Update(seen, claim | {"status": _with_reservations(claim, [])}, "status")
+                yield Update(observed_claim, claim | {"status": _with_reservations(claim, [])}, "status")
             else:
-                yield without_finalizer(seen, FINALIZER)
-        elif freed and FINALIZER in seen.finalizers and status.get("allocation") is None and not valid:
+                yield without_finalizer(observed_claim, FINALIZER)
+        elif freed and FINALIZER in observed_claim.finalizers and status.get("allocation") is None and not valid:
             # Only after a user has gone: a scheduler that allocates adds the finalizer before the allocation.
-            yield without_finalizer(seen, FINALIZER)
-        elif not valid and not seen.deleted and self._belongs_to_the_past(seen):
-            yield Delete(seen)
+            yield without_finalizer(observed_claim, FINALIZER)
+        elif not valid and not observed_claim.deleted and self._is_obsolete(observed_claim):
+            yield Delete(observed_claim)
         elif status.get("allocation") is not None:
-            missing = self._missing_reservations(key, {each.get("uid") for each in valid})
-            if missing:
-                yield Update(seen, claim | {"status": {**status, "reservedFor": [*reserved, *missing]}}, "status")
+            reservations = self._missing_reservations(key, {reservation.get("uid") for reservation in valid})
+            if reservations:
+                yield Update(
+                    observed_claim, claim | {"status": {**status, "reservedFor": [*reserved, *reservations]}}, "status"
+                )
 
     def _is_valid(self, namespace: str, reservation: Object) -> bool:
         if reservation.get("apiGroup") or reservation.get("resource") != "pods":
@@ -148,16 +150,16 @@ class ResourceClaims(Controller):
         pod = self.cluster.pods.get((namespace, reservation.get("name", "")))
         return pod is not None and pod.uid == reservation.get("uid") and not _is_done(pod)
 
-    def _belongs_to_the_past(self, seen: Observed) -> bool:
-        """True if the pod of the claim will not run any more. Of a pod that is gone, garbage collection takes it."""
-        owner = seen.controller
+    def _is_obsolete(self, claim: Observed) -> bool:
+        """Returns whether the claim's pod exists but will not run again; garbage collection sees to absent pods."""
+        owner = claim.controller
         if owner is None or owner.kind != "Pod":
             return False
-        pod = self.cluster.pods.get((seen.namespace, owner.name))
+        pod = self.cluster.pods.get((claim.namespace, owner.name))
         return pod is not None and (pod.uid != owner.uid or _is_done(pod))
 
     def _missing_reservations(self, key: Key, reserved: set[str | None]) -> list[Object]:
-        """Reserves the claim for bound pods that use it and that no scheduler has bound (reserveForPod)."""
+        """Returns the missing reservations for pods that were bound without a scheduler (reserveForPod)."""
         pods = [self.cluster.pods.get(user) for user in self._users.get(key, ())]
         return [
             {"resource": "pods", "name": pod.name, "uid": pod.uid}

@@ -1,4 +1,4 @@
-"""The ReplicaSets of a Deployment: the revision that each stands for, and what an older one becomes.
+"""The ReplicaSets of a Deployment: the revision of each, and its update.
 
 Upstream: pkg/controller/deployment, sync.go, util/deployment_util.go.
 """
@@ -11,7 +11,7 @@ from extender.values.workloads.templates import HASH_LABEL
 
 
 def same_template(replica_set: Object, deployment: Object) -> bool:
-    """Returns whether the ReplicaSet makes the Deployment's pods, the hash label aside (EqualIgnoreHash)."""
+    """Returns whether the templates are equal, apart from the hash label (EqualIgnoreHash)."""
     mine, theirs = replica_set["spec"].get("template") or {}, deployment["spec"].get("template") or {}
     return _without_hash(mine) == _without_hash(theirs)
 
@@ -37,7 +37,7 @@ def updated_replica_set(
 
 
 def revision_number(replica_set: Object) -> int:
-    """Returns the revision of the Deployment that the ReplicaSet stands for; 0 if it does not say."""
+    """Returns the ReplicaSet's revision of the Deployment; 0 without the annotation."""
     text = (replica_set["metadata"].get("annotations") or {}).get(REVISION, "0")
     return int(text) if text.isdecimal() else 0
 
@@ -47,7 +47,7 @@ def next_revision(replica_sets: Iterable[Object]) -> int:
 
 
 def desired_replicas(replica_set: Object) -> int | None:
-    """Returns how many replicas the Deployment wanted when the ReplicaSet was last scaled; None if it does not say."""
+    """Returns the Deployment's replicas when the ReplicaSet was last scaled; None without the annotation."""
     text = (replica_set["metadata"].get("annotations") or {}).get(DESIRED_REPLICAS, "")
     return int(text) if text.isdecimal() else None
 

@@ -31,63 +31,63 @@ class StatefulSets(SelectingController):
         return ordinal_of(pod.name, name) is not None
 
     def reconcile(self, key: Key) -> Steps:
-        seen = self.cluster.get(STATEFUL_SETS, *key)
-        if seen is None:
+        stateful_set = self.cluster.get(STATEFUL_SETS, *key)
+        if stateful_set is None:
             return
-        if moves := list(self.moves(seen)):
+        if moves := list(self.moves(stateful_set)):
             yield from moves
             return
-        content = seen.content()
-        owned = self.cluster.pods_of(seen.uid).pods.values()
-        pods = {ordinal: pod for pod in owned if (ordinal := ordinal_of(pod.name, seen.name)) is not None}
+        content = stateful_set.content()
+        owned = self.cluster.pods_of(stateful_set.uid).pods.values()
+        pods = {ordinal: pod for pod in owned if (ordinal := ordinal_of(pod.name, stateful_set.name)) is not None}
         revision = revision_name(content)
-        yield from changed_status(seen, content, stateful_status(content, pods.values(), revision))
-        if not seen.deleted:
-            # The pods that come of it have the set looked at again.
-            yield from islice(self._advance(seen, content, pods, revision), BURST)
+        yield from changed_status(stateful_set, content, stateful_status(content, pods.values(), revision))
+        if not stateful_set.deleted:
+            # The changed pods have the set looked at again.
+            yield from islice(self._advance(stateful_set, content, pods, revision), BURST)
 
-    def _advance(self, seen: Observed, content: Object, pods: Ordinals, revision: str) -> Steps:
+    def _advance(self, stateful_set: Observed, content: Object, pods: Ordinals, revision: str) -> Steps:
         spec = content["spec"]
         first = (spec.get("ordinals") or {}).get("start", 0)
-        wanted = range(first, first + spec.get("replicas", 1))
+        ordinals = range(first, first + spec.get("replicas", 1))
         in_turn = spec.get("podManagementPolicy", "OrderedReady") != "Parallel"
-        for ordinal in wanted:
+        for ordinal in ordinals:
             pod = pods.get(ordinal)
             if pod is not None and pod.is_finished and not pod.deleted:
                 yield Delete(pod)
             elif pod is None:
-                yield from self._claims(seen, content, ordinal)
-                yield Create(PODS, seen.namespace, pod_of(content, ordinal))
+                yield from self._claims(stateful_set, content, ordinal)
+                yield Create(PODS, stateful_set.namespace, pod_of(content, ordinal))
             elif pod.is_ready and pod.is_active:
                 continue
             if in_turn:
                 return
-        for ordinal in sorted((each for each in pods if each not in wanted), reverse=True):
+        for ordinal in sorted((ordinal for ordinal in pods if ordinal not in ordinals), reverse=True):
             if not pods[ordinal].deleted:
                 yield Delete(pods[ordinal])
             if in_turn:
                 return
-        yield from _renewed(content, pods, wanted, revision)
+        yield from _renewed(content, pods, ordinals, revision)
 
-    def _claims(self, seen: Observed, content: Object, ordinal: int) -> Steps:
+    def _claims(self, stateful_set: Observed, content: Object, ordinal: int) -> Steps:
         for claim in claims_of(content, ordinal):
-            if self.cluster.get(PERSISTENT_VOLUME_CLAIMS, seen.namespace, claim["metadata"]["name"]) is None:
-                yield Create(PERSISTENT_VOLUME_CLAIMS, seen.namespace, claim)
+            if self.cluster.get(PERSISTENT_VOLUME_CLAIMS, stateful_set.namespace, claim["metadata"]["name"]) is None:
+                yield Create(PERSISTENT_VOLUME_CLAIMS, stateful_set.namespace, claim)
 
 
-def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: str) -> Steps:
-    """Deletes the last pod of an old template, if all after it are ready (the end of updateStatefulSet)."""
+def _renewed(content: Object, pods: Ordinals, ordinals: Sequence[int], revision: str) -> Steps:
+    """Deletes the last pod of an old template if all later pods are ready (the end of updateStatefulSet)."""
     strategy = content["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
         return
     first = max((strategy.get("rollingUpdate") or {}).get("partition", 0), 0)
-    for ordinal in reversed(wanted):
+    for ordinal in reversed(ordinals):
         if ordinal < first:
             return
         pod = pods.get(ordinal)
         if pod is None or pod.deleted:
             return
-        if pod.labels.of.get(REVISION_LABEL) != revision:
+        if pod.labels.by_name.get(REVISION_LABEL) != revision:
             yield Delete(pod)
             return
         if not pod.is_ready:
@@ -98,7 +98,7 @@ def stateful_status(content: Object, pods: Iterable[ObservedPod], revision: str)
     living = [pod for pod in pods if not pod.is_finished]
     staying = [pod for pod in living if not pod.deleted]
     ready = sum(pod.is_ready for pod in staying)
-    revisions = Counter(pod.labels.of.get(REVISION_LABEL) for pod in staying)
+    revisions = Counter(pod.labels.by_name.get(REVISION_LABEL) for pod in staying)
     old = content.get("status") or {}
     current = old.get("currentRevision") or revision
     if revisions[revision] == content["spec"].get("replicas", 1) == ready == len(living):

@@ -1,6 +1,6 @@
 """The binding of claims to volumes, and the provisioning of volumes.
 
-There is no storage behind it: a volume of any provisioner is ready at once, and goes as its reclaim policy says.
+There is no storage: a volume of any provisioner is ready at once, and is deleted as its reclaim policy says.
 
 Upstream: pkg/controller/volume/persistentvolume/pv_controller.go.
 """
@@ -50,7 +50,7 @@ _STORAGE_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 
 @final
 class _FreeVolumes:
-    """The volumes without a claim, by class and size, and those reserved for claims that are not bound to them yet."""
+    """The volumes without a claim, by class and size, and the volumes reserved for claims."""
 
     def __init__(self) -> None:
         self._by_class: dict[str, list[tuple[int, str]]] = {}
@@ -106,12 +106,12 @@ class Volumes(Controller):
         """The claims without a volume, by class."""
 
     def observe(self, old: Observed | None, new: Observed | None) -> None:
-        seen = new or old
-        if seen is None:
+        obj = new or old
+        if obj is None:
             return
-        if seen.resource is PERSISTENT_VOLUMES:
+        if obj.resource is PERSISTENT_VOLUMES:
             self._observe_volume(old, new)
-        elif seen.resource is PERSISTENT_VOLUME_CLAIMS:
+        elif obj.resource is PERSISTENT_VOLUME_CLAIMS:
             if old is not None:
                 self._unbound.get(class_of(old.content()), {}).pop(old.key, None)
                 for name in (old.content()["spec"].get("volumeName"), *self._free.reserved(old.key)):
@@ -122,8 +122,8 @@ class Volumes(Controller):
                 if not content["spec"].get("volumeName"):
                     self._unbound.setdefault(class_of(content), {})[new.key] = None
                 self.queue.add(new.key)
-        elif seen.resource is STORAGE_CLASSES:
-            self.queue.add_after((_CLASS, seen.name), SETTLING)
+        elif obj.resource is STORAGE_CLASSES:
+            self.queue.add_after((_CLASS, obj.name), SETTLING)
 
     def _observe_volume(self, old: Observed | None, new: Observed | None) -> None:
         if new is None:
@@ -148,15 +148,15 @@ class Volumes(Controller):
             for claim in self._unbound.get(key[1], ()):
                 self.queue.add(claim)
         elif key[0]:
-            seen = self.cluster.get(PERSISTENT_VOLUME_CLAIMS, *key)
-            if seen is not None and not seen.deleted:
-                yield from self._sync_claim(seen, seen.content())
+            observed_claim = self.cluster.get(PERSISTENT_VOLUME_CLAIMS, *key)
+            if observed_claim is not None and not observed_claim.deleted:
+                yield from self._sync_claim(observed_claim, observed_claim.content())
         else:
-            seen = self.cluster.get(PERSISTENT_VOLUMES, *key)
-            if seen is not None and not seen.deleted:
-                yield from self._sync_volume(seen, seen.content())
+            observed_volume = self.cluster.get(PERSISTENT_VOLUMES, *key)
+            if observed_volume is not None and not observed_volume.deleted:
+                yield from self._sync_volume(observed_volume, observed_volume.content())
 
-    def _sync_volume(self, seen: Observed, volume: Object) -> Steps:
+    def _sync_volume(self, observed_volume: Observed, volume: Object) -> Steps:
         reference = volume["spec"].get("claimRef") or {}
         phase = "Available"
         if reference.get("uid"):
@@ -166,27 +166,27 @@ class Volumes(Controller):
             lost = claim is None or claim.uid != reference["uid"]
             phase = "Released" if lost else "Bound"
             if lost and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
-                yield Delete(seen)
+                yield Delete(observed_volume)
                 return
-        yield from _with_phase(seen, volume, phase)
+        yield from _with_phase(observed_volume, volume, phase)
 
-    def _sync_claim(self, seen: Observed, claim: Object) -> Steps:
+    def _sync_claim(self, observed_claim: Observed, claim: Object) -> Steps:
         name = claim["spec"].get("volumeName")
         if name:
-            yield from self._bind(seen, claim, name)
+            yield from self._bind(observed_claim, claim, name)
             return
         storage_class = self._content(STORAGE_CLASSES, class_of(claim))
         waits = waits_for_consumer(storage_class)
-        found = next(self._matching(claim, only_reserved=waits), None)
-        if found is not None:
-            yield from self._bind(seen, claim, found)
+        volume_name = next(self._matching(claim, only_reserved=waits), None)
+        if volume_name is not None:
+            yield from self._bind(observed_claim, claim, volume_name)
             return
         may_provision = storage_class is not None and storage_class.get("provisioner") != NO_PROVISIONER
         selected = annotations_of(claim).get(SELECTED_NODE_ANNOTATION)
         if storage_class is not None and may_provision and (selected or not waits):
-            yield from self._provision(seen, claim, storage_class, selected)
+            yield from self._provision(observed_claim, claim, storage_class, selected)
         else:
-            yield from _with_phase(seen, claim, "Pending")
+            yield from _with_phase(observed_claim, claim, "Pending")
 
     def _matching(self, claim: Object, *, only_reserved: bool) -> Iterator[str]:
         for name in self._free.reserved((claim["metadata"]["namespace"], claim["metadata"]["name"])):
@@ -199,39 +199,39 @@ class Volumes(Controller):
                 if volume is not None and fits(volume, claim):
                     yield name
 
-    def _provision(self, seen: Observed, claim: Object, storage_class: Object, selected: str | None) -> Steps:
+    def _provision(self, observed_claim: Observed, claim: Object, storage_class: Object, selected: str | None) -> Steps:
         provisioner = storage_class["provisioner"]
         if annotations_of(claim).get(_STORAGE_PROVISIONER) != provisioner:
             annotations = {**annotations_of(claim), _STORAGE_PROVISIONER: provisioner}
-            yield Update(seen, {**claim, "metadata": {**claim["metadata"], "annotations": annotations}})
+            yield Update(observed_claim, {**claim, "metadata": {**claim["metadata"], "annotations": annotations}})
             return
         node = self._content(NODES, selected) if selected else None
         drivers = (self._content(CSI_NODES, selected) or {}).get("spec", {}).get("drivers") if selected else None
-        keys = next((each.get("topologyKeys") for each in drivers or () if each.get("name") == provisioner), None)
+        keys = next((driver.get("topologyKeys") for driver in drivers or () if driver.get("name") == provisioner), None)
         yield Create(PERSISTENT_VOLUMES, "", provisioned(claim, storage_class, node, keys or ()))
 
-    def _bind(self, seen: Observed, claim: Object, name: str) -> Steps:
-        """The next step: the volume names the claim, the claim the volume, and the claim's status says so (bind)."""
-        there = self.cluster.get(PERSISTENT_VOLUMES, "", name)
-        volume = there.content() if there is not None else None
+    def _bind(self, observed_claim: Observed, claim: Object, name: str) -> Steps:
+        """Yields the next step of a binding: the volume's claimRef, the claim's volumeName, or its status (bind)."""
+        observed_volume = self.cluster.get(PERSISTENT_VOLUMES, "", name)
+        volume = observed_volume.content() if observed_volume is not None else None
         free = volume is not None and not volume["spec"].get("claimRef")
-        if there is None or volume is None or not (free or is_for(volume, claim)):
+        if observed_volume is None or volume is None or not (free or is_for(volume, claim)):
             was_bound = BIND_COMPLETED_ANNOTATION in annotations_of(claim)
-            yield from _with_phase(seen, claim, "Lost" if was_bound else "Pending")
+            yield from _with_phase(observed_claim, claim, "Lost" if was_bound else "Pending")
         elif free or not volume["spec"]["claimRef"].get("uid"):
-            yield Update(there, _bound_volume(volume, claim))
+            yield Update(observed_volume, _bound_volume(volume, claim))
         elif claim["spec"].get("volumeName") != name or BIND_COMPLETED_ANNOTATION not in annotations_of(claim):
-            yield Update(seen, bound_claim(claim, volume))
+            yield Update(observed_claim, bound_claim(claim, volume))
         else:
-            yield from changed_status(seen, claim, _bound_claim_status(claim, volume))
+            yield from changed_status(observed_claim, claim, _bound_claim_status(claim, volume))
 
     def _content(self, resource: Resource, name: str) -> Object | None:
-        seen = self.cluster.get(resource, "", name)
-        return seen.content() if seen is not None else None
+        obj = self.cluster.get(resource, "", name)
+        return obj.content() if obj is not None else None
 
 
-def _with_phase(seen: Observed, content: Object, phase: str) -> Steps:
-    yield from changed_status(seen, content, {**(content.get("status") or {}), "phase": phase})
+def _with_phase(obj: Observed, content: Object, phase: str) -> Steps:
+    yield from changed_status(obj, content, {**(content.get("status") or {}), "phase": phase})
 
 
 def _bound_volume(volume: Object, claim: Object) -> Object:

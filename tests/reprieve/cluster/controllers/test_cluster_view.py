@@ -50,11 +50,11 @@ def asked(cluster: ClusterView) -> Any:
 
     def counted(uid: str) -> Any:
         group = cluster.pods_of(uid)
-        labels = sorted((sorted(each.of.items()), count) for each, count in group.labels.items())
+        labels = sorted((sorted(each.by_name.items()), count) for each, count in group.labels.items())
         return sorted(group.pods), group.active, group.ready, group.terminating, labels
 
     def labelled(index: Any) -> Any:
-        return sorted((sorted(labels.of.items()), sorted(pods)) for labels, pods in index.items())
+        return sorted((sorted(labels.by_name.items()), sorted(pods)) for labels, pods in index.items())
 
     return (
         sorted(cluster.pods),
