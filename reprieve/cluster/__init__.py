@@ -1,11 +1,11 @@
 """A Kubernetes API server in memory, and the controllers that keep a cluster moving; without HTTP server and scheduler.
 
-A request takes this way: `kube_api` asks `requests` what it says; `registry` reads, changes and removes objects by the
-rules of `extender.rules` and by `patches`, and keeps them in `store`; `responses` shows them. `controllers` act on the
-registry like anybody else. `in_memory` lets an httpx client reach the API without a socket.
+The path of a request: `kube_api` reads it with `requests`; `registry` reads, changes and removes objects by the rules
+of `extender.rules` and by `patches`, and keeps them in `store`; `responses` encodes them. `controllers` act on the
+registry like any client. `in_memory` lets an httpx client reach the API without a socket.
 
-Others import only the names below, which are loaded when they are asked for: a command loads no more than it needs.
-Those who test controllers use `own_cluster`; docs/library.md has an example.
+Others import only the names below, which are loaded at first use, so that a command loads no more than it needs.
+Tests of controllers use `own_cluster`; docs/library.md has an example.
 """
 
 from importlib import import_module

@@ -74,21 +74,21 @@ class _Chunks(httpx.AsyncByteStream):
 _LOGGER: Final = logging.getLogger(__name__)
 
 SAVE_EVERY: Final = 60.0
-"""Seconds between two checks for changes to save."""
+"""The seconds between two checks for changes to save."""
 
 SECONDS_KEPT: Final = 3600.0
 SECONDS_BETWEEN_LOOKS: Final = 10.0
-"""For how long Events are kept, and how often it is looked after them while new ones come."""
+"""The seconds for which Events are kept, and those between two looks for expired ones while new ones arrive."""
 
 _UNSAVED_VERSIONS: Final = 100_000
-"""As many changes a cluster may have made since it was saved, until it was killed."""
+"""The largest number of changes between the last save of a cluster and its end by a signal."""
 
 _CRITICAL: Final = {
     "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
     "system-cluster-critical": "Used for system critical pods that must run in the cluster, but can be moved to "
     "another node if necessary.",
 }
-"""Priority classes that every API server makes (pkg/apis/scheduling/v1/helpers.go, SystemPriorityClasses)."""
+"""The priority classes of every API server (pkg/apis/scheduling/v1/helpers.go, SystemPriorityClasses)."""
 
 
 @final
@@ -131,14 +131,14 @@ async def own_cluster(
         objects: the objects it starts with; they must not be changed afterwards.
         kubelet: whether bound pods run and deleted pods end by themselves.
         save_to: the file for its state, written at the start, each minute if something has changed, and at the end.
-        saves_each_change: whether a write is answered when it is in the file, and with 500 while the file cannot be
+        saves_each_change: whether a write is answered once it is in the file, and with 500 if the file cannot be
             written.
-        address: `host:port` under which other processes reach it.
-        now: the time of day, for what its objects say of when they were made and when they started.
+        address: the `host:port` under which other processes reach it.
+        now: the time of day, for the timestamps of its objects.
     """
     chance = rng or random.Random()
-    # A cluster that is started again does not repeat the versions of the one before, so that clients of that one have
-    # to list again. The clock is ahead of them, unless it was set back meanwhile.
+    # A restarted cluster does not repeat earlier versions, so that clients have to list again. The clock is ahead of
+    # these versions, unless it was set back meanwhile.
     version = int(now().timestamp() * 10_000)
     last_version = saved_version(save_to) + _UNSAVED_VERSIONS if save_to is not None else 0
     registry = ObjectRegistry(
@@ -152,7 +152,7 @@ async def own_cluster(
     report = seed(registry, objects)
     saved = _SavedState(registry, save_to) if save_to is not None else None
     if saved is not None:
-        # The file says which versions the cluster gives from now on, should it be killed before anything changes.
+        # From now on the file holds the first version, in case the cluster is killed before anything changes.
         await saved.save_or_log()
     keep = saved.save_changes if saved is not None and saves_each_change else None
     api = KubeApi(registry, address=address, keep=keep)
@@ -179,25 +179,25 @@ def _priority_class(name: str, description: str) -> Object:
 
 
 async def expire_events(store: ObjectStore) -> NoReturn:
-    """Removes Events an hour after they were last written, as kube-apiserver's --event-ttl does, until it is cancelled.
+    """Removes Events an hour after their last write, as kube-apiserver's --event-ttl does, until it is cancelled.
 
-    Those that exist already count as written now. Of more than `STORED_EVENTS` the oldest go sooner, because they are
+    Existing Events count as written now. Of more than `STORED_EVENTS` the oldest are removed sooner, because they are
     in the memory of this process.
     """
     clock = asyncio.get_running_loop().time
-    written: dict[int, float] = {}
+    write_times: dict[int, float] = {}
     while True:
         now = clock()
-        events = sorted(store.read(EVENTS), key=lambda each: each.resource_version)
-        written = {each.resource_version: written.get(each.resource_version, now) for each in events}
+        events = sorted(store.read(EVENTS), key=lambda event: event.resource_version)
+        write_times = {event.resource_version: write_times.get(event.resource_version, now) for event in events}
         surplus = len(events) - limits.STORED_EVENTS
-        for place, each in enumerate(events):
-            if place < surplus or written[each.resource_version] + SECONDS_KEPT <= now:
-                store.remove(EVENTS, each.namespace, each.name)
-                del written[each.resource_version]
+        for place, event in enumerate(events):
+            if place < surplus or write_times[event.resource_version] + SECONDS_KEPT <= now:
+                store.remove(EVENTS, event.namespace, event.name)
+                del write_times[event.resource_version]
         changes = store.follow([EVENTS], store.resource_version)
         try:
-            async with asyncio.timeout_at(min(written.values()) + SECONDS_KEPT if written else None):
+            async with asyncio.timeout_at(min(write_times.values()) + SECONDS_KEPT if write_times else None):
                 await changes.wait()
         except TimeoutError:
             continue
@@ -213,7 +213,7 @@ class _SavedState:
         self._path = path
         self._version = 0
         self.lost = ""
-        """Why saving for the last time failed; empty if it did not, or has not happened yet."""
+        """The reason why the last save failed; empty if it did not fail, or has not happened yet."""
         self._writing = threading.Lock()
         remove_leftovers(path)
 
@@ -236,7 +236,7 @@ class _SavedState:
         """Saves the state if it has changed. Raises OSError."""
         version = self._registry.store.resource_version
         if version != self._version:
-            # Collected here, so that the file is of one moment, but decoded and written in a thread.
+            # The objects are collected at one moment, but decoded and written in a thread.
             await asyncio.to_thread(self.write, _stored(self._registry), version)
 
     def finish(self) -> None:
@@ -247,11 +247,11 @@ class _SavedState:
             _LOGGER.error("%s", self.lost)
 
     def write(self, objects: list[tuple[Resource, Stored]], version: int) -> None:
-        """Writes the objects, unless the file is newer; one at a time, as a thread outlives its cancelled task."""
+        """Writes the objects unless the file is newer. Locked, since a thread outlives its cancelled task."""
         with self._writing:
             if version > self._version:
-                shown = (stored_objects.shown(resource, stored) for resource, stored in objects)
-                save_state(self._path, shown, version)
+                served = (stored_objects.shown(resource, stored) for resource, stored in objects)
+                save_state(self._path, served, version)
                 self._version = version
 
 

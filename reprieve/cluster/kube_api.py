@@ -59,7 +59,7 @@ class _Call:
 
     @property
     def place(self) -> tuple[Resource, str, str]:
-        """The resource, the namespace and the name that are asked for."""
+        """Returns the resource, the namespace and the name in the request."""
         return self.info.resource, self.info.namespace, self.info.name
 
 
@@ -69,7 +69,7 @@ class KubeApi:
 
     Arguments:
         address: the `host:port` under which callers reach this server, for the discovery documents.
-        keep: writes what has changed to a disk. It raises OSError.
+        keep: writes the changes to a disk. Raises OSError.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class KubeApi:
         self._keep = keep
 
     async def answer(self, request: Request) -> Response | StreamResponse:
-        """Answers a request as `handle` does; a write once it is kept, and with 500 if it cannot be."""
+        """Answers a request as `handle` does; a write once it is on disk, or with 500 if it cannot be."""
         answer = self.handle(request)
         if self._keep is not None and request.method != "GET":
             try:
@@ -146,10 +146,10 @@ class KubeApi:
     # --- reading
 
     def _get(self, call: _Call) -> Response:
-        asked = list_pages.parse_resource_version(request_options.text(call.request.query, "resourceVersion"))
+        version = list_pages.parse_resource_version(request_options.text(call.request.query, "resourceVersion"))
         store = self.registry.store
-        if asked > store.resource_version:
-            raise refusals.too_large_resource_version(asked, store.resource_version)
+        if version > store.resource_version:
+            raise refusals.too_large_resource_version(version, store.resource_version)
         if call.info.subresource == "scale":
             return self._shown(call, 200, subresources.scale_of(call.resource, self.registry.get(*call.place)))
         if call.form.shape:
@@ -252,7 +252,7 @@ class KubeApi:
         options = self._delete_options(call)
         page = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, list_options)
         for stored in page.objects:
-            # Of a page as it was earlier some may be gone.
+            # Some objects of a page from the past may no longer exist.
             if self.registry.store.get(call.resource, stored.namespace, stored.name) is not None:
                 self.registry.delete(call.resource, stored.namespace, stored.name, options)
         return self._listed(call, page)
@@ -263,7 +263,7 @@ class KubeApi:
         )
 
     def _delete_options(self, call: _Call) -> Object:
-        """From the body or, if there is none, from the query."""
+        """Returns the options in the body or, if there is none, in the query."""
         body = _limited(call.request)
         if not body:
             return request_options.delete_options(call.request.query)
@@ -279,9 +279,9 @@ class KubeApi:
         return request_options.checked_delete_options(options)
 
     def _media_type(self, call: _Call) -> str:
-        # Without a type there are no numbers of fields: such objects have no form in protobuf.
-        known = request_bodies.MEDIA_TYPES if call.resource.is_typed else request_bodies.MEDIA_TYPES[:2]
-        return body_media_type(call.request.headers.get("content-type", ""), known, request_bodies.JSON)
+        # Objects without a type have no field numbers and thus no protobuf form.
+        supported = request_bodies.MEDIA_TYPES if call.resource.is_typed else request_bodies.MEDIA_TYPES[:2]
+        return body_media_type(call.request.headers.get("content-type", ""), supported, request_bodies.JSON)
 
     def _typed(self, call: _Call, body: bytes, media_type: str) -> Any:
         resource = call.resource
@@ -322,7 +322,7 @@ def _json(code: int, obj: Object, headers: Mapping[str, str] | None = None) -> R
 
 def _warning(text: str) -> str:
     """Upstream: apimachinery/pkg/util/net/http.go, NewWarningHeader."""
-    printable = "".join(each if each.isprintable() else " " for each in text)
+    printable = "".join(character if character.isprintable() else " " for character in text)
     escaped = printable.replace("\\", "\\\\").replace('"', '\\"')
     return f'299 - "{escaped}"'
 

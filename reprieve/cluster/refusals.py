@@ -1,4 +1,4 @@
-"""The refusals that only a server gives: of requests, versions and bodies, with upstream's names, codes and words.
+"""The refusals of a server, about requests, versions and bodies, with upstream's names, codes and words.
 
 Upstream: apimachinery/pkg/api/errors/errors.go; apiserver/pkg/storage/errors.
 """
@@ -12,7 +12,7 @@ from extender.values.golang import field_errors
 
 
 def success(code: int, details: Mapping[str, Any] | None = None) -> Object:
-    """Returns the metav1.Status of an action that has nothing else to show."""
+    """Returns the metav1.Status of an action without another result."""
     status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details is not None:
         status["details"] = {name: value for name, value in details.items() if value}
@@ -48,15 +48,15 @@ def conflict(resource: Resource, name: str, why: str = MODIFIED, *, subresource:
 
 
 _PLACES: Final = {"nodes": "minions", "services": "services/specs", "replicationcontrollers": "controllers"}
-"""The names under which upstream keeps kinds that it does not keep under their plural."""
+"""The kinds that upstream stores under another name than their plural."""
 
 
-def wrong_object(resource: Resource, key: str, name: str, field: str, wanted: str, found: str) -> ApiStatus:
+def wrong_object(resource: Resource, key: str, name: str, field: str, expected: str, actual: str) -> ApiStatus:
     """409: the UID or ResourceVersion is another one. Upstream: Preconditions.Check, NewInvalidObjError."""
     place = f"/registry/{_PLACES.get(resource.qualified, resource.plural)}/{key}"
     error = (
         f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
-        f"failed: {field} in precondition: {wanted}, {field} in object meta: {found}"
+        f"failed: {field} in precondition: {expected}, {field} in object meta: {actual}"
     )
     return conflict(resource, name, error)
 
@@ -69,14 +69,14 @@ def version_required(resource: Resource, name: str) -> ApiStatus:
 
 
 def expired(message: str, *, continue_token: str = "") -> ApiStatus:
-    """410: the resourceVersion is forgotten; with the token a list goes on from now. Upstream: NewResourceExpired."""
+    """410: the resourceVersion is forgotten; with the token a list continues now. Upstream: NewResourceExpired."""
     return ApiStatus(410, "Expired", message, metadata={"continue": continue_token} if continue_token else None)
 
 
-def too_large_resource_version(asked: int, current: int) -> ApiStatus:
+def too_large_resource_version(version: int, current: int) -> ApiStatus:
     """504: the resourceVersion does not exist yet. Upstream: storage.NewTooLargeResourceVersionError."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    message = f"Timeout: Too large resource version: {version}, current: {current}"
     return ApiStatus(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1}, {"Retry-After": "1"})
 
 

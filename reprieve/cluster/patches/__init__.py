@@ -1,1 +1,1 @@
-"""What the four types of patches make of an object. Nothing is stored."""
+"""The application of the four types of patches to an object. Nothing is stored."""

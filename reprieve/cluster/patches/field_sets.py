@@ -1,9 +1,9 @@
-"""Sets of fields, as managedFields writes them. Ownership of fields is decided by set operations on them.
+"""Sets of fields, as managedFields writes them; set operations on them decide the ownership of fields.
 
-A set is the JSON of FieldsV1 itself: `f:name` is a field or a key of a map, `k:{...}` an item of a list told apart by
-keys, `v:...` an item of a set. What stands below a path element says which fields below it belong to the set; an empty
-value, or a `.` in it, says that the element itself does. The outermost `{}` is therefore the empty set, and a nested
-one is a leaf. Sets are never changed, so that parts of them can be shared.
+A set is the JSON of FieldsV1 itself: `f:name` is a field or a key of a map, `k:{...}` an item of a list identified by
+keys, `v:...` an item of a set. The value of a path element holds the members below it; an empty value, or a `.` in it,
+makes the element itself a member. The outermost `{}` is therefore the empty set, and a nested one is a leaf. Sets are
+never changed, so that they can share parts.
 
 Upstream: structured-merge-diff/v6/fieldpath/set.go, serialize.go; path.go and element.go for the texts.
 """
@@ -17,27 +17,27 @@ FieldSet = dict[str, Any]
 
 SELF: Final = "."
 LEAF: Final[FieldSet] = {}
-"""Stands below a path element that is a member of the set, if nothing below the element is."""
+"""The value of a path element that is a member of the set without members below it."""
 
 
 def is_well_formed(value: Any) -> bool:
-    """Returns True if a JSON value is a set: objects all the way down."""
-    left = [value]
-    while left:
-        each = left.pop()
-        if not isinstance(each, dict):
+    """Returns whether a JSON value is a set, that is, consists of objects only."""
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, dict):
             return False
-        left.extend(each.values())
+        pending.extend(node.values())
     return True
 
 
 def is_member(node: FieldSet) -> bool:
-    """Returns True if the path element above the node is a member of the set."""
+    """Returns whether the path element above the node is a member of the set."""
     return not node or SELF in node
 
 
 def node(member: bool, below: FieldSet) -> FieldSet | None:
-    """Returns what stands below a path element; None if neither the element nor anything below it is a member."""
+    """Returns the value of a path element; None if neither the element nor anything below it is a member."""
     if not below:
         return LEAF if member else None
     return {SELF: LEAF, **below} if member else below
@@ -63,33 +63,33 @@ def union(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def difference(first: FieldSet, second: FieldSet) -> FieldSet:
-    """Returns the members of the first that are not in the second; a field and those below it are separate members."""
+    """Returns the members of the first set that are not in the second; a field and its subfields count separately."""
     if not first or not second:
         return first
     result = {}
     for name, ours in first.items():
         theirs = second.get(name)
-        left = (
+        remainder = (
             ours
             if theirs is None
             else node(is_member(ours) and not is_member(theirs), difference(below(ours), below(theirs)))
         )
-        if left is not None:
-            result[name] = left
+        if remainder is not None:
+            result[name] = remainder
     return result
 
 
 def without(first: FieldSet, second: FieldSet) -> FieldSet:
-    """Returns the first without the fields of the second and all below them (Set.RecursiveDifference)."""
+    """Returns the first set without the fields of the second and all their subfields (Set.RecursiveDifference)."""
     result = {}
     for name, ours in first.items():
         theirs = second.get(name)
         if theirs is None:
             result[name] = ours
         elif not is_member(theirs):
-            left = node(is_member(ours), without(below(ours), below(theirs)))
-            if left is not None:
-                result[name] = left
+            remainder = node(is_member(ours), without(below(ours), below(theirs)))
+            if remainder is not None:
+                result[name] = remainder
     return result
 
 
@@ -115,7 +115,7 @@ def of_paths(*paths: tuple[str, ...]) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """Yields the members as `.spec.containers[name="c"].image`; those of a level come before those below it."""
+    """Yields the members as `.spec.containers[name="c"].image`, those of a level before those below it."""
     elements = sorted(name for name in fields if name != SELF)
     for name in elements:
         if is_member(fields[name]):
@@ -125,7 +125,7 @@ def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
 
 
 def element_text(name: str) -> str:
-    """Returns a path element as people read it."""
+    """Returns a path element in a readable form."""
     kind, _, value = name.partition(":")
     if kind == "k":
         keys = orjson.loads(value)

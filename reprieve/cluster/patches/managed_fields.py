@@ -1,8 +1,8 @@
-"""metadata.managedFields: the owners of the fields of an object, read, written, and computed when an object is written.
+"""metadata.managedFields: reads, writes and computes the owners of the fields of an object.
 
-A create, update or patch makes its field manager the owner of what it changed; all others lose what was changed or
-removed. Server-side apply has its own rules (`server_side_apply`). Upstream computes this before admission and before
-the strategy prepares the object, and so does the registry.
+A create, update or patch makes its field manager the owner of the fields that it changed; other managers lose the
+fields that were changed or removed. Server-side apply has its own rules (`server_side_apply`). Upstream computes this
+before admission and before the strategy prepares the object, and so does the registry.
 
 Upstream: apimachinery/pkg/util/managedfields/internal; structured-merge-diff/v6/merge/update.go.
 """
@@ -22,7 +22,7 @@ from reprieve.cluster.patches.field_sets import LEAF, FieldSet
 from reprieve.cluster.patches.typed_values import Comparison
 
 DEFAULT_MAX_UPDATE_MANAGERS: Final = 10
-"""The largest number of updaters; beyond it the oldest become one."""
+"""The largest number of updaters; beyond it the oldest are merged into one."""
 OLD_UPDATES: Final = "ancient-changes"
 
 
@@ -82,7 +82,7 @@ def decode(obj: Object | None) -> Owners:
 def encode(owners: Owners) -> list[Object]:
     """Returns the managedFields: first the entries of apply, then those of updates, by time."""
     entries = []
-    for owner, owned in sorted(owners.items(), key=lambda each: (each[0].operation, each[1].time or "", each[0])):
+    for owner, owned in sorted(owners.items(), key=lambda pair: (pair[0].operation, pair[1].time or "", pair[0])):
         entry: Object = {"manager": owner.manager, "operation": owner.operation, "apiVersion": owned.api_version}
         if not owner.manager:
             del entry["manager"]
@@ -96,18 +96,18 @@ def encode(owners: Owners) -> list[Object]:
 
 
 def capped(owners: Owners) -> Owners:
-    """Returns the owners; the oldest updates of a version are joined until few enough are left (capmanagers.go)."""
+    """Returns the owners, with the oldest updaters of each version merged beyond the maximum (capmanagers.go)."""
     updaters = sorted(
-        (each for each in owners.items() if each[0].operation == "Update"),
-        key=lambda each: (each[1].time or "", each[0]),
+        (pair for pair in owners.items() if pair[0].operation == "Update"),
+        key=lambda pair: (pair[1].time or "", pair[0]),
     )
-    left = len(updaters)
-    if left <= DEFAULT_MAX_UPDATE_MANAGERS:
+    count = len(updaters)
+    if count <= DEFAULT_MAX_UPDATE_MANAGERS:
         return owners
     result = dict(owners)
     first_of_version: dict[str, FieldOwner] = {}
     for owner, owned in updaters:
-        if left <= DEFAULT_MAX_UPDATE_MANAGERS:
+        if count <= DEFAULT_MAX_UPDATE_MANAGERS:
             break
         version = owned.api_version
         first = first_of_version.setdefault(version, owner)
@@ -118,7 +118,7 @@ def capped(owners: Owners) -> Owners:
         result[bucket] = Owned(field_sets.union(owned.fields, together.fields), version, owned.time)
         if owner != bucket:
             del result[owner]
-        left -= 1
+        count -= 1
     return result
 
 
@@ -142,8 +142,8 @@ def updated(
         new: the object with its defaults. In a write to the object itself its own managedFields count, so that callers
             can edit or reset them.
     """
-    known = _of_request(old, new, is_subresource=bool(subresource))
-    if not known and old is not None:
+    owners = _of_request(old, new, is_subresource=bool(subresource))
+    if not owners and old is not None:
         # An update does not begin to track an object that was not tracked before.
         return []
     kind = api_types.type_of(resource)
@@ -151,15 +151,15 @@ def updated(
     try:
         comparison = compare(kind, zero_value(kind) if old is None else old, new, reset_fields(resource, subresource))
     except typed_values.UnkeyedItemError:
-        # Validation will refuse such an object; until then, as upstream, what was known stays.
+        # Validation will refuse such an object; until then, as upstream, its managedFields stay.
         return [] if old is None else list(old["metadata"].get("managedFields") or ())
-    return encode(capped(after_update(known, comparison, owner, rfc3339(now))))
+    return encode(capped(after_update(owners, comparison, owner, rfc3339(now))))
 
 
-def after_update(known: Owners, comparison: Comparison, owner: FieldOwner, time: str) -> Owners:
+def after_update(owners: Owners, comparison: Comparison, owner: FieldOwner, time: str) -> Owners:
     """Returns the owners after `owner` changed an object. Its time moves only if it gained fields."""
     changed = comparison.changed
-    result = after_loss(known, field_sets.union(changed, comparison.removed), owner.api_version)
+    result = after_loss(owners, field_sets.union(changed, comparison.removed), owner.api_version)
     if changed:
         previous = result.get(owner)
         fields = field_sets.union(previous.fields, changed) if previous else changed
@@ -167,13 +167,13 @@ def after_update(known: Owners, comparison: Comparison, owner: FieldOwner, time:
     return result
 
 
-def after_loss(known: Owners, lost: FieldSet, api_version: str) -> Owners:
-    """Returns the owners without these fields. Fields that are named by another API version stay as they are."""
+def after_loss(owners: Owners, lost: FieldSet, api_version: str) -> Owners:
+    """Returns the owners without these fields. Fields of another API version stay as they are."""
     result = {}
-    for owner, owned in known.items():
-        left = field_sets.difference(owned.fields, lost) if owned.api_version == api_version else owned.fields
-        if left:
-            result[owner] = owned if left is owned.fields else replace(owned, fields=left)
+    for owner, owned in owners.items():
+        remainder = field_sets.difference(owned.fields, lost) if owned.api_version == api_version else owned.fields
+        if remainder:
+            result[owner] = owned if remainder is owned.fields else replace(owned, fields=remainder)
     return result
 
 
@@ -206,7 +206,7 @@ _OF_STATUS: Final[Mapping[str, FieldSet]] = {
 
 
 def reset_fields(resource: Resource, subresource: str) -> FieldSet:
-    """Returns the fields that a write to a subresource leaves alone, and does not own (GetResetFields)."""
+    """Returns the fields that a write to a subresource neither changes nor owns (GetResetFields)."""
     if subresource == "status":
         return _OF_STATUS.get(resource.kind, _SPEC)
     if not subresource and resource.subresource("status") is not None:
@@ -215,7 +215,7 @@ def reset_fields(resource: Resource, subresource: str) -> FieldSet:
 
 
 def compare(kind: Struct, old: Object, new: Object, ignored: FieldSet) -> Comparison:
-    """Returns how two objects differ in the fields that can have owners and are not ignored."""
+    """Returns the differences of two objects in the fields that can have owners and are not ignored."""
     comparison = typed_values.compare(kind, _ownable(old, ignored), _ownable(new, ignored))
     if not any(node for node in ignored.values()):
         return comparison
@@ -240,10 +240,10 @@ def zero_value(kind: Struct) -> Object:
 
 def _of_request(old: Object | None, new: Object, *, is_subresource: bool) -> Owners:
     live = _of_object(old)
-    given = new["metadata"].get("managedFields")
-    if is_subresource or given is None:
+    entries = new["metadata"].get("managedFields")
+    if is_subresource or entries is None:
         return live
-    if given in ([], [{}]):
+    if entries in ([], [{}]):
         # An empty list resets the owners, as upstream.
         return {}
     return _of_object(new) or live

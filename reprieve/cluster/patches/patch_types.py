@@ -41,7 +41,7 @@ class Patch:
     body: Any
 
     def of(self, struct: Struct, original: Object) -> Object:
-        """Returns the original after any patch but server-side apply. The original stays as it is; parts are shared.
+        """Returns the original after a patch other than server-side apply. It is not changed; parts are shared.
 
         Raises ApiStatus if the patch is malformed or cannot be applied.
         """
@@ -59,7 +59,7 @@ class Patch:
             raise statuses.ApiStatus(500, "", str(error)) from error
 
     def read(self, resource: Resource, patched: Any, write: WriteOptions) -> Object:
-        """Returns the patched object by its type. Raises ApiStatus 422 if it does not fit."""
+        """Returns the patched object as its type reads it. Raises ApiStatus 422 if it does not fit."""
         try:
             new, problems = api_types.read(resource, patched)
         except JsonError as error:
@@ -73,9 +73,9 @@ class Patch:
     def applied(
         self, resource: Resource, live: Object | None, write: WriteOptions, subresource: str, now: datetime
     ) -> Object:
-        """Returns the object after server-side apply by its type, with its managedFields.
+        """Returns the object after server-side apply, with its managedFields.
 
-        Raises ApiStatus 409 if others own what is applied, or another one if it cannot be applied.
+        Raises ApiStatus 409 if other managers own applied fields, and another ApiStatus if the patch cannot be applied.
         """
         if not isinstance(self.body, dict):
             why = cannot_unmarshal(type_word(self.body), _MAP)
@@ -91,7 +91,7 @@ class Patch:
 
 
 def merged(original: Any, patch: Mapping[str, Any]) -> Object:
-    """Returns the original with a JSON merge patch applied. The original stays as it is; parts are shared."""
+    """Returns the original after a JSON merge patch. The original is not changed; parts are shared."""
     result = dict(original) if isinstance(original, dict) else {}
     for name, value in patch.items():
         if value is None:
@@ -104,11 +104,14 @@ def merged(original: Any, patch: Mapping[str, Any]) -> Object:
 
 
 def _json_patched(original: Object, operations: Any) -> Object:
-    wanted, wrong = "[]handlers.jsonPatchOp", [operations]
+    expected, wrong = "[]handlers.jsonPatchOp", [operations]
     if isinstance(operations, list):
-        wanted, wrong = "handlers.jsonPatchOp", [each for each in operations if not isinstance(each, dict)]
+        expected, wrong = (
+            "handlers.jsonPatchOp",
+            [operation for operation in operations if not isinstance(operation, dict)],
+        )
     if wrong:
-        raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(wrong[0]), wanted)}")
+        raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(wrong[0]), expected)}")
     if len(operations) > limits.PATCH_OPERATIONS:
         message = f"The allowed maximum operations in a JSON patch is {limits.PATCH_OPERATIONS}, got {len(operations)}"
         raise statuses.ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: {message}")

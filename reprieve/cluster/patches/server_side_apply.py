@@ -1,8 +1,8 @@
-"""Server-side apply: the fields of an object are declared by several managers.
+"""Server-side apply: several managers declare the fields of an object.
 
-A manager applies everything that it cares about, every time, and owns those fields. A field that it no longer applies
-is removed, unless another manager owns it; a field that another manager owns with another value is a conflict, unless
-the request forces it. Before all else an applied object has to fit its type.
+A manager always applies all the fields that it cares about, and owns them. A field that it no longer applies is
+removed, unless another manager owns it; a field that another manager owns with another value is a conflict, unless the
+request forces it. First of all, an applied object has to fit its type.
 
 Upstream: structured-merge-diff/v6, merge/update.go, typed/validate.go, typed/helpers.go;
 apimachinery/pkg/util/managedfields/internal.
@@ -56,7 +56,7 @@ def apply(
         force: take over fields of other managers.
 
     Raises:
-        ApiStatus: 409 with a cause for each conflict; 400 for what is no applied object of this resource; 500 if it
+        ApiStatus: 409 with a cause for each conflict; 400 if the value is no applied object of this resource; 500 if it
             does not fit its type.
     """
     _check(resource, applied)
@@ -65,24 +65,24 @@ def apply(
     me = FieldOwner(manager or "unknown", "Apply", "", subresource)
     time = rfc3339(now)
     before = _bare(managed_fields.zero_value(kind) if live is None else live)
-    known = _known(resource, kind, live, subresource, time)
+    owners = _owners(resource, kind, live, subresource, time)
 
     mine = field_sets.without(typed_values.fields_of(kind, applied), ignored)
-    last = known.get(me)
-    claims = {**known, me: Owned(mine, resource.api_version)}
-    # 1. Lay the applied value over the live one; remove what the manager applied last time and nobody owns now.
+    last = owners.get(me)
+    claims = {**owners, me: Owned(mine, resource.api_version)}
+    # 1. Merge the applied value into the live one; remove the fields applied last time that nobody owns now.
     merged = typed_values.merge(kind, before, applied)
     after = merged if last is None else _pruned(kind, merged, last.fields, claims)
 
     # 2. A change of a field that another manager owns is a conflict.
     comparison = managed_fields.compare(kind, before, after, ignored)
-    others = {owner: owned for owner, owned in known.items() if owner != me}
-    conflicts = _conflicts(others, comparison.changed, resource.api_version)
+    other_owners = {owner: owned for owner, owned in owners.items() if owner != me}
+    conflicts = _conflicts(other_owners, comparison.changed, resource.api_version)
     if conflicts and not force:
         _raise_unless_allowed(resource, kind, before, conflicts, manager)
-    # 3. Others lose what has changed; the manager owns all that it applied.
+    # 3. Other managers lose the changed fields; this one owns all that it applied.
     lost = field_sets.union(comparison.changed, comparison.removed)
-    result = managed_fields.after_loss(others, lost, resource.api_version)
+    result = managed_fields.after_loss(other_owners, lost, resource.api_version)
     mine = field_sets.difference(mine, _NEVER_OWNED)
     if mine:
         # A manager that changes nothing keeps the time of its last change.
@@ -121,23 +121,23 @@ def _read(resource: Resource, after: Object) -> Object:
 
 
 def _called(resource: Resource, metadata: Mapping[str, Any]) -> str:
-    named = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    return f"{named}; {_with_group(f'{resource.api_version}, Kind={resource.kind}')}"
+    address = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    return f"{address}; {_with_group(f'{resource.api_version}, Kind={resource.kind}')}"
 
 
 def _with_group(api_version_and_kind: str) -> str:
-    """A GroupVersionKind as Go prints it, where the core group is an empty text before the slash."""
+    """Returns a GroupVersionKind as Go prints it, with an empty text before the slash for the core group."""
     return api_version_and_kind if "/" in api_version_and_kind.partition(",")[0] else f"/{api_version_and_kind}"
 
 
-def _known(resource: Resource, kind: Struct, live: Object | None, subresource: str, time: str) -> Owners:
+def _owners(resource: Resource, kind: Struct, live: Object | None, subresource: str, time: str) -> Owners:
     try:
-        known = managed_fields.decode(live)
+        owners = managed_fields.decode(live)
     except managed_fields.MalformedError as error:
         raise ApiStatus(500, "", f"failed to decode managed fields: {error}") from error
-    if known or live is None:
-        return known
-    # Fields that were set before the object was tracked get an owner, so that the first to apply does not remove them.
+    if owners or live is None:
+        return owners
+    # Fields that were set before the object was tracked get an owner, so that the first apply does not remove them.
     ignored = managed_fields.reset_fields(resource, subresource)
     comparison = managed_fields.compare(kind, managed_fields.zero_value(kind), live, ignored)
     owner = FieldOwner(BEFORE_FIRST_APPLY, "Update", resource.api_version, subresource)
@@ -149,11 +149,11 @@ def _bare(obj: Object) -> Object:
     return {**obj, "metadata": metadata}
 
 
-# --- what goes
+# --- removal
 
 
 def _pruned(kind: Struct, merged: Object, last: FieldSet, claims: Owners) -> Object:
-    """The merged object without what the manager applied last time, does not apply now, and nobody else owns."""
+    """Returns the merged object without the fields that the manager no longer applies and nobody else owns."""
     if not last:
         return merged
     last = typed_values.with_named_fields(kind, last)
@@ -162,11 +162,11 @@ def _pruned(kind: Struct, merged: Object, last: FieldSet, claims: Owners) -> Obj
         claimed = field_sets.union(claimed, owned.fields)
     claimed = typed_values.with_named_fields(kind, claimed)
     present = _named_fields_of(kind, merged)
-    # Everything applied last time is removed; then owned fields come back, and at last fields that were never applied.
-    left = _named_fields_of(kind, typed_values.remove(kind, merged, last))
-    owned = typed_values.remove(kind, merged, field_sets.difference(present, field_sets.union(left, claimed)))
-    gone = field_sets.difference(present, _named_fields_of(kind, owned))
-    result: Object = typed_values.remove(kind, merged, field_sets.intersection(gone, last))
+    # Removes all fields applied last time; adds back the owned ones, and then those that were never applied.
+    unapplied = _named_fields_of(kind, typed_values.remove(kind, merged, last))
+    owned = typed_values.remove(kind, merged, field_sets.difference(present, field_sets.union(unapplied, claimed)))
+    surplus = field_sets.difference(present, _named_fields_of(kind, owned))
+    result: Object = typed_values.remove(kind, merged, field_sets.intersection(surplus, last))
     return result
 
 
@@ -191,41 +191,43 @@ class _Conflict:
         return f"{text} using {self.owner.api_version}" if self.owner.operation == "Update" else text
 
 
-def _conflicts(others: Owners, changed: FieldSet, api_version: str) -> list[_Conflict]:
-    found = [
+def _conflicts(owners: Owners, changed: FieldSet, api_version: str) -> list[_Conflict]:
+    conflicts = [
         _Conflict(owner, field_sets.intersection(owned.fields, changed))
-        for owner, owned in sorted(others.items(), key=lambda each: each[0])
+        for owner, owned in sorted(owners.items(), key=lambda pair: pair[0])
         if owned.api_version == api_version
     ]
-    return [conflict for conflict in found if conflict.fields]
+    return [conflict for conflict in conflicts if conflict.fields]
 
 
 def _raise_unless_allowed(
     resource: Resource, kind: Struct, live: Object, conflicts: list[_Conflict], manager: str
 ) -> None:
-    """kubectl may take over the fields that it set by client-side apply, which the annotation holds."""
+    """Raises the conflicts, except kubectl's about fields that client-side apply set, as the annotation says."""
     if manager == KUBECTL:
         allowed = _last_applied_fields(resource, kind, live)
-        conflicts = [_Conflict(each.owner, field_sets.difference(each.fields, allowed)) for each in conflicts]
-        conflicts = [each for each in conflicts if each.fields]
+        conflicts = [
+            _Conflict(conflict.owner, field_sets.difference(conflict.fields, allowed)) for conflict in conflicts
+        ]
+        conflicts = [conflict for conflict in conflicts if conflict.fields]
     if conflicts:
         raise conflict_status(conflicts)
 
 
 def conflict_status(conflicts: list[_Conflict]) -> ApiStatus:
-    """409: other managers own fields that would change. Upstream: conflict.go, NewConflictError."""
+    """Returns 409: other managers own fields that would change. Upstream: conflict.go, NewConflictError."""
     causes = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {each.manager}", "field": path}
-        for each in conflicts
-        for path in field_sets.paths(each.fields)
+        {"reason": "FieldManagerConflict", "message": f"conflict with {conflict.manager}", "field": path}
+        for conflict in conflicts
+        for path in field_sets.paths(conflict.fields)
     ]
     if len(causes) == 1:
         message = f"Apply failed with 1 conflict: {causes[0]['message']}: {causes[0]['field']}"
     else:
         lines = []
-        for each in conflicts:
-            lines.append(f"conflicts with {each.manager}:")
-            lines += [f"- {path}" for path in field_sets.paths(each.fields)]
+        for conflict in conflicts:
+            lines.append(f"conflicts with {conflict.manager}:")
+            lines += [f"- {path}" for path in field_sets.paths(conflict.fields)]
         message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
     return ApiStatus(409, "Conflict", message, {"causes": causes})
 
@@ -234,7 +236,7 @@ def conflict_status(conflicts: list[_Conflict]) -> ApiStatus:
 
 
 def _last_applied_fields(resource: Resource, kind: Struct, live: Object) -> FieldSet:
-    """The fields that client-side apply set and that have not changed since."""
+    """Returns the fields that client-side apply set and that have not changed since."""
     text = (live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     try:
         obj = orjson.loads(text or "")
@@ -248,14 +250,14 @@ def _last_applied_fields(resource: Resource, kind: Struct, live: Object) -> Fiel
 
 
 def _remember_applied(obj: Object, applied: Object) -> None:
-    """Updates the annotation of client-side apply, if there is one, so that it can go on from here."""
+    """Updates the annotation of client-side apply, if there is one, so that kubectl can return to it."""
     annotations = obj["metadata"].get("annotations") or {}
     if not annotations.get(LAST_APPLIED):
         return
     metadata = dict(applied.get("metadata") or {})
     if metadata.get("annotations"):
-        given = metadata["annotations"].items()
-        metadata["annotations"] = {name: value for name, value in given if name != LAST_APPLIED}
+        pairs = metadata["annotations"].items()
+        metadata["annotations"] = {name: value for name, value in pairs if name != LAST_APPLIED}
     form = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
     text = orjson.dumps({**applied, "metadata": metadata}, option=form).decode()
     for sign in "<>&":
@@ -271,9 +273,9 @@ _TEXTS: Final = frozenset((Kind.STRING, Kind.BYTES, Kind.DURATION))
 
 
 def problem_text(kind: GoType, value: Any) -> str:
-    """Returns what is wrong with a value, in one text; empty if nothing is."""
+    """Returns the problems of a value as one text; empty if it has none."""
     problems = list(_problems(kind, value, ""))
-    return "".join(problems) if len(problems) < 2 else "\n".join(["errors:", *(f"  {each}" for each in problems)])
+    return "".join(problems) if len(problems) < 2 else "\n".join(["errors:", *(f"  {problem}" for problem in problems)])
 
 
 def _problems(kind: GoType, value: Any, path: str) -> Iterator[str]:
@@ -301,14 +303,14 @@ def _scalar_problems(kind: Kind, value: Any, path: str) -> Iterator[str]:
             yield _placed(path, f"expected string, got &value.valueUnstructured{{Value:{printed(value)}}}")
     elif kind is Kind.BOOL:
         if not isinstance(value, bool):
-            shown = json.dumps(value) if isinstance(value, str) else printed(value)
-            yield _placed(path, f"expected boolean, got &value.valueUnstructured{{Value:{shown}}}")
+            text = json.dumps(value) if isinstance(value, str) else printed(value)
+            yield _placed(path, f"expected boolean, got &value.valueUnstructured{{Value:{text}}}")
     elif not isinstance(value, str | int | float):
         yield _placed(path, f"expected any scalar, got &{{{printed(value)}}}")
 
 
 def _list_problems(kind: ListOf, items: list[Any], path: str) -> Iterator[str]:
-    seen = set()
+    elements = set()
     for place, item in enumerate(items):
         element = f"i:{place}"
         if kind.list_type != "atomic":
@@ -317,9 +319,9 @@ def _list_problems(kind: ListOf, items: list[Any], path: str) -> Iterator[str]:
             except UnkeyedItemError as error:
                 yield _placed(path, f"element {place}: {error}")
                 return
-            if element in seen:
+            if element in elements:
                 yield _placed(path, f"duplicate entries for key {field_sets.element_text(element)}")
-            seen.add(element)
+            elements.add(element)
         yield from _problems(kind.item, item, path + field_sets.element_text(element))
 
 

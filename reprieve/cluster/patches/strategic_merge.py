@@ -1,4 +1,4 @@
-"""Strategic merge patches: maps are merged, and so are lists whose items the schema tells apart by a key.
+"""Strategic merge patches: merges maps, and lists whose items the schema identifies by a key.
 
 Members that begin with `$` are directives: `$patch`, `$retainKeys`, `$setElementOrder/LIST`,
 `$deleteFromPrimitiveList/LIST`.
@@ -30,8 +30,8 @@ class PatchFormatError(PatchError):
     """A directive is malformed."""
 
 
-def merge(of: GoType, original: Object, patch: Object) -> Object:
-    """Returns the original with the patch applied, which must not be used afterwards.
+def merge(kind: GoType, original: Object, patch: Object) -> Object:
+    """Returns the original with the patch applied; the patch must not be used afterwards.
 
     The original is not changed; parts are shared with it. Raises PatchError if the patch cannot be applied.
     """
@@ -39,8 +39,8 @@ def merge(of: GoType, original: Object, patch: Object) -> Object:
         return _marked(patch)
     original = dict(original)
     _retain_keys(original, patch)
-    for name in [each for each in patch if each.startswith(ORDER)]:
-        _merge_ordered(of, original, patch, name)
+    for name in [key for key in patch if key.startswith(ORDER)]:
+        _merge_ordered(kind, original, patch, name)
     for name, value in patch.items():
         if name.startswith(DELETE_FROM):
             _delete_from(original, name.removeprefix(DELETE_FROM), value)
@@ -49,11 +49,11 @@ def merge(of: GoType, original: Object, patch: Object) -> Object:
         elif name not in original or _shape(original[name]) is not _shape(value):
             _set(original, name, _without_nulls(value))
         elif isinstance(value, dict):
-            field = _field(of, name)
+            field = _field(kind, name)
             is_replaced = "replace" in field.patch_strategy
             original[name] = value if is_replaced else merge(field.type, original[name], value)
         elif isinstance(value, list):
-            field = _field(of, name)
+            field = _field(kind, name)
             original[name] = _merge_lists(field, original[name], value) if "merge" in field.patch_strategy else value
         else:
             original[name] = value
@@ -64,13 +64,13 @@ def _shape(value: Any) -> type:
     return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
 
 
-def _field(of: GoType, name: str) -> Field:
-    if isinstance(of, Struct):
-        field = of.field(name)
+def _field(kind: GoType, name: str) -> Field:
+    if isinstance(kind, Struct):
+        field = kind.field(name)
         if field is None:
-            raise PatchError(f'unable to find api field "{name}" in {of.short_name}')
+            raise PatchError(f'unable to find api field "{name}" in {kind.short_name}')
         return field
-    return Field(of.value) if isinstance(of, MapOf) else _NO_FIELD
+    return Field(kind.value) if isinstance(kind, MapOf) else _NO_FIELD
 
 
 def _marked(patch: Object) -> Object:
@@ -85,24 +85,24 @@ def _marked(patch: Object) -> Object:
 def _retain_keys(original: Object, patch: Object) -> None:
     if RETAIN_KEYS not in patch:
         return
-    given = patch.pop(RETAIN_KEYS)
-    kept = {name for name in given if isinstance(name, str)} if isinstance(given, list) else set()
-    if not isinstance(given, list) or any(
-        value is not None and name not in kept and not name.startswith((DELETE_FROM, ORDER))
+    names = patch.pop(RETAIN_KEYS)
+    retained = {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
+    if not isinstance(names, list) or any(
+        value is not None and name not in retained and not name.startswith((DELETE_FROM, ORDER))
         for name, value in patch.items()
     ):
         raise PatchFormatError("invalid patch format of retainKeys")
-    for name in [each for each in original if each not in kept]:
+    for name in [name for name in original if name not in retained]:
         del original[name]
 
 
-def _merge_ordered(of: GoType, original: Object, patch: Object, directive: str) -> None:
+def _merge_ordered(kind: GoType, original: Object, patch: Object, directive: str) -> None:
     name = directive.removeprefix(ORDER)
     order, added, present = patch.pop(directive), patch.pop(name, None), original.get(name)
-    for each in (order, added or [], present or []):
-        if not isinstance(each, list):
-            raise PatchError(f"expected a []interface {{}}, but received a {printed_type(each)}")
-    field = _field(of, name)
+    for values in (order, added or [], present or []):
+        if not isinstance(values, list):
+            raise PatchError(f"expected a []interface {{}}, but received a {printed_type(values)}")
+    field = _field(kind, name)
     _check_order(field, added or [], order)
     if present is None and added is None:
         return
@@ -135,68 +135,69 @@ def _delete_from(original: Object, name: str, values: Any) -> None:
     if not isinstance(values, list):
         raise PatchFormatError("invalid patch format of primitive list")
     if isinstance(original.get(name), list):
-        gone = set(map(repr, values))
-        original[name] = [value for value in original[name] if repr(value) not in gone]
+        texts = set(map(repr, values))
+        original[name] = [value for value in original[name] if repr(value) not in texts]
 
 
 def _merge_lists(field: Field, original: list[Any], patch: list[Any]) -> list[Any]:
     items = [*original, *patch]
-    if not any(isinstance(each, dict) for each in items):
-        return _in_order(None, list({repr(each): each for each in items}.values()), patch, original)
-    if not all(isinstance(each, dict) for each in items):
+    if not any(isinstance(item, dict) for item in items):
+        return _in_order(None, list({repr(item): item for item in items}.values()), patch, original)
+    if not all(isinstance(item, dict) for item in items):
         raise PatchError("list element types are not identical")
     merge_key = field.patch_key
     if not merge_key:
         raise PatchError(f"cannot merge lists without merge key for {_name_of(field.type)}")
     original, patch = _apply_markers(merge_key, original, patch)
     merged = list(original)
-    of = field.type.item if isinstance(field.type, ListOf) else _ANYTHING
+    item_type = field.type.item if isinstance(field.type, ListOf) else _ANYTHING
     key = _key_of(merge_key)
-    # Backwards, so that of several with one key the first counts.
+    # Backwards, so that the first of several items with one key counts.
     places = {key(value): place for place, value in reversed(list(enumerate(merged)))}
     for value in patch:
         place = places.setdefault(key(value), len(merged))
         if place == len(merged):
             merged.append(value)
         else:
-            merged[place] = merge(of, merged[place], dict(value))
+            merged[place] = merge(item_type, merged[place], dict(value))
     return _in_order(merge_key, merged, patch, original)
 
 
 def _apply_markers(merge_key: str, original: list[Any], patch: list[Any]) -> tuple[list[Any], list[Any]]:
-    plain = [each for each in patch if MARKER not in each]
-    key, gone = _key_of(merge_key), set()
-    for each in patch:
-        marker = each.get(MARKER)
+    plain = [item for item in patch if MARKER not in item]
+    key, removed_keys = _key_of(merge_key), set()
+    for item in patch:
+        marker = item.get(MARKER)
         if marker == "delete":
-            gone.add(key(each))
+            removed_keys.add(key(item))
         elif marker == "merge":
             raise PatchError("merging lists cannot yet be specified in the patch")
         elif marker is not None and marker != "replace":
-            raise PatchError(f"unknown patch type: {marker} in map: {printed(each)}")
-    if any(each.get(MARKER) == "replace" for each in patch):
+            raise PatchError(f"unknown patch type: {marker} in map: {printed(item)}")
+    if any(item.get(MARKER) == "replace" for item in patch):
         return plain, []
-    return [each for each in original if repr(each.get(merge_key)) not in gone], plain
+    return [item for item in original if repr(item.get(merge_key)) not in removed_keys], plain
 
 
 def _in_order(merge_key: str | None, merged: Sequence[Any], order: Sequence[Any], former: Sequence[Any]) -> list[Any]:
-    """The items that the patch names in its order, woven together with the others as they stood."""
+    """Returns the items of the patch in its order, interleaved with the other items in their former order."""
     key = _key_of(merge_key)
-    wanted = {key(value): place for place, value in reversed(list(enumerate(order)))}
-    stood = {key(value): place for place, value in reversed(list(enumerate(former)))}
-    named = sorted((each for each in merged if key(each) in wanted), key=lambda each: wanted[key(each)])
+    ranks = {key(value): place for place, value in reversed(list(enumerate(order)))}
+    former_ranks = {key(value): place for place, value in reversed(list(enumerate(former)))}
+    ordered = sorted((item for item in merged if key(item) in ranks), key=lambda item: ranks[key(item)])
     rest = sorted(
-        (each for each in merged if key(each) not in wanted), key=lambda each: stood.get(key(each), len(stood))
+        (item for item in merged if key(item) not in ranks),
+        key=lambda item: former_ranks.get(key(item), len(former_ranks)),
     )
     woven: list[Any] = []
-    while named and rest:
-        left, right = stood.get(key(rest[0])), stood.get(key(named[0]))
-        woven.append((rest if left is not None and right is not None and left < right else named).pop(0))
-    return woven + named + rest
+    while ordered and rest:
+        rank, other_rank = former_ranks.get(key(rest[0])), former_ranks.get(key(ordered[0]))
+        woven.append((rest if rank is not None and other_rank is not None and rank < other_rank else ordered).pop(0))
+    return woven + ordered + rest
 
 
 def _key_of(merge_key: str | None) -> Callable[[Any], str]:
-    """A function that returns the identity of an item as a text: 1 and true are different."""
+    """Returns a function that maps an item to its identity as a text, so that 1 and true are different."""
     return lambda value: repr(_required(merge_key, value) if merge_key else value)
 
 
@@ -221,19 +222,19 @@ def _without_directives(value: Any) -> Any:
     if isinstance(value, dict):
         if MARKER in value:
             return _NOTHING
-        below = {name: _without_directives(each) for name, each in value.items()}
-        return {name: each for name, each in below.items() if each is not _NOTHING}
+        below = {name: _without_directives(member) for name, member in value.items()}
+        return {name: member for name, member in below.items() if member is not _NOTHING}
     if isinstance(value, list):
-        return [each for each in map(_without_directives, value) if each is not _NOTHING]
+        return [item for item in map(_without_directives, value) if item is not _NOTHING]
     return value
 
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _name_of(of: GoType) -> str:
-    item = of.item if isinstance(of, ListOf) else of
+def _name_of(kind: GoType) -> str:
+    item = kind.item if isinstance(kind, ListOf) else kind
     return item.short_name if isinstance(item, Struct) else ""

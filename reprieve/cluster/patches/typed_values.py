@@ -1,6 +1,6 @@
-"""Values of a type compared, described as sets of fields, merged, and reduced by fields.
+"""Compares values of a type, describes them as sets of fields, merges them, and removes fields from them.
 
-A scalar, an atomic list, map or struct is one field. Items of other lists are told apart by their keys or, in a set, by
+A scalar, an atomic list, map or struct is one field. Items of other lists are identified by their keys or, in a set, by
 their value.
 
 Upstream: structured-merge-diff/v6/typed, compare.go, tofieldset.go, merge.go, remove.go, helpers.go.
@@ -17,12 +17,12 @@ from reprieve.cluster.patches import field_sets
 from reprieve.cluster.patches.field_sets import LEAF, SELF, FieldSet
 
 ABSENT: Final = object()
-"""Stands for a field that is absent; None is null."""
+"""Represents a field that is absent; None is null."""
 
 
 @final
 class UnkeyedItemError(ValueError):
-    """An item of a list cannot be told from the others."""
+    """An item of a list has no identity."""
 
 
 @final
@@ -86,7 +86,7 @@ def _default(kind: ListOf, name: str) -> Any:
 
 
 def items_by_element(kind: ListOf, items: Sequence[Any] | None) -> dict[str, list[Any]]:
-    """Returns the items of a list by path element, in order; several where items cannot be told apart."""
+    """Returns the items of a list by path element, in order; several where items have the same identity."""
     result: dict[str, list[Any]] = {}
     for item in items or ():
         result.setdefault(item_element(kind, item), []).append(item)
@@ -150,7 +150,7 @@ def _compare_lists(kind: ListOf, old: Sequence[Any] | None, new: Sequence[Any] |
         if len(olds) < 2 and len(news) < 2:
             nodes = _compare(kind.item, olds[0] if olds else ABSENT, news[0] if news else ABSENT)
         elif len(olds) > 1 and len(news) > 1:
-            # Items that cannot be told apart are one field together.
+            # Items of the same identity are one field together.
             nodes = _SAME if olds == news else _MODIFIED
         elif len(news) < 2:
             nodes = everything(kind.item, news[0]) if news else None, None, LEAF
@@ -161,7 +161,7 @@ def _compare_lists(kind: ListOf, old: Sequence[Any] | None, new: Sequence[Any] |
 
 
 def everything(kind: GoType, value: Any) -> FieldSet:
-    """Returns what stands below the path element of a value that is added or removed: itself and all in it."""
+    """Returns the value of the path element for a value that is added or removed with all in it."""
     if not value or is_leaf(kind):
         return LEAF
     result: FieldSet = {SELF: LEAF}
@@ -180,18 +180,18 @@ def everything(kind: GoType, value: Any) -> FieldSet:
 
 
 def fields_of(kind: GoType, value: Any) -> FieldSet:
-    """Returns the leaves, items of lists and keys of maps that a value sets, but not fields that only hold others."""
+    """Returns the leaves, list items and map keys that a value sets, without fields that only hold others."""
     if isinstance(kind, ListOf):
-        found = {}
+        nodes = {}
         for element, items in items_by_element(kind, value).items():
-            found[element] = _fields_below(kind.item, items[0], True) if len(items) == 1 else LEAF
-        return {element: node for element, node in found.items() if node is not None}
-    found = {}
+            nodes[element] = _fields_below(kind.item, items[0], True) if len(items) == 1 else LEAF
+        return {element: node for element, node in nodes.items() if node is not None}
+    nodes = {}
     for name, below in (value or {}).items():
         type_ = type_below(kind, name)
         if type_ is not None:
-            found[f"f:{name}"] = _fields_below(type_, below, isinstance(kind, MapOf))
-    return {element: node for element, node in found.items() if node is not None}
+            nodes[f"f:{name}"] = _fields_below(type_, below, isinstance(kind, MapOf))
+    return {element: node for element, node in nodes.items() if node is not None}
 
 
 def _fields_below(kind: GoType, value: Any, is_own: bool) -> FieldSet | None:
@@ -220,7 +220,7 @@ def with_named_fields(kind: GoType | None, fields: FieldSet) -> FieldSet:
 def merge(kind: GoType, live: Any, applied: Any) -> Any:
     """Returns the live value merged with the applied one. Neither is changed; parts are shared.
 
-    Items that only the live list has keep their place; items of both come in the order of the applied list.
+    Items of the live list alone keep their place; items of both come in the order of the applied list.
     """
     if applied is ABSENT:
         return live
@@ -240,7 +240,7 @@ def merge(kind: GoType, live: Any, applied: Any) -> Any:
 def _merge_lists(kind: ListOf, live: Sequence[Any], applied: Sequence[Any]) -> list[Any]:
     theirs = items_by_element(kind, live)
     ours = {item_element(kind, item): item for item in applied}
-    # Live items that cannot be told apart are replaced by an applied one together.
+    # An applied item replaces all live items of its identity.
     mergeable = {element: items[0] for element, items in theirs.items() if len(items) == 1}
     result = []
     followers = _followers(kind, live, [element for element in ours if element in theirs])
@@ -252,16 +252,16 @@ def _merge_lists(kind: ListOf, live: Sequence[Any], applied: Sequence[Any]) -> l
 
 
 def _followers(kind: ListOf, live: Sequence[Any], shared: Sequence[str]) -> dict[str, list[Any]]:
-    """The items that only the live list has, by the shared item that they follow; "" for those before all of them.
+    """Returns the items of the live list alone, by the shared item that they follow; "" for those before all of them.
 
-    A shared item that stands too early in the live list, compared with the applied one, is followed by none.
+    A shared item that stands too early in the live list, compared with the applied one, has no followers.
     """
     followers: dict[str, list[Any]] = {}
-    known, leader, waiting = set(shared), "", iter(shared)
+    elements, leader, waiting = set(shared), "", iter(shared)
     awaited = next(waiting, None)
     for item in live:
         element = item_element(kind, item)
-        if element not in known:
+        if element not in elements:
             followers.setdefault(leader, []).append(item)
         elif element == awaited:
             leader, awaited = element, next(waiting, None)
@@ -269,25 +269,25 @@ def _followers(kind: ListOf, live: Sequence[Any], shared: Sequence[str]) -> dict
 
 
 def remove(kind: GoType | None, value: Any, fields: FieldSet) -> Any:
-    """Returns the value without these fields; None if nothing is left."""
+    """Returns the value without these fields; None if it has no others."""
     if kind is None or value is None or isinstance(kind, Scalar):
         return value
     if not value or is_leaf(kind):
         return None
     if isinstance(kind, ListOf):
-        kept: list[Any] = []
+        items: list[Any] = []
         for item in value:
             node = fields.get(item_element(kind, item))
             if node is None:
-                kept.append(item)
+                items.append(item)
             elif not field_sets.is_member(node):
-                kept.append(remove(kind.item, item, node))
-        return kept or None
-    left: dict[str, Any] = {}
+                items.append(remove(kind.item, item, node))
+        return items or None
+    members: dict[str, Any] = {}
     for name, below in value.items():
         node = fields.get(f"f:{name}")
         if node is None:
-            left[name] = below
+            members[name] = below
         elif not field_sets.is_member(node):
-            left[name] = remove(type_below(kind, name), below, node)
-    return left or None
+            members[name] = remove(type_below(kind, name), below, node)
+    return members or None

@@ -131,18 +131,18 @@ def _pod_grace(pod: Object, seconds: int | None) -> int:
 
 def _finalizers(resource: Resource, present: list[str], options: Object) -> list[str]:
     """Returns the finalizers, with the one that tells the garbage collector what to do with dependents."""
-    others = [finalizer for finalizer in present if finalizer not in (ORPHAN, FOREGROUND)]
+    remaining = [finalizer for finalizer in present if finalizer not in (ORPHAN, FOREGROUND)]
     if resource in (EVENTS, NEW_EVENTS):
-        return others
+        return remaining
     if options.get("orphanDependents") is not None:
-        return [*others, ORPHAN] if options["orphanDependents"] else others
+        return [*remaining, ORPHAN] if options["orphanDependents"] else remaining
     policy = options.get("propagationPolicy")
     if policy is not None:
-        return others + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
+        return remaining + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
     policies = [finalizer for finalizer in present if finalizer in (ORPHAN, FOREGROUND)]
     if policies:
-        return [*others, policies[0]]
-    return [*others, ORPHAN] if resource is REPLICATION_CONTROLLERS else others
+        return [*remaining, policies[0]]
+    return [*remaining, ORPHAN] if resource is REPLICATION_CONTROLLERS else remaining
 
 
 def _mark(metadata: Object, now: datetime) -> None:

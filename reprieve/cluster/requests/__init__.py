@@ -1,1 +1,1 @@
-"""What a request says: its subject, query parameters, accepted forms, and body. Nothing is looked up."""
+"""Reads a request: its subject, query parameters, accepted forms, and body. Nothing is looked up."""

@@ -1,4 +1,4 @@
-"""Objects in Kubernetes' protobuf form, as Go clients send them, read into JSON values; these clients take JSON back.
+"""Reads objects in Kubernetes' protobuf form, as Go clients send them, into JSON values; answers are in JSON.
 
 Upstream: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go; pkg/runtime/types_proto.go;
 pkg/apis/meta/v1/time_proto.go.
@@ -29,14 +29,14 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DELETE_OPTIONS: Final = "DeleteOptions"
 
 Numbers = dict[int, "str | Numbers"]
-"""The fields of a message by number: their JSON names, or the fields of a struct that JSON shows one level higher."""
+"""The fields of a message by number: their JSON names, or the fields of a struct that JSON has one level higher."""
 _Raw = int | float | bytes
-"""A value as the wire has it: an integer, a number with a point, or bytes."""
+"""A value on the wire: an integer, a floating-point number, or bytes."""
 
 
 @final
 class BrokenObjectError(ValueError):
-    """The envelope can be read, and the object in it cannot."""
+    """The envelope can be read, but not the object in it."""
 
     def __init__(self, kind: str, version: str, why: str) -> None:
         super().__init__(why)
@@ -45,9 +45,9 @@ class BrokenObjectError(ValueError):
 
 
 def parse(body: bytes, api_version: str = "", kind: str = "") -> Object:
-    """Returns the object of a body, with its kind and apiVersion (the expected ones if it does not say its own).
+    """Returns the object of a body, with its kind and apiVersion (the expected ones if it has none).
 
-    Raises BrokenObjectError if the object in the body cannot be read, ValueError if it holds none.
+    Raises BrokenObjectError if the object in the body cannot be read, ValueError if there is none.
     """
     if not body:
         raise ValueError("empty data")
@@ -57,24 +57,24 @@ def parse(body: bytes, api_version: str = "", kind: str = "") -> Object:
         raise ValueError("empty body")
     envelope = dict(_fields(body[len(_MAGIC) :]))
     api_version, kind = _type_meta(_bytes(envelope.get(1, b"")), api_version, kind)
-    named = {"kind": kind, "apiVersion": api_version}
+    type_meta = {"kind": kind, "apiVersion": api_version}
     group, _, version = api_version.rpartition("/")
     # Every group and version has options of the same form.
-    of = api_types.find("", "v1", kind) if kind == _DELETE_OPTIONS else api_types.find(group, version, kind)
-    if of is None:
-        return named
+    type_ = api_types.find("", "v1", kind) if kind == _DELETE_OPTIONS else api_types.find(group, version, kind)
+    if type_ is None:
+        return type_meta
     try:
-        return named | _message(of, _bytes(envelope.get(2, b"")))
+        return type_meta | _message(type_, _bytes(envelope.get(2, b"")))
     except ValueError as error:
         raise BrokenObjectError(kind, version, str(error)) from error
 
 
 def _type_meta(data: bytes, api_version: str, kind: str) -> tuple[str, str]:
-    """The apiVersion and the kind of a body, or the expected ones where it says none."""
-    said = dict(_fields(data))
-    said_version, said_kind = _text(said.get(1, b"")), _text(said.get(2, b""))
-    for name, found in (("Kind", said_kind or kind), ("apiVersion", said_version or api_version)):
-        if not found:
+    """Returns the apiVersion and kind of a body, or the expected ones where it has none."""
+    meta_fields = dict(_fields(data))
+    said_version, said_kind = _text(meta_fields.get(1, b"")), _text(meta_fields.get(2, b""))
+    for name, value in (("Kind", said_kind or kind), ("apiVersion", said_version or api_version)):
+        if not value:
             meta = f"runtime.TypeMeta{{APIVersion:{quoted(said_version)}, Kind:{quoted(said_kind)}}}"
             raise ValueError(f"Object '{name}' is missing in '{meta}'")
     return said_version or api_version, said_kind or kind
@@ -109,7 +109,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, _Raw]]:
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """An integer, and where it ends."""
+    """Returns an integer and the place of its end."""
     value = 0
     for shift in range(_VARINT_BYTES):
         if place >= len(data):
@@ -122,16 +122,16 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
     raise ValueError("proto: integer overflow")
 
 
-def _message(of: Struct, data: bytes) -> Object:
+def _message(type_: Struct, data: bytes) -> Object:
     result: Object = {}
-    _read(_numbers(of), of, data, result)
+    _read(_numbers(type_), type_, data, result)
     return result
 
 
 @cache
-def _numbers(of: Struct) -> Numbers:
+def _numbers(type_: Struct) -> Numbers:
     result: Numbers = {}
-    for name, field in of.fields.items():
+    for name, field in type_.fields.items():
         if field.protobuf:
             message = result
             for number in field.protobuf[:-1]:
@@ -140,15 +140,15 @@ def _numbers(of: Struct) -> Numbers:
     return result
 
 
-def _read(numbers: Numbers, of: Struct, data: bytes, result: Object) -> None:
+def _read(numbers: Numbers, type_: Struct, data: bytes, result: Object) -> None:
     for number, raw in _fields(data):
         name = numbers.get(number)
         if name is None:
             continue
         if not isinstance(name, str):
-            _read(name, of, _bytes(raw), result)
+            _read(name, type_, _bytes(raw), result)
             continue
-        field: Field = of.fields[name]
+        field: Field = type_.fields[name]
         if isinstance(field.type, ListOf):
             result.setdefault(name, []).extend(_values(field.type.item, raw))
         elif isinstance(field.type, MapOf):
@@ -161,29 +161,33 @@ def _read(numbers: Numbers, of: Struct, data: bytes, result: Object) -> None:
             result[name] = _value(field.type, raw)
 
 
-def _values(of: GoType, raw: _Raw) -> list[Any]:
-    """One item of a list, or several if numbers are packed together."""
-    if not isinstance(raw, bytes) or not isinstance(of, Scalar) or not (of.kind in BOUNDS or of.kind is Kind.BOOL):
-        return [_value(of, raw)]
-    found, place = [], 0
+def _values(type_: GoType, raw: _Raw) -> list[Any]:
+    """Returns one item of a list, or several numbers that are packed together."""
+    if (
+        not isinstance(raw, bytes)
+        or not isinstance(type_, Scalar)
+        or not (type_.kind in BOUNDS or type_.kind is Kind.BOOL)
+    ):
+        return [_value(type_, raw)]
+    values, place = [], 0
     while place < len(raw):
         number, place = _varint(raw, place)
-        found.append(_value(of, number))
-    return found
+        values.append(_value(type_, number))
+    return values
 
 
-def _value(of: GoType, raw: _Raw) -> Any:
-    if isinstance(of, Scalar):
-        return _scalar(of.kind, raw)
-    if isinstance(of, Struct):
-        return _message(of, _bytes(raw))
-    if isinstance(of, Preserve):
+def _value(type_: GoType, raw: _Raw) -> Any:
+    if isinstance(type_, Scalar):
+        return _scalar(type_.kind, raw)
+    if isinstance(type_, Struct):
+        return _message(type_, _bytes(raw))
+    if isinstance(type_, Preserve):
         # A message of one field, which holds JSON.
         inner = dict(_fields(_bytes(raw))).get(1)
         return _shallow(orjson.loads(_bytes(inner))) if inner else None
-    if isinstance(of, ListOf):
+    if isinstance(type_, ListOf):
         # Lists as values of maps are messages of one field.
-        return [_value(of.item, inner) for number, inner in _fields(_bytes(raw)) if number == 1]
+        return [_value(type_.item, inner) for number, inner in _fields(_bytes(raw)) if number == 1]
     raise ValueError("proto: a map in a map")
 
 
@@ -215,8 +219,8 @@ def _shallow(value: Any, levels: int = limits.PROTOBUF_JSON_DEPTH) -> Any:
     if not levels:
         raise ValueError("exceeded max depth")
     if isinstance(value, (dict, list)):
-        for each in value.values() if isinstance(value, dict) else value:
-            _shallow(each, levels - 1)
+        for member in value.values() if isinstance(value, dict) else value:
+            _shallow(member, levels - 1)
     return value
 
 

@@ -1,4 +1,4 @@
-"""The bodies of requests: from bytes to objects of the expected kind, with Go's words where they are refused.
+"""Reads the bodies of requests into objects of the expected kind; refusals are in Go's words.
 
 Upstream: apiserver/pkg/endpoints/handlers, create.go, rest.go, transformDecodeError; Go, encoding/json.
 """
@@ -37,7 +37,7 @@ def parse(body: bytes, media_type: str = JSON) -> Any:
 
 
 def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> Any:
-    """Returns the JSON value of a body with an object of this kind, or of none. Raises ApiStatus 400 for others."""
+    """Returns the JSON value of a body with an object of this kind, or without a kind. Raises ApiStatus 400."""
     expected = f"{group}/{version}" if group else version
     try:
         value = (
@@ -74,7 +74,7 @@ def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> 
 
 
 def read(struct: Struct, raw: Any, write: WriteOptions, kind: str, version: str = "v1") -> Object:
-    """Returns an object of a type. Unknown and repeated fields are refused, or warned of, as the caller asked.
+    """Returns an object of a type. Unknown and repeated fields are refused or warned of, as the caller requests.
 
     Raises ApiStatus 400 if the value does not fit the type.
     """
@@ -103,5 +103,5 @@ def _unrecognized(kind: str, why: str, body: bytes) -> statuses.ApiStatus:
 def _is_known(api_version: str, kind: str) -> bool:
     group, _, version = api_version.rpartition("/")
     return api_types.find(group, version, kind) is not None or any(
-        (each.api_version, each.kind) == (api_version, kind) for each in RESOURCES
+        (resource.api_version, resource.kind) == (api_version, kind) for resource in RESOURCES
     )

@@ -1,4 +1,4 @@
-"""A request as a value, and what it asks for: which resource, which object, which verb, and in which form.
+"""A request as a value, and its subject: the resource, the object, the verb and the form of the answer.
 
 Upstream: apiserver/pkg/endpoints, request/requestinfo.go; handlers/negotiation; munnerlyn/goautoneg.
 """
@@ -20,7 +20,7 @@ _VERBS_OF_COLLECTIONS: Final = {"GET": "list", "HEAD": "list", "POST": "create",
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request: with its path decoded and without the query, its headers by names in lower case."""
+    """One HTTP request. The path is decoded and without the query; the names of headers are in lower case."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ class Request:
 @final
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """What a request is about: a collection, an object, or a subresource, and what is to be done with it.
+    """The subject of a request: a collection, an object, or a subresource, and the verb.
 
     Attributes:
         namespace: empty for all namespaces, and for kinds without any.
@@ -51,9 +51,9 @@ class RequestInfo:
 def request_info(
     request: Request, features: FeatureGates = DEFAULT_FEATURES, custom: tuple[Resource, ...] = ()
 ) -> RequestInfo | None:
-    """Returns what the request is about; None if its path names no resource, but perhaps a document.
+    """Returns the subject of the request; None if its path names no resource, but perhaps a document.
 
-    Raises ApiStatus 404 if the group and version are served, but not this path; 405 if the method is not.
+    Raises ApiStatus 404 if the group and version are served, but not this path; 405 if the path lacks the method.
     """
     info = _of_path(request.path, features, custom)
     return None if info is None else replace(info, verb=_verb(request, info))
@@ -67,7 +67,9 @@ def _of_path(path: str, features: FeatureGates, custom: tuple[Resource, ...]) ->
             pass
         case _:
             return None
-    if not rest or not any((each.group, each.version) == (group, version) for each in chain(served(features), custom)):
+    if not rest or not any(
+        (resource.group, resource.version) == (group, version) for resource in chain(served(features), custom)
+    ):
         return None
     info = _below(group, version, rest, custom)
     if info is None or (info.resource.gate and info.resource not in served(features)):
@@ -123,7 +125,7 @@ Shape = Literal["", "Table", "PartialObjectMetadata", "PartialObjectMetadataList
 @final
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The form of an answer: the kind that objects are turned into, if any, and its apiVersion."""
+    """The form of an answer: the kind into which objects are converted, if any, and its apiVersion."""
 
     shape: Shape = ""
     api_version: str = META[0]
@@ -133,7 +135,7 @@ AS_IT_IS: Final = Form()
 
 
 def accepted_form(header: str) -> Form:
-    """Returns the form that the caller prefers by the Accept header. Raises ApiStatus 406 if it accepts none."""
+    """Returns the preferred form of the Accept header. Raises ApiStatus 406 if it has none that can be produced."""
     if not header:
         return AS_IT_IS
     for media_type, parameters in _clauses(header):
@@ -144,22 +146,22 @@ def accepted_form(header: str) -> Form:
 
 
 def preferred_media_type(header: str, offered: Sequence[str]) -> str:
-    """Returns the media type that the caller prefers by the Accept header, in doubt the first one offered.
+    """Returns the preferred media type of the Accept header, in doubt the first one offered.
 
-    Raises ApiStatus 406 if the caller accepts none of them.
+    Raises ApiStatus 406 if the header accepts none of them.
     """
-    for wanted, _ in _clauses(header or "*/*"):
+    for accepted, _ in _clauses(header or "*/*"):
         for media_type in offered:
-            if wanted in (media_type, f"{media_type.partition('/')[0]}/*", "*/*", "*"):
+            if accepted in (media_type, f"{media_type.partition('/')[0]}/*", "*/*", "*"):
                 return media_type
     raise refusals.not_acceptable(offered)
 
 
-def body_media_type(header: str, known: Sequence[str], default: str = "") -> str:
-    """Returns the media type of a body, without its parameters. Raises ApiStatus 415 if it is not known."""
+def body_media_type(header: str, supported: Sequence[str], default: str = "") -> str:
+    """Returns the media type of a body, without its parameters. Raises ApiStatus 415 if it is not supported."""
     media_type = header.partition(";")[0].strip().lower() or default
-    if media_type not in known:
-        raise refusals.unsupported_media_type(known)
+    if media_type not in supported:
+        raise refusals.unsupported_media_type(supported)
     return media_type
 
 
@@ -180,17 +182,17 @@ def _form(media_type: str, parameters: Mapping[str, str]) -> Form | None:
 
 
 def _clauses(header: str) -> list[tuple[str, dict[str, str]]]:
-    """The clauses of an Accept header: by quality, then the more specific ones first, then in the order given."""
-    found = []
+    """Returns the clauses of an Accept header by quality, the more specific ones first, then in their order."""
+    clauses = []
     for place, clause in enumerate(header.split(",")):
         media_type, *rest = (part.strip() for part in clause.split(";"))
         parameters = {
-            name.strip().lower(): value.strip().strip('"') for name, _, value in (each.partition("=") for each in rest)
+            name.strip().lower(): value.strip().strip('"') for name, _, value in (part.partition("=") for part in rest)
         }
         quality = _quality(parameters.pop("q", "1"))
-        found.append((-quality, media_type.count("*"), place, media_type.lower(), parameters))
-    found.sort(key=lambda each: each[:3])
-    return [(media_type, parameters) for *_, media_type, parameters in found]
+        clauses.append((-quality, media_type.count("*"), place, media_type.lower(), parameters))
+    clauses.sort(key=lambda clause: clause[:3])
+    return [(media_type, parameters) for *_, media_type, parameters in clauses]
 
 
 def _quality(text: str) -> float:

@@ -1,4 +1,4 @@
-"""The query parameters of a request, checked.
+"""Reads and checks the query parameters of a request.
 
 Upstream: apimachinery/pkg/apis/meta, internalversion, v1/validation; runtime/conversion.go.
 """
@@ -43,7 +43,7 @@ class ListOptions:
 @final
 @dataclass(slots=True)
 class WriteOptions:
-    """metav1.CreateOptions, UpdateOptions and PatchOptions, and what the write tells the caller besides the object:
+    """metav1.CreateOptions, UpdateOptions and PatchOptions, with two results of the write besides the object:
     the texts of Warning headers, and whether an update or patch has created it.
     """
 
@@ -72,11 +72,11 @@ def number(query: Query, name: str) -> int | None:
     values = query.get(name)
     if not values:
         return None
-    found = parse_int64(values[0])
-    if found is None:
+    value = parse_int64(values[0])
+    if value is None:
         problem = "value out of range" if re.fullmatch(r"[+-]?[0-9]+", values[0]) else "invalid syntax"
         raise statuses.bad_request(f"strconv.ParseInt: parsing {quoted(values[0])}: {problem}")
-    return found
+    return value
 
 
 def list_options(query: Query, *, watch: bool = False) -> ListOptions:
@@ -160,8 +160,10 @@ def write_options(query: Query, user_agent: str, kind: str, *, is_apply: bool = 
 
 
 def dry_run_errors(dry_run: Sequence[str]) -> list[FieldError]:
-    """Returns what is wrong with a dryRun. Upstream: ValidateDryRun."""
-    return [] if all(each == "All" for each in dry_run) else [not_supported("dryRun", list(dry_run), ("All",))]
+    """Returns the errors of a dryRun. Upstream: ValidateDryRun."""
+    return (
+        [] if all(directive == "All" for directive in dry_run) else [not_supported("dryRun", list(dry_run), ("All",))]
+    )
 
 
 def delete_options(query: Query) -> Object:

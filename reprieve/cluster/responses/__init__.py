@@ -1,1 +1,1 @@
-"""What an answer looks like: objects, tables, discovery and OpenAPI documents."""
+"""Encodes answers: objects, tables, discovery and OpenAPI documents."""

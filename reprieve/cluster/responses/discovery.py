@@ -1,4 +1,4 @@
-"""The discovery documents at /api, /apis and below, which say what is served; and /version.
+"""The discovery documents at /api, /apis and below, which list the served resources; and /version.
 
 Upstream: apiserver/pkg/endpoints, discovery, handlers/negotiation; component-base/version.
 """
@@ -58,7 +58,7 @@ def answer(
     features: FeatureGates = DEFAULT_FEATURES,
     custom: tuple[Resource, ...] = (),
 ) -> Document | None:
-    """Returns the document at a path, in the form that the Accept header prefers; None if there is none.
+    """Returns the document at a path in the preferred form of the Accept header; None if there is none.
 
     `address` is the `host:port` under which callers reach this server.
     """
@@ -86,33 +86,33 @@ def answer(
 
 
 def _aggregated_version(accept: str) -> str:
-    """The version of the aggregated form that the caller prefers; empty if it prefers the plain form."""
+    """Returns the version of the aggregated form that the caller prefers; empty if it prefers the plain form."""
     for clause in accept.split(","):
         media_type, *parameters = (part.strip() for part in clause.split(";"))
         if media_type not in (PLAIN, "application/*", "*/*"):
             continue
-        wanted = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
-        if wanted.get("as") is None:
+        accepted = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
+        if accepted.get("as") is None:
             return ""
-        if (wanted.get("g"), wanted["as"]) == (_AGGREGATED_GROUP, _AGGREGATED_KIND) and wanted.get(
+        if (accepted.get("g"), accepted["as"]) == (_AGGREGATED_GROUP, _AGGREGATED_KIND) and accepted.get(
             "v"
         ) in _AGGREGATED_VERSIONS:
-            return wanted["v"]
+            return accepted["v"]
     return ""
 
 
 def _groups(resources: _Resources) -> list[str]:
-    """The named groups, in upstream's order of preference."""
-    return list(dict.fromkeys(each.group for each in resources if each.group))
+    """Returns the named groups in upstream's order of preference."""
+    return list(dict.fromkeys(resource.group for resource in resources if resource.group))
 
 
 def _versions(group: str, resources: _Resources) -> list[str]:
-    return list(dict.fromkeys(each.version for each in resources if each.group == group))
+    return list(dict.fromkeys(resource.version for resource in resources if resource.group == group))
 
 
 def _of_version(group: str, version: str, resources: _Resources) -> list[Resource]:
-    found = (each for each in resources if (each.group, each.version) == (group, version))
-    return sorted(found, key=lambda each: each.plural)
+    matching = (resource for resource in resources if (resource.group, resource.version) == (group, version))
+    return sorted(matching, key=lambda resource: resource.plural)
 
 
 # --- the plain form
@@ -128,7 +128,7 @@ def _group_list(resources: _Resources) -> Object:
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": [_group(each, resources) for each in _groups(resources)],
+        "groups": [_group(group, resources) for group in _groups(resources)],
     }
 
 
@@ -139,13 +139,15 @@ def _group(name: str, resources: _Resources) -> Object:
 
 @lru_cache(maxsize=_DOCUMENTS)
 def _resource_list(group: str, version: str, resources: _Resources) -> Document | None:
-    found = _of_version(group, version, resources)
-    if not found:
+    matching = _of_version(group, version, resources)
+    if not matching:
         return None
     # Upstream's oldest document has no apiVersion.
     of_list = {"apiVersion": "v1"} if group else {}
-    entries = [entry for each in found for entry in _entries(each)]
-    return Document({"kind": "APIResourceList", **of_list, "groupVersion": found[0].api_version, "resources": entries})
+    entries = [entry for resource in matching for entry in _entries(resource)]
+    return Document(
+        {"kind": "APIResourceList", **of_list, "groupVersion": matching[0].api_version, "resources": entries}
+    )
 
 
 def _entries(resource: Resource) -> Iterator[Object]:
@@ -160,11 +162,11 @@ def _entries(resource: Resource) -> Iterator[Object]:
     if resource.is_stored:
         entry["storageVersionHash"] = _storage_version_hash(resource)
     yield entry
-    for below in _below(resource):
-        entry = {"name": f"{resource.plural}/{below.name}", "singularName": "", "namespaced": resource.namespaced}
-        if below.group:
-            entry |= {"group": below.group, "version": below.version}
-        yield entry | {"kind": below.kind, "verbs": list(below.verbs)}
+    for subresource in _subresources(resource):
+        entry = {"name": f"{resource.plural}/{subresource.name}", "singularName": "", "namespaced": resource.namespaced}
+        if subresource.group:
+            entry |= {"group": subresource.group, "version": subresource.version}
+        yield entry | {"kind": subresource.kind, "verbs": list(subresource.verbs)}
 
 
 def _names(resource: Resource) -> Object:
@@ -172,14 +174,14 @@ def _names(resource: Resource) -> Object:
     return {key: list(values) for key, values in names.items() if values}
 
 
-def _below(resource: Resource) -> list[Subresource]:
-    return sorted(resource.subresources, key=lambda each: each.name)
+def _subresources(resource: Resource) -> list[Subresource]:
+    return sorted(resource.subresources, key=lambda subresource: subresource.name)
 
 
 def _storage_version_hash(resource: Resource) -> str:
-    """Two resources that are stored in the same form have the same hash. Upstream: discovery/storageversionhash.go."""
-    kept = next((each for each in RESOURCES if each.stored_as == resource.stored_as), resource)
-    digest = hashlib.sha256(f"{kept.group}/{kept.version}/{kept.kind}".encode()).digest()
+    """Returns a hash of the form in which a resource is stored. Upstream: discovery/storageversionhash.go."""
+    stored = next((other for other in RESOURCES if other.stored_as == resource.stored_as), resource)
+    digest = hashlib.sha256(f"{stored.group}/{stored.version}/{stored.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 
@@ -195,17 +197,17 @@ def _aggregated(is_core: bool, version: str, resources: _Resources) -> Object:
         "metadata": {},
         "items": [
             {
-                "metadata": {"name": each} if each else {},
-                "versions": [_whole(each, v, resources) for v in _versions(each, resources)],
+                "metadata": {"name": group} if group else {},
+                "versions": [_whole(group, v, resources) for v in _versions(group, resources)],
             }
-            for each in groups
+            for group in groups
         ],
     }
 
 
 def _whole(group: str, version: str, resources: _Resources) -> Object:
-    found = [_discovered(each) for each in _of_version(group, version, resources)]
-    return {"version": version, "resources": found, "freshness": "Current"}
+    discovered = [_discovered(resource) for resource in _of_version(group, version, resources)]
+    return {"version": version, "resources": discovered, "freshness": "Current"}
 
 
 def _discovered(resource: Resource) -> Object:
@@ -219,11 +221,11 @@ def _discovered(resource: Resource) -> Object:
     entry |= _names(resource)
     below: list[dict[str, Any]] = [
         {
-            "subresource": each.name,
-            "responseKind": _kind(each.group, each.version, each.kind),
-            "verbs": list(each.verbs),
+            "subresource": subresource.name,
+            "responseKind": _kind(subresource.group, subresource.version, subresource.kind),
+            "verbs": list(subresource.verbs),
         }
-        for each in _below(resource)
+        for subresource in _subresources(resource)
     ]
     return entry | {"subresources": below} if below else entry
 

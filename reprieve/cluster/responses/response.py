@@ -1,4 +1,4 @@
-"""An answer as a value, and objects in the form that a caller wants: as they are, as tables, or their metadata only.
+"""An answer as a value, and objects in the form that a caller accepts: plain, as a table, or their metadata only.
 
 Upstream: apiserver/pkg/endpoints/handlers/response.go, asTable; registry/rest/table.go.
 """
@@ -75,10 +75,10 @@ class Presenter:
         resource = self.resource
         if self.form.shape == "Table":
             return orjson.dumps(
-                self._table([stored_objects.shown(resource, each) for each in page.objects], page.metadata)
+                self._table([stored_objects.shown(resource, stored) for stored in page.objects], page.metadata)
             )
         if self.form.shape:
-            partial = [self._partial(stored_objects.shown(resource, each)) for each in page.objects]
+            partial = [self._partial(stored_objects.shown(resource, stored)) for stored in page.objects]
             kind = {"kind": "PartialObjectMetadataList", "apiVersion": self.form.api_version}
             return orjson.dumps({**kind, "metadata": page.metadata, "items": partial})
         head = b'{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[' % (
@@ -86,7 +86,7 @@ class Presenter:
             resource.api_version.encode(),
             orjson.dumps(page.metadata),
         )
-        items = [stored_objects.item(resource, each) for each in page.objects]
+        items = [stored_objects.item(resource, stored) for stored in page.objects]
         if not items:
             return head + b"]}"
         # Joined in one go: a long list is not copied a second time.
@@ -95,7 +95,7 @@ class Presenter:
         return b",".join(items)
 
     def event(self) -> Callable[[Stored], bytes]:
-        """Returns how a watch shows objects. Only the first table of a watch describes its columns."""
+        """Returns the encoder for a watch. Only the first table of a watch describes its columns."""
         resource = self.resource
         if not self.form.shape:
             return lambda stored: stored_objects.body(resource, stored)

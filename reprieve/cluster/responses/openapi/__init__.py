@@ -45,12 +45,12 @@ def answer(path: str, accept: str = "", features: FeatureGates = DEFAULT_FEATURE
 
 @lru_cache(maxsize=1)
 def _group_versions(features: FeatureGates) -> Mapping[str, tuple[Resource, ...]]:
-    """The resources of each group and version, by its path below the root."""
-    found: dict[str, list[Resource]] = {}
+    """Returns the resources of each group and version, by its path below the root."""
+    resources_by_path: dict[str, list[Resource]] = {}
     for resource in served(features):
         path = f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
-        found.setdefault(path, []).append(resource)
-    return {path: tuple(resources) for path, resources in found.items()}
+        resources_by_path.setdefault(path, []).append(resource)
+    return {path: tuple(resources) for path, resources in resources_by_path.items()}
 
 
 @lru_cache(maxsize=1)
@@ -95,21 +95,21 @@ def _document_2(features: FeatureGates) -> dict[str, Any]:
 
 
 def _definitions(resources: tuple[Resource, ...], version: int) -> dict[str, Any]:
-    """The schemas of all types that the paths of these resources lead to, by name."""
-    kinds = {(resource.group, resource.version, resource.kind) for resource in resources if resource.is_stored}
-    others = {("", "v1", name) for name in _TYPE_NAMES}
-    others |= {kind for resource in resources for kind in resource.kinds}
-    found = schemas.basics(version)
-    for kind in sorted(kinds | others):
+    """Returns the schemas of all types in the paths of these resources, by name."""
+    listed = {(resource.group, resource.version, resource.kind) for resource in resources if resource.is_stored}
+    kinds = listed | {("", "v1", name) for name in _TYPE_NAMES}
+    kinds |= {kind for resource in resources for kind in resource.kinds}
+    definitions = schemas.basics(version)
+    for kind in sorted(kinds):
         for struct in schemas.mentioned(lookup(*kind)):
-            found.setdefault(struct.name, schemas.definition(struct, version))
+            definitions.setdefault(struct.name, schemas.definition(struct, version))
         group, its_version, name = kind
-        found[lookup(*kind).name]["x-kubernetes-group-version-kind"] = [
+        definitions[lookup(*kind).name]["x-kubernetes-group-version-kind"] = [
             {"group": group, "kind": name, "version": its_version}
         ]
-        if kind in kinds:
-            found[f"{lookup(*kind).name}List"] = _list(kind, version)
-    return dict(sorted(found.items()))
+        if kind in listed:
+            definitions[f"{lookup(*kind).name}List"] = _list(kind, version)
+    return dict(sorted(definitions.items()))
 
 
 def _list(kind: tuple[str, str, str], version: int) -> dict[str, Any]:

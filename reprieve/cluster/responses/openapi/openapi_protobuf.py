@@ -1,4 +1,4 @@
-"""OpenAPI 2 in protobuf, the only form that kubectl takes to validate the items of a List, which no server does for it.
+"""OpenAPI 2 in protobuf, the only form in which kubectl accepts it to validate the items of a List.
 
 Upstream: google/gnostic-models, openapiv2/OpenAPIv2.proto.
 """
@@ -12,12 +12,12 @@ MEDIA_TYPES: Final = (
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
 )
-"""The media type that kubectl asks for, and the one of the answer: an @ does not belong into a media type."""
+"""The media type that kubectl requests, and the one of the answer, without the @ that media types do not allow."""
 
 Write = Callable[[int, Any], bytes]
 """The number of a field and its value -> the encoded field."""
 Form = Mapping[str, tuple[int, Write]]
-"""The members of a JSON document -> their numbers, and how they are written. `x-` stands for all extensions."""
+"""The members of a JSON document -> their numbers and writers. `x-` stands for all extensions."""
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
@@ -27,13 +27,13 @@ def encoded(document: Mapping[str, Any]) -> bytes:
 
 def _message(form: Form, value: Mapping[str, Any]) -> bytes:
     parts = []
-    for member, each in value.items():
+    for member, content in value.items():
         if member.startswith("x-"):
             number, _ = form["x-"]
-            parts.append(_bytes(number, _named(member, _any(each))))
+            parts.append(_bytes(number, _named(member, _any(content))))
         else:
             number, write = form[member]
-            parts.append(write(number, each))
+            parts.append(write(number, content))
     return b"".join(parts)
 
 
@@ -54,7 +54,7 @@ def _text(number: int, value: str) -> bytes:
 
 
 def _texts(number: int, value: list[str]) -> bytes:
-    return b"".join(_text(number, each) for each in value)
+    return b"".join(_text(number, text) for text in value)
 
 
 def _flag(number: int, value: bool) -> bytes:
@@ -62,7 +62,7 @@ def _flag(number: int, value: bool) -> bytes:
 
 
 def _any(value: object) -> bytes:
-    """Any value as YAML, of which JSON is a part."""
+    """Returns any value as YAML, of which JSON is a subset."""
     return _bytes(2, orjson.dumps(value))
 
 
@@ -71,7 +71,7 @@ def _one(number: int, value: object) -> bytes:
 
 
 def _many(number: int, value: list[object]) -> bytes:
-    return b"".join(_one(number, each) for each in value)
+    return b"".join(_one(number, member) for member in value)
 
 
 def _named(name: str, value: bytes) -> bytes:
@@ -83,12 +83,14 @@ def _schema(number: int, value: Mapping[str, Any]) -> bytes:
 
 
 def _schema_within(number: int, value: Mapping[str, Any]) -> bytes:
-    """A schema in a place where upstream also allows something else."""
+    """Returns a schema in a place where upstream also allows other messages."""
     return _bytes(number, _schema(1, value))
 
 
 def _schemas(number: int, value: Mapping[str, Any]) -> bytes:
-    return _bytes(number, b"".join(_bytes(1, _named(name, _message(_SCHEMA, each))) for name, each in value.items()))
+    return _bytes(
+        number, b"".join(_bytes(1, _named(name, _message(_SCHEMA, schema))) for name, schema in value.items())
+    )
 
 
 def _type(number: int, value: str) -> bytes:
@@ -108,7 +110,7 @@ def _operation(number: int, value: Mapping[str, Any]) -> bytes:
 
 
 def _parameters(number: int, value: list[Mapping[str, Any]]) -> bytes:
-    return b"".join(_bytes(number, _bytes(1, _parameter(each))) for each in value)
+    return b"".join(_bytes(number, _bytes(1, _parameter(parameter))) for parameter in value)
 
 
 def _parameter(value: Mapping[str, Any]) -> bytes:
@@ -121,7 +123,8 @@ def _parameter(value: Mapping[str, Any]) -> bytes:
 
 def _responses(number: int, value: Mapping[str, Any]) -> bytes:
     return _bytes(
-        number, b"".join(_bytes(1, _named(code, _bytes(1, _message(_RESPONSE, each)))) for code, each in value.items())
+        number,
+        b"".join(_bytes(1, _named(code, _bytes(1, _message(_RESPONSE, response)))) for code, response in value.items()),
     )
 
 

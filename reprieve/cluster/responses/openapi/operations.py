@@ -1,6 +1,6 @@
 """The paths of the API, and the operations on them.
 
-Clients learn which kind a path belongs to, and that the server validates fields itself (`fieldValidation`).
+From them clients learn the kind of a path, and that the server validates fields itself (`fieldValidation`).
 
 Upstream: apiserver/pkg/endpoints/installer.go; k8s.io/kube-openapi/pkg/builder.
 """
@@ -48,7 +48,7 @@ _LISTING: Final = (
 )  # fmt: skip
 _DELETING: Final = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
 _IN_PATH: Final = {"name": "Name of the {kind}.", "namespace": "Namespace of the {kind}."}
-# Method and action of a verb on a collection or on one object, and the query parameters it takes.
+# By verb on a collection or on one object: its method, its action and its query parameters.
 _COLLECTION: Final = {
     "list": ("get", "list", _LISTING),
     "create": ("post", "post", _WRITING),
@@ -74,33 +74,35 @@ _NAMES: Final = {
 
 
 def paths(resources: Iterable[Resource], version: int) -> dict[str, Item]:
-    found: dict[str, Item] = {}
+    items: dict[str, Item] = {}
     for resource in resources:
         base = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
-        within = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base
-        collection = f"{within}/{resource.plural}"
+        scope_path = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base
+        collection = f"{scope_path}/{resource.plural}"
         writer = _Writer(version, resource, (resource.group, resource.version, resource.kind))
         scope = "Namespaced" if resource.namespaced else ""
         subject, place = f"{scope}{resource.kind}", ("namespace",) if resource.namespaced else ()
-        found[collection] = writer.item(resource.verbs, _COLLECTION, place, subject)
+        items[collection] = writer.item(resource.verbs, _COLLECTION, place, subject)
         if resource.namespaced and "list" in resource.verbs:
             everywhere = f"{resource.kind}ForAllNamespaces"
-            found[f"{base}/{resource.plural}"] = writer.item(("list",), _COLLECTION, (), everywhere)
+            items[f"{base}/{resource.plural}"] = writer.item(("list",), _COLLECTION, (), everywhere)
         if resource.is_stored:
             verbs = [verb for verb in resource.verbs if verb != "create"]
-            found[f"{collection}/{{name}}"] = writer.item(verbs, _OBJECT, ("name", *place), subject)
-        for each in resource.subresources:
-            kind = (each.group, each.version) if each.version else (resource.group, resource.version)
-            below = _Writer(version, resource, (*kind, each.kind))
-            found[f"{collection}/{{name}}/{each.name}"] = below.item(
-                each.verbs, _OBJECT, ("name", *place), f"{subject}{each.name.capitalize()}"
+            items[f"{collection}/{{name}}"] = writer.item(verbs, _OBJECT, ("name", *place), subject)
+        for subresource in resource.subresources:
+            kind = (
+                (subresource.group, subresource.version) if subresource.version else (resource.group, resource.version)
             )
-    return {path: item for path, item in sorted(found.items()) if item}
+            sub_writer = _Writer(version, resource, (*kind, subresource.kind))
+            items[f"{collection}/{{name}}/{subresource.name}"] = sub_writer.item(
+                subresource.verbs, _OBJECT, ("name", *place), f"{subject}{subresource.name.capitalize()}"
+            )
+    return {path: item for path, item in sorted(items.items()) if item}
 
 
 @final
 class _Writer:
-    """Writes the operations on a resource or one below it, of this kind, for a version of OpenAPI."""
+    """Writes the operations on a resource or subresource of this kind, for a version of OpenAPI."""
 
     def __init__(self, version: int, resource: Resource, kind: tuple[str, str, str]) -> None:
         # `CoreV1`, `AppsV1`: the part of an operation's name after the verb.
@@ -113,14 +115,14 @@ class _Writer:
     def item(
         self,
         verbs: Sequence[str],
-        known: Mapping[str, tuple[str, str, Sequence[str]]],
+        operations: Mapping[str, tuple[str, str, Sequence[str]]],
         place: Sequence[str],
         subject: str,
     ) -> Item:
         item: Item = {}
         for verb in verbs:
-            if verb in known:
-                method, action, query = known[verb]
+            if verb in operations:
+                method, action, query = operations[verb]
                 item[method] = self._operation(action, query, subject)
         if item:
             item["parameters"] = [self._in_path(name) for name in place] + [self._in_query("pretty")]
@@ -151,7 +153,10 @@ class _Writer:
     def _takes(self, operation: Item, name: str, media_types: Sequence[str]) -> None:
         schema = schemas.reference(name, self._version)
         if self._is_three:
-            operation["requestBody"] = {"required": True, "content": {each: {"schema": schema} for each in media_types}}
+            operation["requestBody"] = {
+                "required": True,
+                "content": {media_type: {"schema": schema} for media_type in media_types},
+            }
         else:
             operation["consumes"] = list(media_types)
             operation["parameters"].insert(0, {"name": "body", "in": "body", "required": True, "schema": schema})

@@ -47,7 +47,7 @@ _QUANTITY_SAYS: Final = "An exact amount, such as 500m, 1.5Gi or 3e2."
 
 
 def basics(version: int) -> dict[str, Schema]:
-    """Returns the schemas of the types that are no Struct, by name."""
+    """Returns the schemas of the types other than Structs, by name."""
     is_three = version == VERSION_3
     quantity: Schema = {"description": _QUANTITY_SAYS} | (_EITHER if is_three else {"type": "string"})
     number_or_text: Schema = {"description": "A number, or a text such as 25%.", "format": "int-or-string"}
@@ -90,23 +90,23 @@ def definition(struct: Struct, version: int) -> Schema:
     return schema
 
 
-def mentioned(of: GoType) -> list[Struct]:
-    """Returns the Structs that a type leads to, itself included, each once."""
-    found: dict[str, Struct] = {}
-    _collect(of, found)
-    return list(found.values())
+def mentioned(root: GoType) -> list[Struct]:
+    """Returns the Structs in a type, itself included, each once."""
+    structs: dict[str, Struct] = {}
+    _collect(root, structs)
+    return list(structs.values())
 
 
-def _collect(of: GoType, found: dict[str, Struct]) -> None:
-    if isinstance(of, ListOf):
-        _collect(of.item, found)
-    elif isinstance(of, MapOf):
-        _collect(of.value, found)
-    elif isinstance(of, Struct) and of.name not in found:
+def _collect(type_: GoType, structs: dict[str, Struct]) -> None:
+    if isinstance(type_, ListOf):
+        _collect(type_.item, structs)
+    elif isinstance(type_, MapOf):
+        _collect(type_.value, structs)
+    elif isinstance(type_, Struct) and type_.name not in structs:
         # A field may refer to a granular variant of an atomic type.
-        found[of.name] = lookup("", "v1", "ObjectReference") if of.name == OBJECT_REFERENCE else of
-        for field in of.fields.values():
-            _collect(field.type, found)
+        structs[type_.name] = lookup("", "v1", "ObjectReference") if type_.name == OBJECT_REFERENCE else type_
+        for field in type_.fields.values():
+            _collect(field.type, structs)
 
 
 def _property(field: Field, version: int) -> Schema:
@@ -125,21 +125,25 @@ def _property(field: Field, version: int) -> Schema:
     return schema
 
 
-def _schema(of: GoType, version: int) -> Schema:
-    if isinstance(of, Struct):
-        return reference(of.name, version)
-    if isinstance(of, Scalar):
-        return _scalar(of, version)
-    if isinstance(of, ListOf):
-        schema: Schema = {"type": "array", "items": _schema(of.item, version), "x-kubernetes-list-type": of.list_type}
-        return schema | ({"x-kubernetes-list-map-keys": list(of.keys)} if of.keys else {})
-    if isinstance(of, MapOf):
-        values: Schema = {"type": "object", "additionalProperties": _schema(of.value, version)}
-        return values | ({"x-kubernetes-map-type": "atomic"} if of.atomic else {})
+def _schema(type_: GoType, version: int) -> Schema:
+    if isinstance(type_, Struct):
+        return reference(type_.name, version)
+    if isinstance(type_, Scalar):
+        return _scalar(type_, version)
+    if isinstance(type_, ListOf):
+        schema: Schema = {
+            "type": "array",
+            "items": _schema(type_.item, version),
+            "x-kubernetes-list-type": type_.list_type,
+        }
+        return schema | ({"x-kubernetes-list-map-keys": list(type_.keys)} if type_.keys else {})
+    if isinstance(type_, MapOf):
+        values: Schema = {"type": "object", "additionalProperties": _schema(type_.value, version)}
+        return values | ({"x-kubernetes-map-type": "atomic"} if type_.atomic else {})
     return {"type": "object"}
 
 
-def _scalar(of: Scalar, version: int) -> Schema:
-    if of.kind in _NAMED:
-        return reference(_NAMED[of.kind], version)
-    return _PLAIN[of.kind]
+def _scalar(scalar: Scalar, version: int) -> Schema:
+    if scalar.kind in _NAMED:
+        return reference(_NAMED[scalar.kind], version)
+    return _PLAIN[scalar.kind]

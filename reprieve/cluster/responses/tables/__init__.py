@@ -18,7 +18,7 @@ UNKNOWN: Final = "<unknown>"
 @final
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """The time since things happened, as of one moment."""
+    """Ages as of one moment."""
 
     now: datetime
 
@@ -34,7 +34,7 @@ Cell = Callable[[Object], Any]
 
 
 def field(path: str, otherwise: Any = "") -> Cell:
-    """Returns what reads a field, such as `spec.nodeName`; `otherwise` stands for one that is empty."""
+    """Returns a function that reads a field, such as `spec.nodeName`, or returns `otherwise` if it is empty."""
     *parents, last = path.split(".")
 
     def read(obj: Object) -> Any:
@@ -48,9 +48,9 @@ def field(path: str, otherwise: Any = "") -> Cell:
 @final
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; those of priority 1 are shown by `-o wide` only.
+    """A column; only `-o wide` shows those of priority 1.
 
-    `cell` is None for the age of the object, and where the layout makes whole rows.
+    `cell` is None for the age of the object, and if the layout makes whole rows.
     """
 
     name: str
@@ -112,7 +112,7 @@ AGE: Final = Column("Age", "The time since the object was created.")
 
 @final
 class Layout:
-    """The columns of a kind, what makes rows that do not follow cell by cell, and what is said of whole rows."""
+    """The columns of a kind, optionally with functions for whole rows and for the conditions of rows."""
 
     def __init__(
         self,

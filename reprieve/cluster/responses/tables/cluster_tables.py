@@ -31,7 +31,9 @@ _ROLE: Final = "kubernetes.io/role"
 
 def _node_status(node: Object) -> str:
     # The last condition of a type counts, should there be several.
-    ready = {each.get("type"): each.get("status") for each in status_of(node).get("conditions") or ()}.get("Ready")
+    ready = {
+        condition.get("type"): condition.get("status") for condition in status_of(node).get("conditions") or ()
+    }.get("Ready")
     word = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
     return f"{word},SchedulingDisabled" if spec_of(node).get("unschedulable") else word
 
@@ -45,7 +47,7 @@ def _roles(node: Object) -> str:
 def _address(kind: str) -> Cell:
     def read(node: Object) -> str:
         addresses = status_of(node).get("addresses") or ()
-        return next((each.get("address", "") for each in addresses if each.get("type") == kind), NONE)
+        return next((address.get("address", "") for address in addresses if address.get("type") == kind), NONE)
 
     return read
 

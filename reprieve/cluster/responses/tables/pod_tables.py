@@ -48,7 +48,11 @@ class _Tally:
 
 def _cells(pod: Object, ages: Ages) -> list[Any]:
     spec, status = spec_of(pod), status_of(pod)
-    sidecars = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    sidecars = {
+        container["name"]
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
+    }
     tally = _tally(spec, status, sidecars)
     reason = tally.reason
     if is_going(pod):
@@ -60,7 +64,7 @@ def _cells(pod: Object, ages: Ages) -> list[Any]:
     if tally.restarts and tally.last_restart:
         restarts += f" ({ages.since(tally.last_restart)} ago)"
     total = len(spec.get("containers") or ()) + len(sidecars)
-    addresses = [each.get("ip") for each in status.get("podIPs") or ()]
+    addresses = [address.get("ip") for address in status.get("podIPs") or ()]
     return [
         name_of(pod),
         f"{tally.ready}/{total}",
@@ -90,7 +94,7 @@ def _tally(spec: Object, status: Object, sidecars: set[str]) -> _Tally:
 
 
 def _count_init_containers(spec: Object, status: Object, sidecars: set[str], starting: _Tally, running: _Tally) -> bool:
-    """Counts until initialization is found unfinished, and returns True then. `running` counts the sidecars."""
+    """Counts up to the first unfinished container, and returns whether there is one. `running` counts the sidecars."""
     for place, container in enumerate(status.get("initContainerStatuses") or ()):
         is_sidecar = container.get("name") in sidecars
         starting.count_restarts(container)
@@ -142,7 +146,7 @@ def _end(terminated: Object) -> str:
 
 
 def _conditions(status: Object) -> dict[str, Object]:
-    return {each.get("type", ""): each for each in status.get("conditions") or ()}
+    return {condition.get("type", ""): condition for condition in status.get("conditions") or ()}
 
 
 def _is_true(conditions: Mapping[str, Object], name: str) -> bool:

@@ -48,8 +48,8 @@ def _annotations(obj: Object) -> Object:
 
 
 def _class_of(obj: Object) -> str:
-    named = _annotations(obj).get(_CLASS_ANNOTATION)
-    return str(spec_of(obj).get("storageClassName") or "") if named is None else str(named)
+    annotation = _annotations(obj).get(_CLASS_ANNOTATION)
+    return str(spec_of(obj).get("storageClassName") or "") if annotation is None else str(annotation)
 
 
 def _phase(obj: Object) -> str:
@@ -72,7 +72,7 @@ def _class_name(obj: Object) -> str:
 
 def _audiences(driver: Object) -> str:
     tokens = spec_of(driver).get("tokenRequests")
-    return UNSET if tokens is None else ",".join(each.get("audience", "") for each in tokens)
+    return UNSET if tokens is None else ",".join(token.get("audience", "") for token in tokens)
 
 
 _STATUS: Final = Column("Status", "Whether volume and claim have found each other.", _phase)

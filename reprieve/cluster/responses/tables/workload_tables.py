@@ -30,7 +30,7 @@ def _ready_of_wanted(obj: Object) -> str:
 
 def _of_containers(name: str) -> Cell:
     containers = field("spec.template.spec.containers", ())
-    return lambda obj: ",".join(each.get(name, "") for each in containers(obj))
+    return lambda obj: ",".join(container.get(name, "") for container in containers(obj))
 
 
 def _selector(obj: Object) -> str:
@@ -52,7 +52,7 @@ def _external_ip(service: Object) -> str:
         return ",".join(external) or NONE
     if kind == "LoadBalancer":
         ingress = (status_of(service).get("loadBalancer") or {}).get("ingress") or ()
-        balanced = {each.get("ip") or each.get("hostname") or "" for each in ingress}
+        balanced = {address.get("ip") or address.get("hostname") or "" for address in ingress}
         return ",".join([*sorted(balanced - {""}), *external]) or "<pending>"
     return spec.get("externalName") or "" if kind == "ExternalName" else "<unknown>"
 
@@ -73,12 +73,16 @@ def _port(port: Object) -> str:
 def _completions(job: Object) -> str:
     spec = spec_of(job)
     completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
-    wanted = completions if completions is not None else f"1 of {parallelism}" if parallelism > 1 else 1
-    return f"{status_of(job).get('succeeded') or 0}/{wanted}"
+    total = completions if completions is not None else f"1 of {parallelism}" if parallelism > 1 else 1
+    return f"{status_of(job).get('succeeded') or 0}/{total}"
 
 
 def _job_status(job: Object) -> str:
-    true = {each.get("type") for each in status_of(job).get("conditions") or () if each.get("status") == "True"}
+    true = {
+        condition.get("type")
+        for condition in status_of(job).get("conditions") or ()
+        if condition.get("status") == "True"
+    }
     return next((kind for kind in ("Complete", "Failed", "Suspended") if kind in true), "Running")
 
 
