@@ -1,1 +1,1 @@
-"""Evaluations: everything that the scheduler would find out about one pod, as one value."""
+"""Evaluations: all results of the scheduler about one pod, as one value."""

@@ -1,4 +1,4 @@
-"""evaluate(): everything that the scheduler would find out about one pod, without sampling, without writing.
+"""evaluate(): all results of the scheduler about one pod, without sampling, without writing.
 
 Every node is filtered, every feasible node is scored, every potential node is dry-run. `reprieve evaluate`,
 /v1/evaluate and the parity tests show the result.
@@ -26,7 +26,7 @@ from extender.engine.snapshot import Rows, Snapshot
 @final
 @dataclass(frozen=True, slots=True, repr=False)  # asyncio may build the repr, which would be megabytes of columns
 class Evaluation:
-    """The result of each part of the scheduler; None for parts that were not reached."""
+    """The result of each part of the scheduler; None for parts that the pod did not reach."""
 
     snapshot: Snapshot
     pre_filter: PreFilterOutcome | None = None
@@ -45,7 +45,7 @@ class Evaluation:
     skipped_scores: frozenset[str] = frozenset()
     score_error: str = ""
     error: str = ""
-    """Why the attempt would end with an error; empty if the pod fits or is unschedulable."""
+    """The error that would end the attempt; empty if the pod fits or is unschedulable."""
     diagnosis: fwk.Diagnosis | None = None
     """Set if no node is feasible."""
     post_filter: fwk.PostFilterResult | None = None
@@ -56,7 +56,7 @@ class Evaluation:
 
     @property
     def fit_error(self) -> str:
-        """Why no node fits, before preemption is tried; empty if one does."""
+        """The reasons why no node fits, before preemption is tried; empty if one does."""
         return "" if self.diagnosis is None else fwk.fit_error_message(len(self.snapshot.nodes), self.diagnosis)
 
     @property

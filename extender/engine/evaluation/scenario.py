@@ -28,7 +28,7 @@ Answer = dict[str, Any]
 
 
 def answer(evaluation: Evaluation) -> Answer:
-    """Returns everything that was found out, under stable names. Lists without an order of their own are sorted."""
+    """Returns the evaluation as JSON, under stable names. Lists without an order of their own are sorted."""
     names = [node.name for node in evaluation.snapshot.nodes.objects]
     result: Answer = {
         "nodeOrder": names,
@@ -138,7 +138,7 @@ def _status(status: fwk.Status) -> Answer:
 
 
 async def evaluate_scenario(scenario: Mapping[str, Any], configuration: Configuration) -> dict[str, Any]:
-    """Returns everything that the scheduler would find out about `scenario["pod"]` in the scenario's cluster.
+    """Returns the evaluation of `scenario["pod"]` in the scenario's cluster.
 
     Its `config` takes precedence over `configuration`; `objects`, `nominated` and `id` are optional.
 
@@ -168,19 +168,19 @@ async def evaluate_scenario(scenario: Mapping[str, Any], configuration: Configur
 
 def _nominated(scenario: Mapping[str, Any]) -> list[tuple[Pod, str]]:
     entries = _member(scenario, "nominated", list)
-    found: list[tuple[Pod, str]] = []
+    nominations: list[tuple[Pod, str]] = []
     for place, entry in enumerate(entries):
         if not isinstance(entry, dict) or not isinstance(entry.get("nodeName"), str):
             raise DecodeError(f"nominated[{place}]: expected a pod and a nodeName")
-        found.append((identified(decoding.convert(Pod, entry.get("pod"))), entry["nodeName"]))
-    return found
+        nominations.append((identified(decoding.convert(Pod, entry.get("pod"))), entry["nodeName"]))
+    return nominations
 
 
-def _member(scenario: Mapping[str, Any], name: str, kind: type, missing: str = "") -> Any:
+def _member(scenario: Mapping[str, Any], name: str, kind: type, message: str = "") -> Any:
     value = scenario.get(name)
     if value is None:
-        if missing:
-            raise DecodeError(missing)
+        if message:
+            raise DecodeError(message)
         return kind()
     if not isinstance(value, kind):
         raise DecodeError(f"{name}: expected {'an object' if kind is dict else 'a list'}")

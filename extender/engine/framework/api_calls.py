@@ -41,7 +41,7 @@ class CallUnknown(CallError):  # noqa: N818
 
 
 class CallSkipped(CallError):  # noqa: N818
-    """A more relevant call replaces it, or one that includes it (ErrCallSkipped, ErrCallOverwritten)."""
+    """A call that is more relevant, or includes this one, replaces it (ErrCallSkipped, ErrCallOverwritten)."""
 
 
 class CallMerged(CallSkipped):
@@ -78,7 +78,7 @@ class ApiCall(ABC, Generic[T_co]):
         return self
 
     def after(self, earlier: "ApiCall[Any]") -> "ApiCall[T_co]":
-        """Returns this call as it has to be once an earlier one about the same object was performed."""
+        """Returns this call, adapted to an earlier one about the same object that was performed."""
         return self
 
 
@@ -96,7 +96,7 @@ class Dispatcher(Protocol):
 
 
 class LiveCluster(Protocol):
-    """The cluster as it is known at this moment, for code that waits for a change; a Snapshot holds for a cycle."""
+    """The cluster as observed at this moment, for code that waits for a change; a Snapshot holds for a cycle."""
 
     @property
     def objects(self) -> ClusterObjects:

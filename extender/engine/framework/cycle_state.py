@@ -1,4 +1,4 @@
-"""What plugins keep during one scheduling cycle (CycleState), and for equal pods (PodMemo)."""
+"""The state of plugins during one scheduling cycle (CycleState), and their memos for equal pods (PodMemo)."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
@@ -28,7 +28,7 @@ class StateKey(Generic[T]):
 
 
 class CycleState:
-    """What plugins computed for this pod in PreFilter and PreScore, read back in Filter, Score and later points.
+    """The values that plugins write in PreFilter and PreScore, and read in Filter, Score and later points.
 
     The cycle of a framework is a CycleState, too (`extender.engine.runtime.cycle.Cycle`): it has the snapshot, and runs
     the profile's Filters. A plain CycleState is enough to call a plugin's PreFilter, Filter and Score by hand.

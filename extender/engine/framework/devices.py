@@ -1,5 +1,5 @@
-"""What DynamicResources, which alone knows devices, has to do with the rest: its search for devices may be put off
-(`LongWork`), and it counts them for plugins that score by extended resources (`DeviceTotals`).
+"""The contract of DynamicResources with the engine: it may put off its search for devices (`LongWork`), and it counts
+devices for plugins that score by extended resources (`DeviceTotals`).
 
 LongWork is no part of the contract of plugins: `runtime.plugin_calls` and the scheduler catch it.
 """
@@ -13,7 +13,7 @@ from extender.engine.snapshot.axes import Int64s
 from extender.values.metrics import Unanswered
 
 MAY_DEFER: Final = StateKey[bool]("MayDefer")
-"""Under `Handle.shared`: whether whoever runs the cycles does `LongWork`. Elsewhere all is done at once."""
+"""Under `Handle.shared`: True if the runner of the cycles does `LongWork`. Otherwise plugins do all work at once."""
 
 
 @final

@@ -391,14 +391,14 @@ class Suggestion:
 
 def listed(noun: str, things: Sequence[str]) -> str:
     """Returns `taint a`, `taints a and b`, or `taints a, b and c`."""
-    *others, last = things
-    return f"{noun}s {', '.join(others)} and {last}" if others else f"{noun} {last}"
+    *leading, last = things
+    return f"{noun}s {', '.join(leading)} and {last}" if leading else f"{noun} {last}"
 
 
-def with_containers(pod: Pod, changed: Callable[[Container], Container], **others: object) -> Pod:
+def with_containers(pod: Pod, changed: Callable[[Container], Container], **changes: object) -> Pod:
     """Returns the pod with each of its containers changed, and with other fields of its spec."""
     containers, init = [*map(changed, pod.spec.containers)], [*map(changed, pod.spec.init_containers)]
-    return replaced(pod, spec=replaced(pod.spec, containers=containers, init_containers=init, **others))
+    return replaced(pod, spec=replaced(pod.spec, containers=containers, init_containers=init, **changes))
 
 
 class AdvicePlugin(Plugin):

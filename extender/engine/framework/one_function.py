@@ -79,14 +79,14 @@ def _check(function: Callable[..., Any], decorator: str) -> None:
         raise TypeError(f"@{decorator}: nothing waits for an async def: write def {name}")
     parameters = list(inspect.signature(function).parameters.values())
     needed = [
-        each
-        for each in parameters
-        if each.default is inspect.Parameter.empty and each.kind is not inspect.Parameter.VAR_KEYWORD
+        parameter
+        for parameter in parameters
+        if parameter.default is inspect.Parameter.empty and parameter.kind is not inspect.Parameter.VAR_KEYWORD
     ]
-    if len(needed) != 2 or any(each.kind is inspect.Parameter.KEYWORD_ONLY for each in needed):
+    if len(needed) != 2 or any(parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in needed):
         raise TypeError(
             f"@{decorator}: write `def {name}(pod, node)`; it takes "
-            f"{', '.join(each.name for each in parameters) or 'nothing'}"
+            f"{', '.join(parameter.name for parameter in parameters) or 'nothing'}"
         )
 
 

@@ -27,7 +27,7 @@ class BindPod(ApiCall[None]):
     uid: str
     node: str
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """What the pod's annotations get besides."""
+    """Added to the pod's annotations."""
 
     @classmethod
     def of(cls, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> "BindPod":
@@ -41,7 +41,7 @@ class BindPod(ApiCall[None]):
 @final
 @dataclass(frozen=True, slots=True)
 class PodCondition:
-    """A condition as it should be. Its times are set when it is written."""
+    """The desired condition. Writing it sets its times."""
 
     type: str
     status: str
@@ -57,8 +57,8 @@ class PatchPodStatus(ApiCall[None]):
     """Sets conditions, the nomination and the special claim of a pod; the rest of its status is not touched.
 
     If the pod has changed since it was last seen, the API server refuses the patch and it is worked out again: a patch
-    whose answer was lost, and which is performed after later ones, does no harm then. What concerns a pod that waits
-    for a node is not written to one that has got it.
+    whose answer was lost, and which is performed after later ones, does no harm then. A patch about the wait for a node
+    is not written to a pod that has a node.
 
     Upstream patches whatever is there.
     """
@@ -69,7 +69,7 @@ class PatchPodStatus(ApiCall[None]):
     name: str
     uid: str
     known: PodStatus
-    """The status as it was last seen. What it already contains need not be written."""
+    """The last observed status. Fields that it already contains are not written."""
     conditions: tuple[PodCondition, ...] = ()
     nominated_node_name: str | None = None
     """None leaves the nomination as it is, "" clears it, a name sets it."""
@@ -96,13 +96,17 @@ class PatchPodStatus(ApiCall[None]):
 
     @property
     def changed_conditions(self) -> list[tuple[PodCondition, bool]]:
-        """The conditions that differ in more than the observed generation, each with whether its status does, too."""
-        known = {condition.type: condition for condition in self.known.conditions}
+        """The conditions that differ in more than the observed generation, each with whether its status differs."""
+        old_conditions = {condition.type: condition for condition in self.known.conditions}
         changed: list[tuple[PodCondition, bool]] = []
-        for wanted in self.conditions:
-            old = known.get(wanted.type)
-            if old is None or (old.status, old.reason, old.message) != (wanted.status, wanted.reason, wanted.message):
-                changed.append((wanted, old is None or old.status != wanted.status))
+        for condition in self.conditions:
+            old = old_conditions.get(condition.type)
+            if old is None or (old.status, old.reason, old.message) != (
+                condition.status,
+                condition.reason,
+                condition.message,
+            ):
+                changed.append((condition, old is None or old.status != condition.status))
         return changed
 
     @property
@@ -149,19 +153,23 @@ class PatchPodStatus(ApiCall[None]):
     def after(self, earlier: ApiCall[Any]) -> "PatchPodStatus":
         if not isinstance(earlier, PatchPodStatus):
             return self
-        written = {
-            wanted.type: Condition(type=wanted.type, status=wanted.status, reason=wanted.reason, message=wanted.message)
-            for wanted in earlier.conditions
+        earlier_conditions = {
+            condition.type: Condition(
+                type=condition.type, status=condition.status, reason=condition.reason, message=condition.message
+            )
+            for condition in earlier.conditions
         }
-        kept = [condition for condition in self.known.conditions if condition.type not in written]
+        other_conditions = [
+            condition for condition in self.known.conditions if condition.type not in earlier_conditions
+        ]
         nomination = earlier.nominated_node_name
-        known = replaced(
+        status = replaced(
             self.known,
-            conditions=[*kept, *written.values()],
+            conditions=[*other_conditions, *earlier_conditions.values()],
             nominated_node_name=self.known.nominated_node_name if nomination is None else nomination,
             extended_resource_claim_status=earlier.extended_resource_claim or self.known.extended_resource_claim_status,
         )
-        return replace(self, known=known)
+        return replace(self, known=status)
 
 
 @final

@@ -1,5 +1,5 @@
-"""Pod groups: the write about one, the group as the Permit plugins of its cycle see it, and its placements, which are
-sets of nodes of which it may get one, with the extension points that make and rank them.
+"""Pod groups: the write about one, the group for the Permit plugins of its cycle, and its placements, which are
+alternative sets of nodes, with the extension points that make and rank them.
 
 Upstream: pkg/scheduler/util/utils.go, PatchPodGroupStatus; pkg/scheduler/schedule_one_podgroup.go,
 updatePodGroupCondition; staging/src/k8s.io/kube-scheduler/framework/interface.go, Placement, PlacementGeneratePlugin,
@@ -24,7 +24,7 @@ from extender.values.objects.pod import Pod
 @final
 @dataclass(frozen=True, slots=True)
 class GroupCondition:
-    """A condition as it should be. Its times are set when it is written."""
+    """The desired condition. Writing it sets its times."""
 
     type: str
     status: str
@@ -45,12 +45,14 @@ class PatchPodGroupStatus(ApiCall[None]):
     uid: str
     condition: GroupCondition
     known: Condition | None
-    """The condition of this type as it was last seen."""
+    """The last observed condition of this type."""
 
     @classmethod
     def of(cls, group: PodGroup, condition: GroupCondition) -> "PatchPodGroupStatus":
-        known = next((each for each in group.status.conditions if each.type == condition.type), None)
-        return cls(group.namespace, group.name, group.uid, condition, known)
+        observed = next(
+            (old_condition for old_condition in group.status.conditions if old_condition.type == condition.type), None
+        )
+        return cls(group.namespace, group.name, group.uid, condition, observed)
 
     @property
     def object_key(self) -> str:
@@ -58,16 +60,16 @@ class PatchPodGroupStatus(ApiCall[None]):
 
     @property
     def is_transition(self) -> bool:
-        """Whether the status of the condition changes, and not only its words."""
+        """True if the status of the condition changes, not only its words."""
         return self.known is None or self.known.status != self.condition.status
 
     @property
     def is_no_op(self) -> bool:
-        known, wanted = self.known, self.condition
-        return known is not None and (known.status, known.reason, known.message) == (
-            wanted.status,
-            wanted.reason,
-            wanted.message,
+        observed, condition = self.known, self.condition
+        return observed is not None and (observed.status, observed.reason, observed.message) == (
+            condition.status,
+            condition.reason,
+            condition.message,
         )
 
 
@@ -79,8 +81,7 @@ class GroupCycle:
     group: PodGroup | None
     """None if it does not exist."""
     num_scheduled: int
-    """The number of members that have a node or are assumed on one in this cycle, the one that is asked about included.
-    """
+    """The number of members with a node or assumed on one in this cycle, including the current member."""
     assumed: AbstractSet[str] = frozenset()
     """The UIDs of the members that were assumed before it in this cycle."""
 

@@ -1,5 +1,5 @@
-"""What preemption finds: candidates, which are nodes with the victims that would have to go, and the outcome of a
-search; and the rules of the search, whose values for several releases are in `extender.engine.preemption.rules`.
+"""Candidates of preemption, which are nodes with their victims; the outcome of a search; and the rules of the search,
+whose values for several releases are in `extender.engine.preemption.rules`.
 
 Upstream: pkg/scheduler/framework/preemption, candidate.go, preemption.go; framework/extender.go, Extender;
 extenderv1.Victims.
@@ -45,7 +45,7 @@ class Candidates:
     num_pdb_violations: Int64s
     """(M,)"""
     rules: "PreemptionRules"
-    """Those by which they were found, and by which one of them is chosen."""
+    """The rules that found them and choose among them."""
 
     def __len__(self) -> int:
         return len(self.node)
@@ -72,14 +72,14 @@ class Candidates:
             self.snapshot, self.node[chosen], self.slots[places], first, self.num_pdb_violations[chosen], self.rules
         )
 
-    def joined(self, others: "Candidates") -> "Candidates":
-        """Returns these candidates and then the others, which are over the same snapshot."""
+    def joined(self, other: "Candidates") -> "Candidates":
+        """Returns these candidates and then the other ones, of the same snapshot."""
         return Candidates(
             self.snapshot,
-            np.r_[self.node, others.node],
-            np.r_[self.slots, others.slots],
-            np.r_[self.first, self.first[-1] + others.first[1:]],
-            np.r_[self.num_pdb_violations, others.num_pdb_violations],
+            np.r_[self.node, other.node],
+            np.r_[self.slots, other.slots],
+            np.r_[self.first, self.first[-1] + other.first[1:]],
+            np.r_[self.num_pdb_violations, other.num_pdb_violations],
             self.rules,
         )
 
@@ -104,7 +104,7 @@ ScoreFunction = Callable[[Candidates], Int64s]
 @final
 @dataclass(frozen=True, slots=True)
 class PodsByBudget:
-    """Some PodDisruptionBudgets, and what they are to pods."""
+    """Some PodDisruptionBudgets, with the pods that they select or forbid to evict."""
 
     budgets: Sequence[PodDisruptionBudget]
     pods: Index
@@ -127,24 +127,24 @@ class PreemptionRules:
     by_importance: Callable[[Snapshot, Index, Index], Index]
     """(snapshot, slots, row) -> the order that sorts the pods by row, and in a row the most important first."""
     violated: Callable[[Snapshot, Index, Index, Mask], Iterable[PodsByBudget]]
-    """(snapshot, slots, row, wanted) -> the budgets that evicting pods may violate, some at a time, with the pods whose
-    eviction violates each.
+    """(snapshot, slots, row, undecided) -> the budgets that evicting pods may violate, some at a time, with the pods
+    whose eviction violates each.
 
-    The pods are all possible victims of their nodes, by importance. `wanted` are (C,) those about which more is to be
-    known: the caller clears the others meanwhile, and what concerns only those may be left out.
+    The pods are all possible victims of their nodes, by importance. `undecided` are (C,) the pods that the caller asks
+    about; it clears the others meanwhile, and budgets that concern only these may be left out.
     """
     as_listed: Callable[[Snapshot, Index, Index, Mask], Index]
     """(snapshot, slots, row, violates) -> the order of a candidate's victims, row by row, from that of reprieve."""
     criteria: Sequence[ScoreFunction]
     """They choose the candidate; each only decides between those that tie in the ones before it."""
     code_of: Callable[[Status], Code]
-    """Returns what the rules make of a refusal: preemption is tried on nodes whose refusal is Unschedulable."""
+    """Returns the code of a refusal under the rules: preemption is tried on nodes whose code is Unschedulable."""
     waits_for: Callable[[Pod], bool]
     """Returns whether a pod of lower priority on its nominated node keeps a preemptor from preempting again."""
     may_go: Callable[[Pod], bool] | None = None
     """Returns whether a pod of lower priority may be a victim; None: all may."""
     protects: Callable[[Snapshot, Pod, Index], Mask] | None = None
-    """(snapshot, preemptor, slots) -> (C,) which of these pods may be no victims of this preemptor now."""
+    """(snapshot, preemptor, slots) -> (C,) the pods that must not be victims of this preemptor now."""
     budgets_are_hard: bool = False
     """A pod whose eviction would violate a budget may not be a victim."""
     is_going: Callable[[], Collection[str]] = tuple
@@ -152,11 +152,11 @@ class PreemptionRules:
     too_costly: Callable[[Candidates], Iterable[tuple[str, Mask]]] | None = None
     """candidates -> reasons, each with (M,) the candidates that are not allowed because of it."""
     also_by: Sequence["PreemptionRules"] = ()
-    """Rules by which victims are chosen as well: on each node those count that are better by `criteria`."""
+    """Further rules that choose victims: on each node the victims that are better by `criteria` count."""
     without_policies: "PreemptionRules | None" = None
-    """The rules without victim policies, so that it can be said what these change; None if there are none."""
+    """The rules without victim policies, to tell what these change; None if there are none."""
     delay_of: Callable[[Pod], float] | None = None
-    """Returns for how many more seconds the preemptor has to wait; 0 if it need not."""
+    """Returns the seconds that the preemptor still has to wait; 0 if none."""
     gives_up_unresolvable: bool = True
     """A preemptor whose nominated node is unresolvable need not wait for the pods there."""
     tries_all_nodes: bool = False
@@ -178,14 +178,14 @@ class PreemptionOutcome:
     """(B,) places of the nodes where evicting pods might help; None if the search did not come so far."""
     candidates: Candidates | None = None
     statuses: NodeStatuses | None = None
-    """Why the dry run failed on which of these nodes."""
+    """The reasons why the dry run failed on these nodes."""
     best: Index | None = None
     """(B,) places in `candidates` that no criterion tells apart."""
     chosen: Candidate | None = None
     last_room_taken_by: tuple[Pod, ...] | None = None
-    """The pods that took the room which the preemptor's last preemption has made; None unless it helped nobody."""
+    """The pods that took the room of the preemptor's last preemption; None unless it was wasted."""
     without_policies: Candidate | None = None
-    """What would be chosen, if anything, without the victim policies of the rules; None if there are none."""
+    """The candidates without the victim policies of the rules; None if there are no policies."""
 
     @property
     def num_potential(self) -> int:

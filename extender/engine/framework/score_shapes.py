@@ -10,12 +10,12 @@ from extender.engine.snapshot.axes import Int64s
 
 def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
     """(R,) the piecewise linear function through the points, in integers; constant beyond the first and last."""
-    right = np.clip(np.searchsorted(xs, x, side="left"), 1, max(len(xs) - 1, 1))
+    upper = np.clip(np.searchsorted(xs, x, side="left"), 1, max(len(xs) - 1, 1))
     if len(xs) == 1:
         return np.full_like(x, ys[0])
-    left = right - 1
-    rise, run = (ys[right] - ys[left]) * (x - xs[left]), xs[right] - xs[left]
-    inside = ys[left] + np.sign(rise) * (np.abs(rise) // run)  # Go truncates towards zero
+    lower = upper - 1
+    rise, run = (ys[upper] - ys[lower]) * (x - xs[lower]), xs[upper] - xs[lower]
+    inside = ys[lower] + np.sign(rise) * (np.abs(rise) // run)  # Go truncates towards zero
     line: Int64s = np.where(x <= xs[0], ys[0], np.where(x > xs[-1], ys[-1], inside))
     return line
 

@@ -1,4 +1,4 @@
-"""What a plugin answers: a Status for one question, Verdicts about many rows; and the diagnosis made of them.
+"""The answers of plugins: a Status for one question, Verdicts about many rows; and the diagnosis made of them.
 
 Upstream: pkg/scheduler/framework, interface.go, NodeToStatus; types.go, Diagnosis, FitError.Error.
 """
@@ -19,9 +19,9 @@ from extender.values.objects.node import Node
 Codes8 = npt.NDArray[np.int8]
 
 _BITS_BESIDE_A_ROW: Final = 50
-"""As many answers of yes or no as fit into an int64 beside a number of a row."""
+"""The number of yes or no answers that fit into an int64 beside a row number."""
 _FEW: Final = 32
-"""As many different values are compared one by one."""
+"""Up to this many different values are compared one by one."""
 
 
 class Code(enum.IntEnum):
@@ -186,7 +186,7 @@ def first_of(verdicts: Sequence[Verdicts]) -> Verdicts:
 
 
 def _grouped(values: Int64s) -> tuple[Index, Index]:
-    """Returns (G,) where each different value comes first, and (R,) which group each value belongs to."""
+    """Returns (G,) the first place of each different value, and (R,) the group of each value."""
     which = np.full(len(values), -1, np.intp)
     firsts: list[int] = []
     # With few different values, a comparison for each of them is faster than sorting.
@@ -226,43 +226,43 @@ class NodeStatuses:
     def at(
         nodes: Sequence[Node], places: Index, distinct: Sequence[Status], which: Index, absent: Status
     ) -> "NodeStatuses":
-        """Returns the statuses of the nodes at these places: `which` of the `distinct` ones each has."""
+        """Returns the statuses of the nodes at these places; `which` are indices into `distinct`."""
         statuses = NodeStatuses(absent=absent)
         statuses._explicit = None
         statuses._nodes, statuses._distinct, statuses._which = (nodes, places), distinct, which
         return statuses
 
-    def joined(self, others: "NodeStatuses") -> "NodeStatuses":
-        """Returns these statuses, and those of other nodes of the same snapshot. Both are of nodes at places."""
-        if not others._distinct:
+    def joined(self, other: "NodeStatuses") -> "NodeStatuses":
+        """Returns these statuses and those of other nodes of the same snapshot; both must be by place."""
+        if not other._distinct:
             return self
-        (nodes, places), distinct = self._nodes, [*self._distinct, *others._distinct]
-        which = np.concatenate((self._which, others._which + len(self._distinct)))
-        return NodeStatuses.at(nodes, np.concatenate((places, others._nodes[1])), distinct, which, self.absent)
+        (nodes, places), distinct = self._nodes, [*self._distinct, *other._distinct]
+        which = np.concatenate((self._which, other._which + len(self._distinct)))
+        return NodeStatuses.at(nodes, np.concatenate((places, other._nodes[1])), distinct, which, self.absent)
 
     def without(self, places: Index) -> "NodeStatuses":
-        """Returns these statuses, which are of nodes at places, without those of some nodes."""
-        nodes, own = self._nodes
-        kept = ~np.isin(own, places)
-        return NodeStatuses.at(nodes, own[kept], self._distinct, self._which[kept], self.absent)
+        """Returns these statuses, which must be by place, without those of some nodes."""
+        nodes, own_places = self._nodes
+        is_kept = ~np.isin(own_places, places)
+        return NodeStatuses.at(nodes, own_places[is_kept], self._distinct, self._which[is_kept], self.absent)
 
     @property
     def explicit(self) -> dict[str, Status]:
-        """Node -> its status, of the nodes that have one of their own; made when it is first read."""
+        """Node -> its explicit status; made when it is first read."""
         if self._explicit is None:
             (nodes, places), distinct = self._nodes, self._distinct
-            named = zip(places.tolist(), self._which.tolist(), strict=True)
-            self._explicit = {nodes[place].metadata.name: distinct[group] for place, group in named}
+            pairs = zip(places.tolist(), self._which.tolist(), strict=True)
+            self._explicit = {nodes[place].metadata.name: distinct[group] for place, group in pairs}
         return self._explicit
 
     def of(self, node: str) -> Status:
         return self.explicit.get(node, self.absent)
 
     def at_place(self, place: int, snapshot: Snapshot) -> Status:
-        """Returns the status of the node at this place. The statuses of other nodes are not made for that."""
+        """Returns the status of the node at this place, without making those of other nodes."""
         if self._explicit is None and self._nodes[0] is snapshot.nodes.objects:
-            found = np.flatnonzero(self._nodes[1] == place)
-            return self._distinct[int(self._which[found[-1]])] if len(found) else self.absent
+            matches = np.flatnonzero(self._nodes[1] == place)
+            return self._distinct[int(self._which[matches[-1]])] if len(matches) else self.absent
         return self.of(snapshot.nodes.objects[place].metadata.name)
 
     def counts(self) -> list[tuple[Status, int]]:
@@ -272,7 +272,7 @@ class NodeStatuses:
         return [*Counter(self._explicit.values()).items()]
 
     def listed(self, num_all_nodes: int) -> str:
-        """Returns how many of all nodes have each reason, as kube-scheduler lists them."""
+        """Returns the number of nodes with each reason, as kube-scheduler lists them."""
         if self._listed[0] != num_all_nodes or self._explicit is not None:
             counts: Counter[str] = Counter()
             explicit = self.counts()
@@ -284,7 +284,7 @@ class NodeStatuses:
         return self._listed[1]
 
     def mark(self, mask: Mask, snapshot: Snapshot, judge: Callable[[Status], bool]) -> None:
-        """Sets the entries in the (N,) mask of nodes with an explicit status to what `judge` says of it."""
+        """Sets the entries in the (N,) mask of nodes with an explicit status to `judge(status)`."""
         if self._explicit is None and self._nodes[0] is snapshot.nodes.objects:
             judged = np.array([judge(status) for status in self._distinct], np.bool_)
             mask[self._nodes[1]] = judged[self._which]

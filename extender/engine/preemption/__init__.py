@@ -1,4 +1,4 @@
-"""Preemption: on which node a pending pod would fit if pods of lower priority were evicted, and which pods those are.
+"""Preemption: finds a node on which a pending pod fits once pods of lower priority are evicted, and these pods.
 
 This package decides and evicts nothing; `extender.engine.scheduler.executor` performs the eviction.
 """

@@ -1,14 +1,14 @@
-"""The possible victims, their order, and which of them would violate a PodDisruptionBudget.
+"""The possible victims, their order, and those whose eviction would violate a PodDisruptionBudget.
 
 Pods are ordered by priority, then by start time: the pod that started earlier is more important, and a pod without a
 start time counts as started now. Of pods that tie in both, the one with the smaller UID is more important.
 
 There may be thousands of budgets over thousands of pods. A selector is matched with all distinct sets of labels at
-once, in integers with a bit for each; what is asked of pods is answered in arrays of pods and budgets.
+once, in integers with a bit for each; pods are judged in arrays of pods and budgets.
 
 Upstream: pkg/scheduler/util/utils.go, MoreImportantPod; the UID as kubernetes#140999 does;
 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation. `by_priority` and
-`forbidden` are what these did before: pkg/scheduler/util/utils.go, HigherPriorityPod (v1.12);
+`forbidden` are those of earlier releases: pkg/scheduler/util/utils.go, HigherPriorityPod (v1.12);
 pkg/scheduler/core/generic_scheduler.go, filterPodsWithPDBViolation (v1.12, v1.17).
 """
 
@@ -31,14 +31,14 @@ from extender.values.objects.label_sets import LabelSets, as_bits, places_of
 from extender.values.objects.pod import Pod
 
 FURTHER_ENTRIES: Final = 2**19
-"""The largest array of pods and budgets, if it can be: it takes milliseconds, and fits into the cache."""
+"""The preferred size of the array of pods and budgets: it takes milliseconds, and fits into the cache."""
 
 FIRST_ENTRIES: Final = 2**16
-"""The largest array that is yielded first: where each pod violates thousands of budgets, nobody asks for more."""
+"""The preferred size of the first array: if each pod violates thousands of budgets, nobody asks for more."""
 
 
 def protected(snapshot: Snapshot, slots: Index, budgets: Collection[PodDisruptionBudget]) -> Iterator[PodsByBudget]:
-    """Yields those of the budgets that select any of (C,) pods, in order, with the places of the pods they select."""
+    """Yields the budgets that select any of (C,) pods, in order, with the places of these pods."""
     if budgets and len(slots):
         yield from LabelClasses(snapshot, slots).protected(budgets)
 
@@ -53,27 +53,27 @@ class LabelClasses:
         self.of_pod: Final[Index] = of_pod
         self._classes: Final = [symbol for code in distinct.tolist() if isinstance(symbol := symbols[code], LabelClass)]
         in_namespace: defaultdict[str, list[int]] = defaultdict(list)
-        for place, each in enumerate(self._classes):
-            in_namespace[each.namespace].append(place)
+        for place, label_class in enumerate(self._classes):
+            in_namespace[label_class.namespace].append(place)
         self._in_namespace: Final = {namespace: as_bits(places) for namespace, places in in_namespace.items()}
 
     def __len__(self) -> int:
         return len(self._classes)
 
     def protected(self, budgets: Iterable[PodDisruptionBudget]) -> Iterator[PodsByBudget]:
-        """Yields those of the budgets that select any of the pods, as many at a time as fit into an array."""
-        some: list[tuple[PodDisruptionBudget, int]] = []
-        of_any, most = 0, FIRST_ENTRIES
+        """Yields the budgets that select any of the pods, in chunks that fit into an array."""
+        chunk: list[tuple[PodDisruptionBudget, int]] = []
+        of_any, max_entries = 0, FIRST_ENTRIES
         pods_per_class = len(self.of_pod) / len(self._classes)
         for budget, selected in self.selected(budgets):
             with_it = of_any | selected
-            if some and (len(some) + 1) * with_it.bit_count() * pods_per_class > most:
-                yield self._by_pod(some, of_any)
-                some, with_it, most = [], selected, FURTHER_ENTRIES
-            some.append((budget, selected))
+            if chunk and (len(chunk) + 1) * with_it.bit_count() * pods_per_class > max_entries:
+                yield self._by_pod(chunk, of_any)
+                chunk, with_it, max_entries = [], selected, FURTHER_ENTRIES
+            chunk.append((budget, selected))
             of_any = with_it
-        if some:
-            yield self._by_pod(some, of_any)
+        if chunk:
+            yield self._by_pod(chunk, of_any)
 
     def selected(self, budgets: Iterable[PodDisruptionBudget]) -> Iterator[tuple[PodDisruptionBudget, int]]:
         """Yields the budgets that select any class, with those classes as bits."""
@@ -83,8 +83,8 @@ class LabelClasses:
             if classes is not None:
                 possible.append((budget, budget.spec.parsed_selector, classes))
         sets = LabelSets({requirement.key for _, selector, _ in possible for requirement in selector.requirements})
-        for each in self._classes:
-            sets.add(each.labels)
+        for label_class in self._classes:
+            sets.add(label_class.labels)
         for budget, selector, classes in possible:
             selected = sets.selected(selector) & classes
             if selected:
@@ -110,18 +110,18 @@ class LabelClasses:
 def in_order(*keys: Int64s | Index) -> Index:
     """Returns (C,) the order by the first key, then the next ones; full ties keep their order.
 
-    It is that of np.lexsort with the keys reversed, in one pass where they fit into one number.
+    It equals np.lexsort with the keys reversed, and takes one pass where the keys fit into one number.
     """
-    first, *others = keys
+    first, *later_keys = keys
     if not len(first):
         return np.zeros(0, np.intp)
     bounds = [(int(key.min()), int(key.max())) for key in keys]
     if math.prod(high - low + 1 for low, high in bounds) > MAX_INT64:
         return np.lexsort(keys[::-1])
     key = first.astype(np.int64) - bounds[0][0]
-    for further, (low, high) in zip(others, bounds[1:], strict=True):
+    for later_key, (low, high) in zip(later_keys, bounds[1:], strict=True):
         if low < high:
-            key = key * (high - low + 1) + (further - low)
+            key = key * (high - low + 1) + (later_key - low)
     return np.argsort(key, kind="stable")
 
 
@@ -163,7 +163,7 @@ def has_lower_priority_pods(snapshot: Snapshot, pod: Pod) -> bool:
 
 
 def may_be_victims(snapshot: Snapshot, preemptor: Pod, slots: Index, rules: PreemptionRules) -> Mask:
-    """Returns (C,) which of these pods of lower priority the rules let go, budgets aside."""
+    """Returns (C,) the pods, all of lower priority, that the rules let go, budgets aside."""
     may_go = np.ones(len(slots), np.bool_)
     if rules.may_go is not None:
         may_go = np.fromiter((rules.may_go(snapshot.pod_at(slot)) for slot in slots.tolist()), np.bool_, len(slots))
@@ -171,7 +171,7 @@ def may_be_victims(snapshot: Snapshot, preemptor: Pod, slots: Index, rules: Pree
 
 
 def _breaking(snapshot: Snapshot, slots: Index, row: Index, going: Collection[str]) -> Mask:
-    """Returns (C,) which pods of a row have to stay so that no budget is violated, whichever of the others go.
+    """Returns (C,) the pods of each row that must stay so that no budget is violated, whichever others go.
 
     The least important pods may go first. Pods that are terminating or about to be evicted (`going`, by UID) count,
     even where the API server has already subtracted them: it takes a moment to do so, and nobody can see whether it
@@ -183,13 +183,13 @@ def _breaking(snapshot: Snapshot, slots: Index, row: Index, going: Collection[st
     leaving = np.unique(np.r_[np.flatnonzero(terminating(snapshot)), np.array(about_to_go, np.intp)])
     # Pods that go anyway may go, and are counted once, as leaving.
     stays = ~np.isin(slots, leaving)[least_important_first]
-    for some in protected(snapshot, np.r_[slots[least_important_first], leaving], snapshot.objects.pdbs.values()):
-        is_leaving = some.pods >= len(slots)
-        left = _allowed(some) - np.count_nonzero(some.marked[is_leaving], axis=0)
-        counted = ~is_leaving
-        counted[counted] = stays[some.pods[counted]]
-        pods = least_important_first[some.pods[counted]]
-        breaks[pods] |= _beyond(some.marked[counted], row[pods], left).any(axis=1)
+    for chunk in protected(snapshot, np.r_[slots[least_important_first], leaving], snapshot.objects.pdbs.values()):
+        is_leaving = chunk.pods >= len(slots)
+        allowance = _allowed(chunk) - np.count_nonzero(chunk.marked[is_leaving], axis=0)
+        is_counted = ~is_leaving
+        is_counted[is_counted] = stays[chunk.pods[is_counted]]
+        pods = least_important_first[chunk.pods[is_counted]]
+        breaks[pods] |= _beyond(chunk.marked[is_counted], row[pods], allowance).any(axis=1)
     return breaks
 
 
@@ -206,42 +206,41 @@ def terminating(snapshot: Snapshot) -> Mask:
 
 def violating(snapshot: Snapshot, slots: Index, row: Index, rules: PreemptionRules) -> Mask:
     """Returns (C,) whether evicting the pod violates any budget. Arguments as `violated`."""
-    wanted = np.ones(len(slots), np.bool_)
-    for some in rules.violated(snapshot, slots, row, wanted):
-        wanted[some.pods[some.marked.any(axis=1)]] = False
-    return ~wanted
+    undecided = np.ones(len(slots), np.bool_)
+    for chunk in rules.violated(snapshot, slots, row, undecided):
+        undecided[chunk.pods[chunk.marked.any(axis=1)]] = False
+    return ~undecided
 
 
 def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: PreemptionRules) -> dict[str, tuple[str, ...]]:
-    """Returns UID -> the names of budgets that evicting the pod violates, of many those that allow the fewest
-    evictions.
+    """Returns UID -> the names of budgets that evicting the pod violates, at most a few, the strictest ones.
 
-    Budgets are counted over all possible victims of a node, those that are reprieved included, as the dry run does.
+    As in the dry run, budgets are counted over all possible victims of a node, including reprieved ones.
     """
     pdbs = snapshot.objects.pdbs
     if not pdbs:
         return {}
     slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
     rank = {key: place for place, key in enumerate(pdbs)}
-    found: list[list[tuple[int, str]]] = [[] for _ in slots]
-    room, wanted = np.full(len(slots), limits.BUDGETS_NAMED), np.ones(len(slots), np.bool_)
-    for some in rules.violated(snapshot, slots, row, wanted):
-        asked = some.marked.any(axis=1) & wanted[some.pods]
-        pods, marked = some.pods[asked], some.marked[asked]
-        named = marked & (np.cumsum(marked, axis=1, dtype=np.int32) <= room[pods, np.newaxis])
-        room[pods] -= np.count_nonzero(named, axis=1)
-        for of_pod, of_budget in np.argwhere(named).tolist():
-            meta = some.budgets[of_budget].metadata
-            found[pods[of_pod]].append((rank[meta.namespace or "default", meta.name], meta.name))
-        wanted[pods] = room[pods] > 0
+    ranked_names: list[list[tuple[int, str]]] = [[] for _ in slots]
+    room, undecided = np.full(len(slots), limits.BUDGETS_NAMED), np.ones(len(slots), np.bool_)
+    for chunk in rules.violated(snapshot, slots, row, undecided):
+        concerned = chunk.marked.any(axis=1) & undecided[chunk.pods]
+        pods, marked = chunk.pods[concerned], chunk.marked[concerned]
+        to_name = marked & (np.cumsum(marked, axis=1, dtype=np.int32) <= room[pods, np.newaxis])
+        room[pods] -= np.count_nonzero(to_name, axis=1)
+        for of_pod, of_budget in np.argwhere(to_name).tolist():
+            meta = chunk.budgets[of_budget].metadata
+            ranked_names[pods[of_pod]].append((rank[meta.namespace or "default", meta.name], meta.name))
+        undecided[pods] = room[pods] > 0
     return {
-        snapshot.pod_at(slot).uid: tuple(name for _, name in sorted(of))
-        for slot, of in zip(slots.tolist(), found, strict=True)
-        if of
+        snapshot.pod_at(slot).uid: tuple(name for _, name in sorted(names))
+        for slot, names in zip(slots.tolist(), ranked_names, strict=True)
+        if names
     }
 
 
-def violated(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iterator[PodsByBudget]:
+def violated(snapshot: Snapshot, slots: Index, row: Index, undecided: Mask) -> Iterator[PodsByBudget]:
     """Yields the budgets that evicting pods may violate, some at a time, with the pods whose eviction violates each.
     Those that allow the fewest evictions come first.
 
@@ -250,7 +249,7 @@ def violated(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iter
 
     Arguments:
         slots, row: (C,) possible victims and their rows, ascending; in each row the most important first.
-        wanted: (C,) the pods about which more is to be known. The caller clears those of which it knows enough.
+        undecided: (C,) the pods that the caller asks about. It clears those that are decided.
     """
     lengths = np.bincount(row)
     # The number of pods in the pod's row up to and including the pod: a budget that allows as many evictions is not
@@ -259,44 +258,46 @@ def violated(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iter
     longest = int(lengths.max(initial=0))
     budgets = [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed < longest]
     disrupted = _Disrupted(snapshot, slots)
-    for some in protected(snapshot, slots, sorted(budgets, key=lambda budget: budget.status.disruptions_allowed)):
+    for chunk in protected(snapshot, slots, sorted(budgets, key=lambda budget: budget.status.disruptions_allowed)):
         # The API server has already subtracted the eviction of disrupted pods from the budget.
-        counted = disrupted.counted(some)
-        allowed = _allowed(some)
-        yield PodsByBudget(some.budgets, some.pods, _beyond(counted, row[some.pods], allowed))
-        if not (wanted & (number > allowed[-1])).any():
+        marked = disrupted.counted(chunk)
+        allowed = _allowed(chunk)
+        yield PodsByBudget(chunk.budgets, chunk.pods, _beyond(marked, row[chunk.pods], allowed))
+        if not (undecided & (number > allowed[-1])).any():
             return
 
 
 @final
 class _Disrupted:
-    """The pods among some whose eviction was granted already. State: those by name, once any budget has one."""
+    """The pods whose eviction was granted already. State: their places by name, once any budget has one."""
 
     def __init__(self, snapshot: Snapshot, slots: Index) -> None:
         self._snapshot: Final = snapshot
         self._slots: Final = slots
         self._by_name: defaultdict[str, list[int]] | None = None
 
-    def counted(self, some: PodsByBudget) -> Mask:
-        """Returns which pods the budgets select, without those whose eviction was granted."""
-        granting = [(place, pods) for place, each in enumerate(some.budgets) if (pods := each.status.disrupted_pods)]
+    def counted(self, chunk: PodsByBudget) -> Mask:
+        """Returns the pods that the budgets select, without those whose eviction was granted."""
+        granting = [
+            (place, pods) for place, budget in enumerate(chunk.budgets) if (pods := budget.status.disrupted_pods)
+        ]
         if not granting:
-            return some.marked
+            return chunk.marked
         if self._by_name is None:
             self._by_name = defaultdict(list)
             for place, slot in enumerate(self._slots.tolist()):
                 self._by_name[self._snapshot.pod_at(slot).name].append(place)
-        left = some.marked.copy()
+        marked = chunk.marked.copy()
         for place, names in granting:
-            left[np.isin(some.pods, [pod for name in names for pod in self._by_name.get(name, ())]), place] = False
-        return left
+            marked[np.isin(chunk.pods, [pod for name in names for pod in self._by_name.get(name, ())]), place] = False
+        return marked
 
 
 @final
 class Disruptions:
     """Evictions of some pods, counted against budgets one after the other, wherever the pods are.
 
-    State: how many evictions each budget still allows; negative once more were counted than it does.
+    State: the evictions that each budget still allows; negative once too many were counted.
     """
 
     def __init__(self, snapshot: Snapshot, slots: Index) -> None:
@@ -306,7 +307,7 @@ class Disruptions:
         classes = LabelClasses(snapshot, slots)
         selected = [*classes.selected(snapshot.objects.pdbs.values())]
         self.budgets: Final[Sequence[PodDisruptionBudget]] = [budget for budget, _ in selected]
-        """Those that protect any of the pods."""
+        """The budgets that select any of the pods."""
         self.left: Final = [budget.status.disruptions_allowed for budget in self.budgets]
         self._classes: Final = classes
         self._protecting: Final[list[list[int]]] = [[] for _ in range(len(classes))]
@@ -314,53 +315,53 @@ class Disruptions:
             for of_class in places_of(of_classes):
                 self._protecting[of_class].append(place)
 
-    def evict(self, at: int) -> Iterator[PodDisruptionBudget]:
+    def evict(self, pod_place: int) -> Iterator[PodDisruptionBudget]:
         """Takes the eviction of the pod at this place from its budgets, and yields those that are used up.
 
         A budget is counted when it is asked for, so that a caller may stop at the first.
         """
-        for place in self._protecting[self._classes.of_pod[at]]:
+        for place in self._protecting[self._classes.of_pod[pod_place]]:
             budget = self.budgets[place]
             # The API server has already subtracted the eviction of disrupted pods from the budget.
-            if (names := budget.status.disrupted_pods) and self._snapshot.pod_at(self._slots[at]).name in names:
+            if (names := budget.status.disrupted_pods) and self._snapshot.pod_at(self._slots[pod_place]).name in names:
                 continue
             self.left[place] -= 1
             if self.left[place] < 0:
                 yield budget
 
 
-def forbidden(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iterator[PodsByBudget]:
+def forbidden(snapshot: Snapshot, slots: Index, row: Index, undecided: Mask) -> Iterator[PodsByBudget]:
     """Yields the budgets that allow no eviction at all, with the pods that each selects.
 
     Nothing is counted: a budget that allows one eviction allows those of all its pods. Arguments as `violated`.
     """
     budgets = [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed <= 0]
-    for some in protected(snapshot, slots, budgets):
-        yield some
-        if not wanted.any():
+    for chunk in protected(snapshot, slots, budgets):
+        yield chunk
+        if not undecided.any():
             return
 
 
-def _allowed(some: PodsByBudget) -> Int64s:
-    return np.array([budget.status.disruptions_allowed for budget in some.budgets], np.int64)
+def _allowed(chunk: PodsByBudget) -> Int64s:
+    return np.array([budget.status.disruptions_allowed for budget in chunk.budgets], np.int64)
 
 
-def _beyond(counted: Mask, row: Index, allowed: Int64s) -> Mask:
-    """Returns (S, b) which of the counted pods come after as many others of their row as the budget allows.
+def _beyond(marked: Mask, row: Index, allowed: Int64s) -> Mask:
+    """Returns (S, b) the marked pods that come after as many others of their row as the budget allows.
 
     In turn k, the k-th pod of every row that has one is counted, for all budgets at once. Pods are sorted by row (S,);
-    (b,) is how many each budget allows.
+    `allowed` is (b,).
     """
-    beyond = np.zeros(counted.shape, np.bool_)
+    beyond = np.zeros(marked.shape, np.bool_)
     first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]][: len(row)])
     lengths = np.diff(np.r_[first, len(row)])
     longest_first = np.argsort(-lengths, kind="stable")
     first, lengths = first[longest_first], lengths[longest_first]
-    counts, most = np.zeros((len(first), len(allowed)), np.int32), np.maximum(allowed, 0).astype(np.int32)
+    counts, quota = np.zeros((len(first), len(allowed)), np.int32), np.maximum(allowed, 0).astype(np.int32)
     for turn in range(int(lengths.max(initial=0))):
         # The rows that have so many pods come first.
-        tried = first[: np.count_nonzero(lengths > turn)] + turn
-        of_turn, so_far = counted[tried], counts[: len(tried)]
+        kth_pods = first[: np.count_nonzero(lengths > turn)] + turn
+        of_turn, so_far = marked[kth_pods], counts[: len(kth_pods)]
         so_far += of_turn
-        beyond[tried] = of_turn & (so_far > most)
+        beyond[kth_pods] = of_turn & (so_far > quota)
     return beyond

@@ -54,8 +54,8 @@ def pick_one_node_for_preemption(candidates: Candidates) -> Index:
     """Returns (B,) places of the candidates that are best by the criteria of their rules, each deciding between those
     that tied so far.
 
-    Remaining ties are by name, so that they are broken alike in every process and in what it answers. Upstream takes
-    whichever its map yields first.
+    Names break remaining ties, so that every process and every answer agrees. Upstream takes whichever its map yields
+    first.
     """
     best = np.arange(len(candidates))
     for score_function in candidates.rules.criteria:
@@ -63,12 +63,12 @@ def pick_one_node_for_preemption(candidates: Candidates) -> Index:
             break
         scores = score_function(candidates)[best]
         best = best[scores == scores.max()]
-    nodes, of = candidates.snapshot.nodes.objects, candidates.node
-    return np.array(sorted(best.tolist(), key=lambda place: nodes[of[place]].metadata.name), np.intp)
+    nodes, node_of = candidates.snapshot.nodes.objects, candidates.node
+    return np.array(sorted(best.tolist(), key=lambda place: nodes[node_of[place]].metadata.name), np.intp)
 
 
 def better_on_each_node(candidates: Candidates) -> Candidates:
-    """Returns of several candidates for one node the best by the rules' criteria, of equal ones the first."""
+    """Returns one candidate for each node: the best by the rules' criteria, the first of equal ones."""
     if not len(candidates):
         return candidates
     scores = [score_function(candidates) for score_function in candidates.rules.criteria]
@@ -94,13 +94,13 @@ class Costs(NamedTuple):
     """The sum over all victims, with priorities counted from the lowest possible one, so that it is never negative."""
     num_victims: int
     start_time: int
-    """When the earliest of the highest-priority victims started, in seconds since 1970; 0 if no criterion."""
+    """The start of the earliest of the highest-priority victims, in seconds since 1970; 0 if no criterion."""
 
 
 def costs_of(candidates: Candidates) -> list[Costs]:
     """Returns the costs by the rules' criteria, or by all of upstream's where a plugin has its own."""
-    own = candidates.rules.criteria
-    criteria = own if own == ORDERED_SCORE_FUNCTIONS[:-1] else ORDERED_SCORE_FUNCTIONS
+    rule_criteria = candidates.rules.criteria
+    criteria = rule_criteria if rule_criteria == ORDERED_SCORE_FUNCTIONS[:-1] else ORDERED_SCORE_FUNCTIONS
     scores = np.array([score_function(candidates) for score_function in criteria]).T.tolist()
     return [Costs(-one, -two, -three, -four, *(five or (0,))) for one, two, three, four, *five in scores]
 

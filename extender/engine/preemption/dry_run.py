@@ -23,12 +23,12 @@ from extender.values.objects.pod import Pod
 @final
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """The nodes on which preemption works, and why it does not work on others."""
+    """The nodes on which preemption works, and the reasons why it fails on others."""
 
     candidates: fwk.Candidates
     """The nodes on which it works. Nodes that need no victims are not candidates."""
     statuses: fwk.NodeStatuses
-    """Why preemption does not work on which nodes; of all nodes that were not tried, that it is not helpful there."""
+    """The reasons why preemption fails on nodes; on nodes that were not tried it is not helpful."""
     fits_as_is: tuple[str, ...]
     """Nodes on which all pods could stay. Something other than a Filter refused the pod there, such as an extender."""
 
@@ -47,8 +47,8 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     # 1 remove all pods of lower priority, and keep the nodes on which the pod fits then
     nodes = nodes[has_victims]
     row = (np.cumsum(has_victims) - 1)[row]  # the rows are renumbered without the nodes that have no victims
-    without = Rows.of(snapshot, nodes).changed(PodChanges(row, slots, np.full(len(slots), -1)))
-    verdicts = state.run_filters_with_nominated_pods(without)
+    emptied = Rows.of(snapshot, nodes).changed(PodChanges(row, slots, np.full(len(slots), -1)))
+    verdicts = state.run_filters_with_nominated_pods(emptied)
     refused = np.flatnonzero(~verdicts.ok)
     statuses = statuses.joined(
         fwk.NodeStatuses.at(
@@ -58,14 +58,16 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
 
     # 2 reprieve victims: first those whose eviction violates a budget, and of each kind the most important first
     fits = verdicts.ok
-    nodes, rows = nodes[fits], without.take(fits)
-    kept = fits[row]
+    nodes, rows = nodes[fits], emptied.take(fits)
+    on_fitting = fits[row]
     # As above: the number of rows that fit up to and with this one, less one, is its place among them.
-    slots, row = slots[kept], (np.cumsum(fits) - 1)[row[kept]]
+    slots, row = slots[on_fitting], (np.cumsum(fits) - 1)[row[on_fitting]]
     slots, row, violates = _in_order_of_reprieve(snapshot, slots, row, rules)
-    gone = ~reprieve(state, rows, slots, row)
+    is_victim = ~reprieve(state, rows, slots, row)
 
-    candidates, fitting = candidates_by_row(snapshot, nodes, slots[gone], row[gone], violates[gone], rules)
+    candidates, fitting = candidates_by_row(
+        snapshot, nodes, slots[is_victim], row[is_victim], violates[is_victim], rules
+    )
     statuses = statuses.joined(_of_one_kind(snapshot, fitting, fwk.unresolvable(NO_VICTIMS)))
     if rules.too_costly is not None and len(candidates):
         allowed = np.ones(len(candidates), np.bool_)
@@ -102,8 +104,7 @@ def _in_order_of_reprieve(
 
 
 def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mask:
-    """Returns (C,) which of the removed pods may stay: in round k, the k-th of every row comes back where it still
-    fits.
+    """Returns (C,) the removed pods that may stay: in round k, the k-th of every row comes back where it still fits.
 
     Arguments:
         rows: R hypothetical nodes without those pods; the cycle's pod fits each of them.
@@ -114,20 +115,20 @@ def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mas
     # Where the victims of each row begin, which holds because they come row by row.
     first = np.cumsum(counts) - counts
     for turn in range(int(counts.max(initial=0))):
-        tried = np.flatnonzero(counts > turn)
-        at = first[tried] + turn
-        put_back = PodChanges(tried, slots[at], np.ones(len(at), np.int64), rows_are_distinct=True)
+        tried_rows = np.flatnonzero(counts > turn)
+        places = first[tried_rows] + turn
+        put_back = PodChanges(tried_rows, slots[places], np.ones(len(places), np.int64), rows_are_distinct=True)
         trial = rows.changed(put_back)
         fits = state.run_filters_with_nominated_pods(
-            trial if len(tried) == len(trial) else trial.take(tried), only_pods_changed=True
+            trial if len(tried_rows) == len(trial) else trial.take(tried_rows), only_pods_changed=True
         ).ok
-        reprieved[at] = fits
+        reprieved[places] = fits
         if fits.all():
             # Every row keeps what was tried in it: what the trial made of the rows need not be made again.
             rows = trial
         elif fits.any():
             rows = rows.changed(
-                PodChanges(tried[fits], put_back.pod[fits], put_back.sign[fits], rows_are_distinct=True)
+                PodChanges(tried_rows[fits], put_back.pod[fits], put_back.sign[fits], rows_are_distinct=True)
             )
     return reprieved
 

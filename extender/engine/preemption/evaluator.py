@@ -38,10 +38,10 @@ class Evaluator:
     num_candidates: Callable[[int], tuple[int, int]]
     """Number of potential nodes -> (offset, how many candidates are enough)."""
     rules: PreemptionRules = V1_36
-    """Those of a release, or a plugin's own (upstream's IsEligiblePod, MoreImportantPod and OrderedScoreFuncs)."""
+    """The rules of a release or of a plugin (upstream's IsEligiblePod, MoreImportantPod and OrderedScoreFuncs)."""
 
     async def preempt(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
-        """Chooses a node and the victims on it, by why each node refused the pod. Nothing is evicted."""
+        """Chooses a node and its victims, given the nodes' statuses. Nothing is evicted."""
         try:
             return await self._chosen_with_and_without_policies(state, pod, statuses)
         except fwk.EvaluationError as exc:
@@ -70,37 +70,37 @@ class Evaluator:
         potential = nodes_where_preemption_might_help(snapshot, statuses, rules)
         if not len(potential):
             _LOG.info(3, "Preemption will not help schedule pod on any node", pod=pod)
-        found = self.find_candidates(state, pod, potential)
-        free = found.fits_as_is if self._keeps_free_nodes(pod) else ()
-        if not len(found.candidates) and not free:
+        run = self.find_candidates(state, pod, potential)
+        free = run.fits_as_is if self._keeps_free_nodes(pod) else ()
+        if not len(run.candidates) and not free:
             _LOG.info(2, "No preemption candidate is found; preemption is not helpful for scheduling", pod=pod)
-            status = fwk.unschedulable(fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(found.statuses)))
-            return fwk.PreemptionOutcome(status, "", None, potential, found.candidates, found.statuses)
+            status = fwk.unschedulable(fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(run.statuses)))
+            return fwk.PreemptionOutcome(status, "", None, potential, run.candidates, run.statuses)
 
         # 3 extenders may drop candidates or choose other victims, also where Filters need none
-        candidates = found.candidates
+        candidates = run.candidates
         if self.handle.extenders:
             try:
                 offered = [*(fwk.Candidate(node, (), 0) for node in free), *candidates.listed()]
                 answer = await self._call_extenders(pod, offered, snapshot)
-                free = tuple(each.node for each in answer if not each.victims and rules.takes_free_nodes)
-                candidates = fwk.Candidates.of(snapshot, [each for each in answer if each.victims], rules)
+                free = tuple(candidate.node for candidate in answer if not candidate.victims and rules.takes_free_nodes)
+                candidates = fwk.Candidates.of(
+                    snapshot, [candidate for candidate in answer if candidate.victims], rules
+                )
             except fwk.ExtenderError as exc:
-                return fwk.PreemptionOutcome(fwk.error(str(exc)), None, None, potential, candidates, found.statuses)
+                return fwk.PreemptionOutcome(fwk.error(str(exc)), None, None, potential, candidates, run.statuses)
 
         # 4 select the best candidate
         best = pick_one_node_for_preemption(candidates)
         if not len(best) and not free:
             return fwk.PreemptionOutcome(
-                fwk.unschedulable(NO_CANDIDATE), None, None, potential, candidates, found.statuses, best
+                fwk.unschedulable(NO_CANDIDATE), None, None, potential, candidates, run.statuses, best
             )
         chosen = fwk.Candidate(free[0], (), 0) if free else candidates.at(int(best[0]))
         _LOG.info(2, "the target node for the preemption is determined", node=chosen.node, pod=pod)
 
         # 5 the caller prepares the candidate: it nominates the node and evicts the victims
-        return fwk.PreemptionOutcome(
-            fwk.SUCCESS, chosen.node, None, potential, candidates, found.statuses, best, chosen
-        )
+        return fwk.PreemptionOutcome(fwk.SUCCESS, chosen.node, None, potential, candidates, run.statuses, best, chosen)
 
     def find_candidates(self, state: fwk.CycleState, pod: Pod, potential: Index) -> DryRun:
         """Dry-runs potential nodes from a random offset on, until there are enough and one violates no budget.
@@ -131,7 +131,7 @@ class Evaluator:
         return _joined(runs, enough)
 
     def _keeps_free_nodes(self, pod: Pod) -> bool:
-        """Returns whether nodes count on which the pod fits: an extender refused it, and alone knows whom to evict.
+        """Returns whether nodes on which the pod fits count: an extender refused it, and knows whom to evict.
 
         Upstream: hasInterestedPreemptExtender, of kubernetes#135486.
         """
@@ -140,7 +140,7 @@ class Evaluator:
     async def _call_extenders(
         self, pod: Pod, candidates: Sequence[fwk.Candidate], snapshot: Snapshot
     ) -> Sequence[fwk.Candidate]:
-        """Returns what extenders, called in turn, leave (callExtenders). Raises ExtenderError unless ignorable."""
+        """Returns the candidates that all extenders accept (callExtenders). Raises ExtenderError unless ignorable."""
         for extender in self.handle.extenders:
             if not candidates:
                 break
@@ -151,8 +151,8 @@ class Evaluator:
             except fwk.ExtenderError as exc:
                 if not extender.is_ignorable:
                     raise
-                said = "Skipped extender as it returned error and has ignorable flag set"
-                _LOG.info(2, said, extender=extender.name, err=exc)
+                message = "Skipped extender as it returned error and has ignorable flag set"
+                _LOG.info(2, message, extender=extender.name, err=exc)
                 continue
             # What came without victims may be passed on so, for the next extender to say.
             came_free = {candidate.node for candidate in candidates if not candidate.victims}
@@ -168,22 +168,22 @@ def best_of(candidates: fwk.Candidates) -> fwk.Candidate | None:
 def _checked(
     answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender, rules: PreemptionRules, came_free: Container[str]
 ) -> list[fwk.Candidate]:
-    """Returns the candidates, each victim once, without those that lost all victims, unless the rules take free nodes.
+    """Returns the candidates, each victim once; without victims they are dropped, unless the rules take free nodes.
 
     The extender got the nodes that `came_free` without victims. Raises ExtenderError, unless it is ignorable, if a
     candidate has no victim, though it needs one.
     """
-    kept: list[fwk.Candidate] = []
+    accepted: list[fwk.Candidate] = []
     for candidate in answer:
         if candidate.victims or rules.takes_free_nodes or candidate.node in came_free:
             once = tuple({victim.uid: victim for victim in candidate.victims}.values())
-            kept.append(fwk.Candidate(candidate.node, once, candidate.num_pdb_violations))
+            accepted.append(fwk.Candidate(candidate.node, once, candidate.num_pdb_violations))
         elif extender.is_ignorable:
-            said = "Ignored node for which the extender didn't report victims"
-            _LOG.info(2, said, node=candidate.node, extender=extender.name)
+            message = "Ignored node for which the extender didn't report victims"
+            _LOG.info(2, message, node=candidate.node, extender=extender.name)
         else:
             raise fwk.ExtenderError(f'expected at least one victim pod on node "{candidate.node}"')
-    return kept
+    return accepted
 
 
 def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStatuses, rules: PreemptionRules) -> Index:
@@ -209,9 +209,9 @@ def _joined(runs: list[DryRun], enough: int) -> DryRun:
         return runs[0]
     joined = reduce(fwk.Candidates.joined, (run.candidates for run in runs))
     violates = joined.num_pdb_violations > 0
-    kept = np.r_[np.flatnonzero(~violates)[:enough], np.flatnonzero(violates)[:enough]]
-    if violates.any() or len(kept) < len(joined):
-        joined = joined.take(kept)
+    places = np.r_[np.flatnonzero(~violates)[:enough], np.flatnonzero(violates)[:enough]]
+    if violates.any() or len(places) < len(joined):
+        joined = joined.take(places)
     statuses = reduce(fwk.NodeStatuses.joined, (run.statuses for run in runs))
     return DryRun(joined, statuses, tuple(name for run in runs for name in run.fits_as_is)[:enough])
 

@@ -1,8 +1,8 @@
 """The victims for a group of equal pods that depend on nothing but their node, found without a trial for each unit.
 
-How many such pods fit a node does not depend on the other nodes, and whichever node each of them takes, as many get one
-as fit all nodes together. So a unit of victims may stay if the room that is left on all nodes is still enough. All
-nodes are looked at in step, as in `dry_run`: in each turn the next unit of every node comes back.
+The number of such pods that fit a node does not depend on other nodes, and the group gets as many nodes as the sum of
+these numbers. So a unit of victims may stay if the room that is left on all nodes is still enough. All nodes are looked
+at in step, as in `dry_run`: in each turn the next unit of every node comes back.
 
 The outcome is that of `reprieve_one_by_one`; see docs/decisions/0014-pod-groups.md.
 """
@@ -21,7 +21,7 @@ from extender.engine.snapshot.axes import Index, Int64s, Mask
 @final
 @dataclass(frozen=True, slots=True)
 class EqualMembers:
-    """A group of equal pods, as the search for room needs it."""
+    """A group of equal pods, for the search for room."""
 
     state: fwk.CycleState
     """The cycle of one of them, whose PreFilter has run. Its Filters look at nothing but a node and the pods on it."""
@@ -32,12 +32,12 @@ class EqualMembers:
     needed: int
     """The number of them that must get a node."""
 
-    def room(self, rows: Rows, most: Int64s, *, is_first: bool = False) -> Int64s:
-        """Returns (R,) how many members fit each row, at most as many as given: the fewer pods, the more fit.
+    def room(self, rows: Rows, bound: Int64s, *, is_first: bool = False) -> Int64s:
+        """Returns (R,) the number of members that fit each row, at most `bound`: the fewer pods, the more fit.
 
         `is_first` is False if the nodes were asked before, with fewer pods, and did not refuse.
         """
-        low, high = np.zeros(len(rows), np.int64), most.copy()
+        low, high = np.zeros(len(rows), np.int64), bound.copy()
         probe = high.copy()
         while (open_ := np.flatnonzero(low < high)).size:
             fits = self.fit(rows.take(open_), probe[open_], is_first=is_first)
@@ -47,15 +47,15 @@ class EqualMembers:
         return low
 
     def fit(self, rows: Rows, count: Int64s, *, is_first: bool = False) -> Mask:
-        """Returns (R,) whether so many members fit each row."""
-        others = np.flatnonzero(count > 1)
-        placed = PodChanges(others, np.full(len(others), self.slot), count[others] - 1, rows_are_distinct=True)
+        """Returns (R,) whether `count` members fit each row."""
+        shared = np.flatnonzero(count > 1)
+        placed = PodChanges(shared, np.full(len(shared), self.slot), count[shared] - 1, rows_are_distinct=True)
         return self.state.run_filters_with_nominated_pods(rows.changed(placed), only_pods_changed=not is_first).ok
 
 
 @final
 class Room:
-    """R nodes with the units that have come back. State: how many members fit each, and how many more than have to."""
+    """R nodes with the units that have come back. State: the members that fit each node, and the surplus."""
 
     def __init__(self, members: EqualMembers, units: VictimUnits, nodes: Index) -> None:
         """Takes (R,) the places of nodes that are in play, and changes nothing yet; see `clear`."""
@@ -68,11 +68,11 @@ class Room:
         self._rows = Rows.of(snapshot, nodes)
         self._fits = np.zeros(len(nodes), np.int64)
         self.spare = -members.needed
-        """How many more members fit than have to; negative if they do not fit."""
+        """The surplus of members that fit over those needed; negative if too few fit."""
 
     def clear(self) -> None:
-        here = self._row_of_slot >= 0
-        removed = PodChanges(self._row_of_slot[here], self._units.slots[here], np.full(int(here.sum()), -1))
+        on_row = self._row_of_slot >= 0
+        removed = PodChanges(self._row_of_slot[on_row], self._units.slots[on_row], np.full(int(on_row.sum()), -1))
         self._rows = self._rows.changed(removed)
         self._fits = self._members.room(self._rows, np.full(len(self._rows), self._members.count), is_first=True)
         self.spare = int(self._fits.sum()) - self._members.needed
@@ -80,7 +80,7 @@ class Room:
     # Units that come back.
 
     def reprieve(self) -> Mask:
-        """Returns (U,) which units have to go."""
+        """Returns (U,) the units that have to go."""
         units = self._units
         stays = np.zeros(len(units), np.bool_)
         rows = self._row_of_slot
@@ -104,16 +104,16 @@ class Room:
         row, slots = row[row >= 0], slots[row >= 0]
         touched = np.unique(row)
         trial = self._rows.changed(PodChanges(row, slots, np.ones(len(row), np.int64)))
-        left = self._members.room(trial.take(touched), self._fits[touched])
-        cost = int((self._fits[touched] - left).sum())
+        new_fits = self._members.room(trial.take(touched), self._fits[touched])
+        cost = int((self._fits[touched] - new_fits).sum())
         if cost > self.spare:
             return False
         self._rows, self.spare = trial, self.spare - cost
-        self._fits[touched] = left
+        self._fits[touched] = new_fits
         return True
 
     def _reprieve_singles(self, units: Index, stays: Mask) -> None:
-        """Lets pods that are units (S,) by themselves come back in order, and marks in (U,) those that stay."""
+        """Lets (S,) units of a single pod come back in order, and marks in (U,) those that stay."""
         if not len(units):
             return
         row, slots = self._row_of_slot[self._units.first[units]], self._units.slots[self._units.first[units]]
@@ -124,17 +124,19 @@ class Room:
         self._come_back_if_possible(units, row, slots, queue, stays)
 
     def _come_back_freely(self, row: Index, slots: Index, queue: "_Queues") -> Index:
-        """Lets the first units come back, up to one that takes more than there is to spare; returns their places."""
+        """Lets the first units come back, up to one that costs more than the spare room; returns their places."""
         costs = np.zeros(len(row), np.int64)
         rows, fits = self._rows, self._fits.copy()
-        at = queue.next.copy()
-        while len(tried := np.flatnonzero(at < queue.end)):
-            chosen = queue.order[at[tried]]
-            rows = rows.changed(PodChanges(tried, slots[chosen], np.ones(len(tried), np.int64), rows_are_distinct=True))
-            left = self._members.room(rows.take(tried), fits[tried])
-            costs[chosen] = fits[tried] - left
-            fits[tried] = left
-            at[tried] += 1
+        turn = queue.next.copy()
+        while len(active := np.flatnonzero(turn < queue.end)):
+            chosen = queue.order[turn[active]]
+            rows = rows.changed(
+                PodChanges(active, slots[chosen], np.ones(len(active), np.int64), rows_are_distinct=True)
+            )
+            new_fits = self._members.room(rows.take(active), fits[active])
+            costs[chosen] = fits[active] - new_fits
+            fits[active] = new_fits
+            turn[active] += 1
         total = np.cumsum(costs)
         count = int(np.searchsorted(total, self.spare, side="right"))
         back = np.arange(count)
@@ -145,21 +147,21 @@ class Room:
         return back
 
     def _come_back_if_possible(self, units: Index, row: Index, slots: Index, queue: "_Queues", stays: Mask) -> None:
-        """Lets others come back where that takes no room, or, in their order, room that there is to spare."""
+        """Lets further units come back where that costs no room, or, in their order, no more than the spare room."""
         waits = np.zeros(len(queue.next), np.int64)  # the cost of the unit at which a row waits; 0 where it does not
         while True:
-            while len(tried := np.flatnonzero((queue.next < queue.end) & (waits == 0))):
-                chosen = queue.order[queue.next[tried]]
+            while len(active := np.flatnonzero((queue.next < queue.end) & (waits == 0))):
+                chosen = queue.order[queue.next[active]]
                 trial = self._rows.changed(
-                    PodChanges(tried, slots[chosen], np.ones(len(tried), np.int64), rows_are_distinct=True)
+                    PodChanges(active, slots[chosen], np.ones(len(active), np.int64), rows_are_distinct=True)
                 )
-                cost = self._fits[tried] - self._members.room(trial.take(tried), self._fits[tried])
+                cost = self._fits[active] - self._members.room(trial.take(active), self._fits[active])
                 free = cost == 0
                 if free.any():
-                    self._put_back(tried[free], slots[chosen[free]])
+                    self._put_back(active[free], slots[chosen[free]])
                     stays[units[chosen[free]]] = True
-                waits[tried[(cost > 0) & (cost <= self.spare)]] = cost[(cost > 0) & (cost <= self.spare)]
-                queue.next[tried[waits[tried] == 0]] += 1
+                waits[active[(cost > 0) & (cost <= self.spare)]] = cost[(cost > 0) & (cost <= self.spare)]
+                queue.next[active[waits[active] == 0]] += 1
             waiting = np.flatnonzero(waits)
             if not len(waiting):
                 return

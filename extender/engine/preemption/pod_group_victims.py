@@ -1,4 +1,4 @@
-"""The victims for a pod group as a whole: which pods have to go from the cluster, so that the group fits.
+"""The victims for a pod group as a whole: the pods that have to go from the cluster so that the group fits.
 
 Pods go in units: a pod by itself, or all pods of a group that may only be disrupted as a whole. All units of lower
 priority are removed; then they come back one by one, the most important first, as long as the group still fits.
@@ -22,11 +22,11 @@ from extender.values.objects.pod import Pod
 
 NO_VICTIMS: Final = "No preemption victims found for incoming preemptor"
 CLUSTER: Final = "cluster"
-"""The name of the place that victims are evicted from."""
+"""The name of the candidate for evictions anywhere in the cluster."""
 
 
 class Hypothesis(Protocol):
-    """A cluster of which pods can be taken, to see what would be."""
+    """A cluster from which pods can be removed hypothetically."""
 
     def remove_pod(self, pod: Pod) -> None:
         """Removes a pod from its node."""
@@ -63,11 +63,11 @@ class VictimUnits:
         places = np.repeat(self.first[units] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return VictimUnits(self.snapshot, self.slots[places], offsets, self.importance[units], self.priorities[units])
 
-    def candidate(self, gone: Mask) -> fwk.Candidate:
-        """Returns the (U,) units that have to go as the Executor takes them, the most important first."""
-        units = np.flatnonzero(gone)
-        left = self.take(units[np.argsort(self.importance[units], kind="stable")])
-        return fwk.Candidate(CLUSTER, tuple(map(self.snapshot.pod_at, left.slots.tolist())), 0)
+    def candidate(self, evicted: Mask) -> fwk.Candidate:
+        """Returns the (U,) evicted units as a candidate for the Executor, the most important first."""
+        units = np.flatnonzero(evicted)
+        victims = self.take(units[np.argsort(self.importance[units], kind="stable")])
+        return fwk.Candidate(CLUSTER, tuple(map(self.snapshot.pod_at, victims.slots.tolist())), 0)
 
 
 @final
@@ -80,7 +80,7 @@ class GroupVictims:
     instead_of: fwk.Candidate | None = None
     """The pods that kube-scheduler would evict; None if they are the same."""
     saving: str = ""
-    """What is gained by not taking those, in words."""
+    """The gain over kube-scheduler's choice, in words."""
 
 
 def why_not_eligible(pods: Iterable[Pod]) -> str:
@@ -95,7 +95,7 @@ async def reprieve_one_by_one(
 ) -> GroupVictims:
     """Returns the victims, found by a trial of the group for each unit. Nothing is evicted.
 
-    `cluster` is a fork, which is changed; `fits` tells whether the group fits it as it is then.
+    `cluster` is a fork, which is changed; `fits` tells whether the group fits it then.
     """
     # Read now: their slots are taken by other pods once the cluster changes.
     in_order = [(units.pods_of(unit), rank) for unit, rank in enumerate(units.importance.tolist())]
@@ -105,15 +105,15 @@ async def reprieve_one_by_one(
     status = await fits()
     if not status.is_success:
         return GroupVictims(status)
-    gone: list[tuple[int, list[Pod]]] = []
+    evicted: list[tuple[int, list[Pod]]] = []
     for pods, rank in in_order:
         for pod in pods:
             cluster.add_pod(pod)
         if not (await fits()).is_success:
-            gone.append((rank, pods))
+            evicted.append((rank, pods))
             for pod in pods:
                 cluster.remove_pod(pod)
-    victims = tuple(pod for _, pods in sorted(gone, key=lambda each: each[0]) for pod in pods)
+    victims = tuple(pod for _, pods in sorted(evicted, key=lambda ranked: ranked[0]) for pod in pods)
     return GroupVictims(fwk.SUCCESS, fwk.Candidate(CLUSTER, victims, 0))
 
 
@@ -122,8 +122,8 @@ def victim_units(
 ) -> VictimUnits:
     """Returns all units of priority below the group's, the most important first.
 
-    That is by priority; those in a group before single pods; the larger group; the one that started earlier; the one
-    whose first pod by UID has the smaller UID. `members_of` are the pods of a group by UID, `grouped` all their UIDs.
+    They are ordered by priority; groups before single pods; larger groups first; by start time; by the smallest UID of
+    a pod. `members_of` are the pods of a group by UID, `grouped` the UIDs of all groups' pods.
     """
     pods = snapshot.pods
     count = len(pods.objects)
@@ -132,8 +132,10 @@ def victim_units(
     wholes: list[tuple[Index, int]] = []
     for key, group in snapshot.objects.pod_groups.items():
         if group.goes_as_a_whole:
-            found = [slot for uid in members_of(key) if (slot := pods.slots.get(uid)) is not None and on_nodes[slot]]
-            slots = np.array(sorted(found, key=lambda slot: snapshot.pod_at(slot).uid), np.intp)
+            member_slots = [
+                slot for uid in members_of(key) if (slot := pods.slots.get(uid)) is not None and on_nodes[slot]
+            ]
+            slots = np.array(sorted(member_slots, key=lambda slot: snapshot.pod_at(slot).uid), np.intp)
             on_nodes[slots] = False
             if len(slots) and group.priority < priority:
                 wholes.append((slots, group.priority))
@@ -173,5 +175,5 @@ def violates_budgets(units: VictimUnits) -> Mask:
     disruptions = Disruptions(units.snapshot, units.slots)
     for unit in np.argsort(units.importance).tolist():
         pods = range(int(units.first[unit]), int(units.first[unit + 1]))
-        violates[unit] = any(True for at in pods for _ in disruptions.evict(at))
+        violates[unit] = any(True for place in pods for _ in disruptions.evict(place))
     return violates

@@ -1,5 +1,5 @@
-"""What is remembered of preemptions: those that are running, whose preemptors are gated until all victims were evicted;
-and, by LoopGuard, those that were wasted.
+"""The memory of preemptions: RunningPreemptions gates preemptors until all victims were evicted, and LoopGuard pauses
+preemptors after wasted ones.
 
 Upstream: pkg/scheduler/framework/preemption/executor.go, IsPodRunningPreemption.
 """
@@ -14,14 +14,14 @@ from extender.values import limits
 from extender.values.objects.pod import Pod
 
 CHOSEN_LATELY: Final = 60.0
-"""A victim counts as chosen lately for so many seconds."""
+"""Seconds for which a victim counts as chosen lately."""
 
 
 @final
 class RunningPreemptions:
     """The pods for which victims are being evicted, by UID. All profiles share one.
 
-    State: for each its last victim, once its eviction was requested; and the victims that were chosen lately.
+    State: the last victim of each, once its eviction was requested; and the victims that were chosen lately.
     """
 
     def __init__(self) -> None:
@@ -55,21 +55,21 @@ class RunningPreemptions:
         victim = self._last_victims[uid]
         if victim is None or live is None:
             return True
-        known = live.pod(victim.uid)
-        return known is not None and not known.is_terminating
+        observed = live.pod(victim.uid)
+        return observed is not None and not observed.is_terminating
 
 
 PREEMPTIONS: Final = fwk.StateKey[RunningPreemptions]("Preemptions")
 
 UNPAUSED: Final = 1
-"""As many wasted preemptions in a row are followed by another one without a pause: races are ordinary."""
+"""This many wasted preemptions in a row cause no pause: races are ordinary."""
 FIRST_PAUSE: Final = 10.0
 """Seconds; doubled with each further wasted preemption."""
 LAST_PAUSE: Final = 3600.0
 STOPPED_AFTER: Final = 8
-"""After as many in a row, the preemptor is stopped."""
+"""The preemptor is stopped after this many in a row."""
 STOPPED_FOR: Final = 24 * 3600.0
-"""A preemptor is stopped for so many seconds."""
+"""The seconds for which a preemptor is stopped."""
 _NAMED: Final = 3
 
 
@@ -83,10 +83,10 @@ class _Record:
     staying: frozenset[str]
     """UIDs of the other pods on the node."""
     wasted: int = 0
-    """How many preemptions in a row were in vain."""
+    """The number of wasted preemptions in a row."""
     is_judged: bool = False
     since: float = 0.0
-    """When the last wasted one was found to be so."""
+    """The time at which the last preemption was judged wasted."""
     taken_by: tuple[Pod, ...] | None = None
     """The pods that took the room of the last one; None unless it was wasted."""
 
@@ -94,7 +94,7 @@ class _Record:
 @final
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Why a preemptor may not preempt now, and for how many seconds."""
+    """The reason why a preemptor may not preempt now, and the seconds until it may."""
 
     reason: str
     seconds: float
@@ -118,7 +118,7 @@ class LoopGuard:
         """The number of preemptions that were not carried out because of a pause."""
 
     def pause(self, preemptor: Pod, snapshot: Snapshot, live: fwk.LiveCluster, now: float) -> Pause | None:
-        """Returns why the preemptor may not preempt now, in seconds since 1970; never for a first preemption."""
+        """Returns a pause if the preemptor may not preempt now, in seconds since 1970; None the first time."""
         record = self._records.get(preemptor.uid)
         if record is None:
             return None
@@ -137,15 +137,15 @@ class LoopGuard:
             return None
         stops = record.wasted >= STOPPED_AFTER
         pause = STOPPED_FOR if stops else min(FIRST_PAUSE * 2 ** (record.wasted - UNPAUSED - 1), LAST_PAUSE)
-        left = record.since + pause - now
-        if left <= 0:
+        wait = record.since + pause - now
+        if wait <= 0:
             return None
         self.num_pauses += 1
         word = "stopped" if stops else "paused"
         reason = (
-            f"{word} for another {left:.0f}s after {record.wasted} wasted preemptions in a row; {_why_wasted(record)}"
+            f"{word} for another {wait:.0f}s after {record.wasted} wasted preemptions in a row; {_why_wasted(record)}"
         )
-        return Pause(reason, left)
+        return Pause(reason, wait)
 
     def room_taken_by(self, preemptor: Pod) -> tuple[Pod, ...] | None:
         """Returns the pods that took the room of the preemptor's last preemption, if that is known to be wasted."""
@@ -156,8 +156,8 @@ class LoopGuard:
         """Records that victims are going to be evicted for the preemptor."""
         victims = {victim.uid for victim in candidate.victims}
         staying = frozenset(pod.uid for pod in _on_node(candidate.node, snapshot)) - victims
-        known = self._records.pop(preemptor.uid, None)
-        wasted = 0 if known is None else known.wasted
+        previous = self._records.pop(preemptor.uid, None)
+        wasted = 0 if previous is None else previous.wasted
         if len(self._records) >= limits.PREEMPTORS_KEPT:
             del self._records[next(iter(self._records))]
         self._records[preemptor.uid] = _Record(candidate.node, candidate.victims, staying, wasted)

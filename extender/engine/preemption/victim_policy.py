@@ -1,4 +1,4 @@
-"""Victim policies: whom a preemption may not take, what taking a pod costs, and how long a preemptor waits.
+"""Victim policies: they protect pods from preemption, give evictions a cost, and let preemptors wait.
 
 They are arguments of DefaultPreemption, and change its rules; `policy_rules` makes them. Upstream has none of them. The
 annotations of PriorityClasses are those of scheduler-plugins: pkg/preemptiontoleration, ExemptedFromPreemption.
@@ -30,7 +30,7 @@ from extender.values.objects.quantity import QuantityError
 _LOG: Final = Logger(__name__)
 
 LAST_CHECKPOINT: Final = ("volcano.sh/last-checkpoint-time", "reprieve.dev/last-checkpoint-time")
-"""Annotations of a pod that say, in RFC 3339, when it last wrote what it would lose. The later one counts."""
+"""Annotations of a pod with the time of its last checkpoint, in RFC 3339. The later one counts."""
 
 TOLERATION: Final = ("preemption-toleration.scheduling.x-k8s.io/", "preemption-toleration.scheduling.sigs.k8s.io/")
 """Prefixes of the annotations of scheduler-plugins: the documented one, and the one in its code."""
@@ -72,7 +72,7 @@ def policy_rules(
 
 @final
 class Losses:
-    """The losses of evicting pods. State: for each pod what does not depend on the time."""
+    """The losses of evicting pods. State: for each pod the parts that do not depend on the time."""
 
     def __init__(self, cost: EvictionCost, now: Now) -> None:
         self._per_hour, self._fixed = cel.PodNumber(cost.per_hour), cel.PodNumber(cost.fixed)
@@ -94,15 +94,15 @@ class Losses:
         return np.maximum(losses, 0.0)
 
     def _of_pod(self, pod: Pod, started: int) -> tuple[Pod, float, float, float]:
-        known = self._known.get(pod.uid)
-        if known is None or known[0] is not pod:
+        cached = self._known.get(pod.uid)
+        if cached is None or cached[0] is not pod:
             try:
                 fixed, per_hour = self._fixed.of(pod), self._per_hour.of(pod)
             except (CelError, QuantityError) as exc:
                 _LOG.info(1, "The cost of evicting a pod cannot be computed, so its GPUs count", pod=pod, err=exc)
                 fixed, per_hour = 0.0, _gpus(pod)
-            known = self._known[pod.uid] = pod, fixed, per_hour, _last_saved(pod, started)
-        return known
+            cached = self._known[pod.uid] = pod, fixed, per_hour, _last_saved(pod, started)
+        return cached
 
 
 def _gpus(pod: Pod) -> float:
@@ -121,7 +121,7 @@ def lost_gpu_hours(pod: Pod, now: float) -> float:
 
 
 def _last_saved(pod: Pod, started: int) -> float:
-    """Returns when the pod last wrote a checkpoint, or else when it started, in seconds since 1970."""
+    """Returns the time of the pod's last checkpoint, or else of its start, in seconds since 1970."""
     saved = [
         moment.timestamp() for name in LAST_CHECKPOINT if (moment := moment_of(pod.annotations.get(name))) is not None
     ]
@@ -170,7 +170,8 @@ def _protects(protect: Protection, now: Now) -> Callable[[Snapshot, Pod, Index],
 
 
 def _tolerates(pod: Pod, preemptor: Pod, ran: int, snapshot: Snapshot) -> bool:
-    """Returns whether the pod's PriorityClass protects it from this preemptor; no annotation that is no number does.
+    """Returns whether the pod's PriorityClass protects it from this preemptor; an annotation that is no number does
+    not.
 
     `ran` is seconds since the pod started; upstream counts from when it was scheduled.
     """
@@ -178,7 +179,7 @@ def _tolerates(pod: Pod, preemptor: Pod, ran: int, snapshot: Snapshot) -> bool:
     if priority_class is None:
         return False
     annotations = priority_class.metadata.annotations
-    least, seconds = priority_class.value + 1, 0
+    threshold, seconds = priority_class.value + 1, 0
     for prefix, name in product(TOLERATION, ("minimum-preemptable-priority", "toleration-seconds")):
         text = annotations.get(prefix + name)
         if text is None:
@@ -189,8 +190,8 @@ def _tolerates(pod: Pod, preemptor: Pod, ran: int, snapshot: Snapshot) -> bool:
         if name == "toleration-seconds":
             seconds = number
         else:
-            least = number
-    return preemptor.priority < least and (seconds < 0 or ran < seconds)
+            threshold = number
+    return preemptor.priority < threshold and (seconds < 0 or ran < seconds)
 
 
 def _too_costly(protect: Protection, gpu_hours: Losses) -> Callable[[Candidates], Iterator[tuple[str, Mask]]] | None:
@@ -211,10 +212,10 @@ def _too_costly(protect: Protection, gpu_hours: Losses) -> Callable[[Candidates]
 
 @final
 class Delays:
-    """How long preemptors have waited. State: when each of them was first refused, as far as this process knows."""
+    """Delays preemptors. State: the time at which this process first refused each of them."""
 
     MOST: Final = 100_000
-    """As many preemptors are remembered; the oldest is forgotten first, and waits again."""
+    """The most preemptors that are remembered; the oldest is forgotten first, and waits again."""
 
     def __init__(self, delay: PreemptionDelay, now: Now) -> None:
         self._delay = delay
@@ -222,7 +223,7 @@ class Delays:
         self._since: dict[str, float] = {}
 
     def left(self, pod: Pod) -> float:
-        """Returns for how many more seconds the pod has to wait before it may preempt, from the first call on."""
+        """Returns the seconds that the pod still has to wait before it may preempt, from the first call on."""
         delay = self._delay.by_priority_class.get(pod.spec.priority_class_name, self._delay.default).seconds
         if delay <= 0:
             return 0.0

@@ -19,7 +19,7 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import value_of
 
 KEPT_COLUMNS = 512
-"""How many columns of label keys, scalar resources, images and host ports are kept: more than are in use."""
+"""The most columns of label keys, scalar resources, images and host ports that are kept: more than are in use."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -38,12 +38,12 @@ class LabelColumn:
         self._is_numbering: bool | None = None
         self._integers: tuple[int, Index, Int64s] | None = None
         self._present: tuple[Mask, bool] | None = None
-        written = [node.metadata.labels.get(key) for node in nodes]
-        distinct = dict.fromkeys(value for value in written if value is not None)
+        label_values = [node.metadata.labels.get(key) for node in nodes]
+        distinct = dict.fromkeys(value for value in label_values if value is not None)
         self.values: SymbolTable[str] = SymbolTable(*distinct)
         code_of: dict[str | None, int] = {value: code for code, value in enumerate(distinct)}
         code_of[None] = ABSENT
-        self.codes: Codes = np.fromiter(map(code_of.__getitem__, written), np.int32, len(written))
+        self.codes: Codes = np.fromiter(map(code_of.__getitem__, label_values), np.int32, len(label_values))
 
     @staticmethod
     def absent(key: str, num_nodes: int) -> "LabelColumn":
@@ -58,7 +58,7 @@ class LabelColumn:
         return other
 
     def moved(self, to: Index | slice, places: Index | slice, count: int) -> "LabelColumn":
-        """Returns the column of so many nodes, of which those at `to` were at `places`. Only the cache calls this."""
+        """Returns the column of `count` nodes; those at `to` were at `places`. Only the cache calls this."""
         other = LabelColumn(self.key, [])
         other.values, other._integers = self.values, self._integers
         other.codes = np.full(count, ABSENT, np.int32)
@@ -67,7 +67,7 @@ class LabelColumn:
 
     @property
     def is_shared(self) -> bool:
-        """True if most values are those of several nodes, unlike hostnames, best numbered as the nodes."""
+        """True if most values are on several nodes. Others, such as hostnames, are best numbered as the nodes."""
         return 2 * len(self.values) < len(self.codes)
 
     def set(self, index: int, node: Node) -> None:
@@ -82,10 +82,10 @@ class LabelColumn:
     def integers(self) -> tuple[Index, Int64s]:
         """(codes, numbers) of the values that spell an int64, in the order of the numbers."""
         if self._integers is None or self._integers[0] < len(self.values):
-            known, codes, numbers = self._integers or (0, np.zeros(0, np.intp), np.zeros(0, np.int64))
+            num_parsed, codes, numbers = self._integers or (0, np.zeros(0, np.intp), np.zeros(0, np.int64))
             added = {
                 code: number
-                for code in range(known, len(self.values))
+                for code in range(num_parsed, len(self.values))
                 if (number := parse_int64(self.values[code])) is not None
             }
             codes = np.concatenate((codes, np.array([*added], np.intp)))
@@ -153,7 +153,7 @@ ImagesOnNode = dict[str, tuple[int, int]]
 
 @final
 class ImageColumn:
-    """One image over the nodes: its size, if there, and how many nodes had it when the node last changed."""
+    """One image over the nodes: its size, and the number of nodes with it when the node last changed."""
 
     __slots__ = ("is_known", "name", "num_nodes", "size")
 
@@ -213,7 +213,7 @@ class NodeColumns:
     scalar_columns: dict[str, Int64s]
     """The scalar resources not on axis K that were looked up so far; `scalar()` adds to them."""
     offered: set[str]
-    """The names in status.allocatable of the nodes; also some that only nodes had which have changed or left since."""
+    """The names in status.allocatable of the nodes, and some of nodes that have changed or left since."""
     taint_set: Codes
     """(N,) the node's list of taints, as a code of `taint_sets`."""
     taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]]
@@ -223,7 +223,7 @@ class NodeColumns:
     label_columns: dict[str, LabelColumn]
     """The label keys that were looked up so far; `label()` adds to them."""
     label_keys: set[str]
-    """The label keys of the nodes; also some that only nodes had which have changed or left since."""
+    """The label keys of the nodes, and some of nodes that have changed or left since."""
     images_on: list[ImagesOnNode]
     """Per place on axis N: the images of the node."""
     image_columns: dict[str, ImageColumn]
@@ -243,7 +243,7 @@ class NodeColumns:
         return _kept(self.label_columns, key, lambda: LabelColumn(key, self.objects))
 
     def scalar(self, name: str) -> Int64s:
-        """(N,) the allocatable amount of a scalar resource that pods or nodes lack, so that axis K has it not."""
+        """(N,) the allocatable amount of a scalar resource that is not on axis K."""
         if name not in self.offered and name not in self.scalar_columns:
             return np.zeros(len(self.objects), np.int64)
         return _kept(self.scalar_columns, name, lambda: scalar_amounts(name, self.objects, self.invalid))
@@ -278,11 +278,11 @@ class PodColumns:
     node: Index
     """(P,) the place of the pod's node on axis N; -1 if it has none."""
     uid_rank: Int64s
-    """(P,) how many pods of the pod's node have a smaller UID."""
+    """(P,) the number of pods on the pod's node with a smaller UID."""
     requests: Int64s
     """(P, K) effective requests."""
     unoffered: dict[str, dict[int, int]]
-    """Resource -> slot -> effective request, of what no node has offered and axis K has not."""
+    """Resource -> slot -> effective request, for resources that are not on axis K since no node has offered them."""
     non_zero_requests: Int64s
     """(P, 2) cpu and memory, with defaults for containers without a request."""
     priority: Int64s
@@ -299,9 +299,9 @@ def scalar_amounts(name: str, nodes: list[Node], invalid: Container[int]) -> Int
     """(N,) the allocatable amount of a scalar resource; 0 where the node's allocatable is invalid."""
     amounts = np.zeros(len(nodes), np.int64)
     for place, node in enumerate(nodes):
-        written = node.status.allocatable.get(name)
-        if written is not None and place not in invalid:
-            amounts[place] = value_of(written)
+        quantity = node.status.allocatable.get(name)
+        if quantity is not None and place not in invalid:
+            amounts[place] = value_of(quantity)
     return amounts
 
 

@@ -49,8 +49,8 @@ def node_selector_mask(snapshot: Snapshot, selector: ParsedNodeSelector) -> Mask
 def weights_of_terms(snapshot: Snapshot, preferred: PreferredTerms) -> Int64s:
     """(N,) the sum of the weights of the terms that match the node."""
     weights = np.zeros(len(snapshot.nodes), np.int64)
-    for each in preferred.terms:
-        weights += term_mask(snapshot, each.term) * np.int64(each.weight)
+    for preferred_term in preferred.terms:
+        weights += term_mask(snapshot, preferred_term.term) * np.int64(preferred_term.weight)
     return weights
 
 
@@ -102,9 +102,9 @@ def _matching_values(column: LabelColumn, requirement: Requirement) -> Mask:
     # for labels such as the hostname, which have thousands of values.
     other_value = "".join(requirement.values) + "?"
     matches = np.full(len(values) + 1, requirement.matches_value(other_value), np.bool_)
-    named = {code for code in map(values.code_of, requirement.values) if code != ABSENT}
-    if named:
-        matches[[*named]] = requirement.matches_value(requirement.values[0])
+    codes = {code for code in map(values.code_of, requirement.values) if code != ABSENT}
+    if codes:
+        matches[[*codes]] = requirement.matches_value(requirement.values[0])
     matches[ABSENT] = requirement.matches_value(None)
     return matches
 

@@ -1,4 +1,4 @@
-"""What plugins want to know about the pods of a node, as symbols: pods that are equal in one respect share a code.
+"""The attributes of pods as symbols for plugins: pods that are equal in one respect share a code.
 
 A plugin does not iterate over pods. It weighs each distinct symbol of an attribute once, and the snapshot's tallies
 keep the sums per node (`tallies.py`).
@@ -47,7 +47,7 @@ class AffinityClass:
 @final
 @dataclass(frozen=True, slots=True)
 class VolumeClass:
-    """Pods of one namespace with the same volumes, as far as they matter to other pods."""
+    """Pods of one namespace whose volumes matter to other pods in the same way."""
 
     namespace: str
     claims: tuple[str, ...]
@@ -69,7 +69,7 @@ _BYTES_OF_A_PART = 64
 
 
 def num_parts(symbol: PodSymbol) -> int:
-    """Returns how much memory a symbol takes: its labels, ports and claims, and its text in lengths of 64 bytes."""
+    """Returns a measure of a symbol's memory: its labels, ports and claims, and its text in lengths of 64 bytes."""
     if isinstance(symbol, LabelClass):
         return len(symbol.labels)
     if isinstance(symbol, AffinityClass):
@@ -100,7 +100,7 @@ def label_class(pod: Pod) -> LabelClass:
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:
-    """Returns those of containers and sidecars, in the order of the pod's spec (pkg/scheduler/util, GetHostPorts)."""
+    """Returns the ports of containers and sidecars in the order of the spec (pkg/scheduler/util, GetHostPorts)."""
     sidecars = (container for container in pod.spec.init_containers if container.is_sidecar)
     return tuple(
         (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port)

@@ -24,7 +24,7 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 
 _FEW_PORTS: Final = 16
-"""As many host ports are looked up one by one, since the column of each is kept for the next pod."""
+"""Up to this many host ports are looked up one by one, since the column of each is kept for the next pod."""
 
 
 @final
@@ -204,7 +204,7 @@ class Rows:
         return of_pods
 
     def left(self, account: Account) -> Int64s:
-        """(R, W) what the rows' nodes have less what the pods on the row take, by this account."""
+        """(R, W) the account's numbers of the rows' nodes less those of the pods on the row."""
         adding = _adding(lambda slots: -account.of_pods(self.snapshot, slots.tolist()))
         return self._column(account, lambda: account.left(self.snapshot), adding)
 
@@ -226,17 +226,17 @@ class Rows:
         of_symbols = [
             ports.intersection(symbol) if isinstance(symbol, tuple) else frozenset[HostPort]() for symbol in symbols
         ]
-        left: dict[int, set[HostPort]] = {}
+        used_ports: dict[int, set[HostPort]] = {}
         for row, pod, sign in self._changes_of(range(len(self))):
             code = int(snapshot.pods.codes[Attribute.HOST_PORTS, pod])
             if code == ABSENT or not of_symbols[code]:
                 continue
-            if row not in left:
-                left[row] = set(ports & snapshot.nodes.used_ports[int(self.node[row])])
+            if row not in used_ports:
+                used_ports[row] = set(ports & snapshot.nodes.used_ports[int(self.node[row])])
             # As in `uses_port`, a pod that is removed frees its ports even if another pod uses them.
-            left[row] = left[row] | of_symbols[code] if sign > 0 else left[row] - of_symbols[code]
+            used_ports[row] = used_ports[row] | of_symbols[code] if sign > 0 else used_ports[row] - of_symbols[code]
         in_use = of_nodes[self.node]
-        in_use[[*left]] = [bool(used) for used in left.values()]
+        in_use[[*used_ports]] = [bool(used) for used in used_ports.values()]
         return in_use
 
     def uses_port(self, port: HostPort) -> Mask:
@@ -286,21 +286,21 @@ class Rows:
         code = self.snapshot.resources.code_of(resource)
         if 0 <= code < self.snapshot.num_resources:
             return self.requested[:, code]
-        asked = self.snapshot.pods.unoffered.get(resource)
-        if asked is None:
+        requests = self.snapshot.pods.unoffered.get(resource)
+        if requests is None:
             return np.zeros(len(self), np.int64)
 
         def per_node() -> Int64s:
             sums = np.zeros(len(self.snapshot.nodes), np.int64)
             node = self.snapshot.pods.node
             # Pods that were nominated after the snapshot was taken may have slots beyond it.
-            placed = [(node[slot], amount) for slot, amount in asked.items() if slot < len(node) and node[slot] >= 0]
+            placed = [(node[slot], amount) for slot, amount in requests.items() if slot < len(node) and node[slot] >= 0]
             places, amounts = np.array(placed, np.int64).reshape(-1, 2).T
             np.add.at(sums, places, amounts)
             return sums
 
         def of_pods(pod: Index) -> Int64s:
-            return np.array([asked.get(slot, 0) for slot in pod.tolist()], np.int64)
+            return np.array([requests.get(slot, 0) for slot in pod.tolist()], np.int64)
 
         return self._column(("requested", resource), per_node, _adding(of_pods))
 
@@ -324,8 +324,8 @@ class Rows:
 
     def label_number(self, key: str, default: int = 0) -> Int64s:
         """(R,) the label's value as an integer; `default` where it is missing or does not parse as Go's int64."""
-        written = self.snapshot.nodes.label(key).values
-        values = [default if (number := parse_int64(value)) is None else number for value in written]
+        label_values = self.snapshot.nodes.label(key).values
+        values = [default if (number := parse_int64(value)) is None else number for value in label_values]
         # Code -1, which means no such label, indexes the last entry.
         numbers: Int64s = np.array([*values, default], np.int64)
         return numbers[self.label(key)]
@@ -369,11 +369,11 @@ class Rows:
     def _slots_on(self, chosen: Sequence[int]) -> list[list[int]]:
         on_node = self.snapshot.pods.on_node
         slots = [list(on_node[place]) for place in self.node[np.array(chosen, np.intp)].tolist()]
-        for at, pod, sign in self._changes_of(chosen):
+        for row, pod, sign in self._changes_of(chosen):
             if sign < 0:
-                slots[at].remove(pod)
+                slots[row].remove(pod)
             else:
-                slots[at] += [pod] * sign
+                slots[row] += [pod] * sign
         return slots
 
     def _changes_of(self, chosen: Sequence[int]) -> Iterator[tuple[int, int, int]]:
@@ -391,20 +391,20 @@ class Rows:
             yield from zip(places.tolist(), changes.pod[hits].tolist(), changes.sign[hits].tolist(), strict=True)
 
     def _sums(self, key: str, per_node: Int64s, of_pods: Callable[[PodColumns, Index], Int64s]) -> Int64s:
-        """Returns a column over rows: the sums per node, and what `of_pods` says that the changed pods add."""
-        known = self._columns.get(key)
-        if known is None and self._base is None:
-            known = self._columns[key] = self.of_nodes(per_node)
-        elif known is None:
+        """Returns a column over rows: the sums per node plus `of_pods` of the changed pods."""
+        column = self._columns.get(key)
+        if column is None and self._base is None:
+            column = self._columns[key] = self.of_nodes(per_node)
+        elif column is None:
             pods = self.snapshot.pods
-            known = self._column(key, lambda: per_node, _adding(lambda pod: of_pods(pods, pod)))
-        return known
+            column = self._column(key, lambda: per_node, _adding(lambda pod: of_pods(pods, pod)))
+        return column
 
     def _column(self, key: Hashable, per_node: Callable[[], Int64s], changed: Changed) -> Int64s:
         """Returns a column over rows: the nodes' values, with the changes of this and all earlier steps applied."""
-        known = self._columns.get(key)
-        if known is not None:
-            return known
+        cached = self._columns.get(key)
+        if cached is not None:
+            return cached
         if self._base is None:
             column = self.of_nodes(per_node())
         else:

@@ -1,5 +1,5 @@
-"""Snapshot: the cluster at one generation, the only thing that a decision may read; ChangeLog: which nodes changed
-between two generations; Account: what nodes have and pods take, in numbers that only a plugin knows.
+"""Snapshot: the cluster at one generation, the only thing that a decision may read; ChangeLog: the nodes that changed
+between two generations; Account: a plugin's own numbers of nodes and pods.
 """
 
 from array import array
@@ -20,12 +20,12 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 
 KEPT_GENERATIONS = 4096
-"""At least as many generations are remembered. Older changes are forgotten: `since` answers None for them, which means
-that every node may have changed.
+"""The least number of generations that are remembered. For older ones `since` answers None: every node may have
+changed.
 """
 
 FEW_PLACES = 32
-"""As many places are sorted as a list, which takes less time than the first step of numpy."""
+"""Up to this many places are sorted as a list, which takes less time than the first step of numpy."""
 
 
 @final
@@ -50,10 +50,10 @@ class ChangeLog:
         self._now.append(place)
 
     def all_changed(self) -> None:
-        """Notes that the nodes were renumbered, which voids everything that was remembered by place."""
+        """Notes that the nodes were renumbered, and forgets everything by place."""
         del self._places[:]
-        for kept in (self._generations, self._starts, self._now):
-            kept.clear()
+        for history in (self._generations, self._starts, self._now):
+            history.clear()
         self._complete_since = -1
 
     def close(self, generation: int) -> None:
@@ -76,7 +76,7 @@ class ChangeLog:
         self._starts = [start - num_places for start in self._starts[count:]]
 
     def since(self, generation: int) -> Index | None:
-        """Returns the places that changed after this generation, ascending; None if it does not reach back so far."""
+        """Returns the places that changed after this generation, ascending; None if the log begins later."""
         if generation < self._complete_since:
             return None
         first = bisect_right(self._generations, generation)
@@ -101,9 +101,9 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     generation: int
     changes: ChangeLog
-    """Which nodes changed in which generation, they or the pods on them."""
+    """The nodes that changed, they or the pods on them, by generation."""
     node_changes: ChangeLog
-    """Which nodes changed themselves in which generation."""
+    """The nodes that changed themselves, by generation."""
     nodes: NodeColumns
     pods: PodColumns
     resources: SymbolTable[str]
@@ -152,14 +152,14 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
 
 _KEPT_CLUSTERS = 4
-"""A service asks about its cluster, and about the same one with the nodes of its caller."""
+"""A service evaluates its cluster, and the same one with the nodes of its caller."""
 
 
 @final
 class Account:
     """Numbers of every node and pod, each from the object alone; `Rows.left` is nodes' less their pods'.
 
-    State: (log, generation, sums) of the last clusters; what has changed since is summed again.
+    State: (log, generation, sums) of the last clusters; nodes that changed since are summed again.
     """
 
     def __init__(
@@ -169,23 +169,23 @@ class Account:
         self._kept: list[tuple[object, int, Int64s]] = []
 
     def left(self, snapshot: Snapshot) -> Int64s:
-        """(N, W) what the nodes have, less what their pods take."""
+        """(N, W) the numbers of the nodes, less those of their pods."""
         log, num_nodes = snapshot.changes, len(snapshot.nodes)
-        _, generation, left = next(
-            (each for each in self._kept if each[0] is log), (log, -1, np.zeros((0, 0), np.int64))
+        _, generation, remaining = next(
+            (cached for cached in self._kept if cached[0] is log), (log, -1, np.zeros((0, 0), np.int64))
         )
         if generation != snapshot.generation:
-            changed = log.since(generation) if left.shape[1] == num_nodes else None
+            changed = log.since(generation) if remaining.shape[1] == num_nodes else None
             if changed is None:
-                changed, left = snapshot.all_nodes, np.zeros((self._width, num_nodes), np.int64)
+                changed, remaining = snapshot.all_nodes, np.zeros((self._width, num_nodes), np.int64)
             for place in changed.tolist():
-                taken = self.of_pods(snapshot, snapshot.pods.on_node[place]).sum(0)
-                left[:, place] = np.array(self._of_node(snapshot.nodes.objects[place]), np.int64) - taken
-            others = [each for each in self._kept if each[0] is not log]
-            self._kept = [(log, snapshot.generation, left), *others][:_KEPT_CLUSTERS]
-        return left.T
+                amounts = self.of_pods(snapshot, snapshot.pods.on_node[place]).sum(0)
+                remaining[:, place] = np.array(self._of_node(snapshot.nodes.objects[place]), np.int64) - amounts
+            other_clusters = [cached for cached in self._kept if cached[0] is not log]
+            self._kept = [(log, snapshot.generation, remaining), *other_clusters][:_KEPT_CLUSTERS]
+        return remaining.T
 
     def of_pods(self, snapshot: Snapshot, slots: Sequence[int]) -> Int64s:
-        """(C, W) what pods take."""
-        taken = [self._of_pod(snapshot.pod_at(slot)) for slot in slots]
-        return np.array(taken, np.int64).reshape(len(taken), self._width)
+        """(C, W) the numbers of pods."""
+        amounts = [self._of_pod(snapshot.pod_at(slot)) for slot in slots]
+        return np.array(amounts, np.int64).reshape(len(amounts), self._width)

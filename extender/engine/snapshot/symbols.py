@@ -93,12 +93,12 @@ class LabelIndex(SymbolIndex):
 
     def with_any(self, labels: Iterable[LabelPair], first: int = 0) -> set[int]:
         """Returns the codes, from `first` on, of the classes that have any of these labels."""
-        found = set[int]()
+        matching_codes = set[int]()
         for pair in labels:
             codes = self._codes.get(pair)
             if codes is not None:
-                found.update(codes[bisect_left(codes, first) :])
-        return found
+                matching_codes.update(codes[bisect_left(codes, first) :])
+        return matching_codes
 
     def _index(self, code: int, symbol: PodSymbol) -> None:
         if isinstance(symbol, LabelClass):

@@ -35,14 +35,13 @@ KEPT_VALUES = 200_000
 """Values that kept questions of an attribute name: two or three in a term of affinity, in 2 KB."""
 
 KEPT_COLUMNS = 4
-"""Label keys by whose values the sums of one question are remembered."""
+"""The most label keys for which the sums of one question by value are remembered."""
 
 FEW_SYMBOLS = 8
-"""The pods of as many symbols are found by comparing, which takes a fraction of the memory of looking all symbols up.
-"""
+"""Up to this many symbols are found by comparing, which takes a fraction of the memory of looking all symbols up."""
 
 JOURNAL_LENGTH = 1024
-"""The least number of moves remembered; a tally that missed more is summed again, which takes as long."""
+"""The least number of moves remembered; a tally that missed more is summed again."""
 
 Move = tuple[tuple[int, ...], int, int]
 """A pod's codes (one per attribute), the place of its node, and +1 if it came or -1 if it left."""
@@ -71,8 +70,8 @@ class Tally:
         "_sums",
         "_weight",
         "_weights",
-        "known",
         "moves_read",
+        "num_known",
         "num_values",
         "per_node",
     )
@@ -81,7 +80,7 @@ class Tally:
         self.num_values = num_values
         self._weight = weight
         self._relevant = relevant
-        self.known = 0
+        self.num_known = 0
         """The number of symbols that were weighed."""
         self._weights: dict[int, int] = {}
         self._nonzero: tuple[Index, Int64s] | None = None
@@ -92,7 +91,7 @@ class Tally:
         self.per_node: Int64s = np.zeros(0, np.int64)
         """(N,) the sums, once `Tallies.of` has made them; read-only."""
         self.moves_read = -1
-        """The place in the journal up to which moves are in the sums; -1 while there are none."""
+        """The number of journal moves in the sums; -1 without sums."""
 
     @property
     def is_zero(self) -> bool:
@@ -102,7 +101,7 @@ class Tally:
     @property
     def weights(self) -> Int64s:
         """(S + 1,) the weight of every symbol, by code; the last entry, which code -1 indexes, is 0."""
-        dense = np.zeros(self.known + 1, np.int64)
+        dense = np.zeros(self.num_known + 1, np.int64)
         if self._weights:
             if self._nonzero is None:
                 self._nonzero = np.array([*self._weights], np.intp), np.array([*self._weights.values()], np.int64)
@@ -114,25 +113,25 @@ class Tally:
     def learn(self, tallies: "Tallies", attribute: Attribute) -> None:
         """Weighs the symbols that are new."""
         symbols = tallies.symbols[attribute]
-        known = self.known
-        if known == len(symbols):
+        num_known = self.num_known
+        if num_known == len(symbols):
             return
         # To find those that matter among a few new ones takes longer than to weigh them.
-        relevant = self._relevant if len(symbols) - known > FEW_SYMBOLS else None
-        for code in range(known, len(symbols)) if relevant is None else relevant(tallies, known):
+        relevant = self._relevant if len(symbols) - num_known > FEW_SYMBOLS else None
+        for code in range(num_known, len(symbols)) if relevant is None else relevant(tallies, num_known):
             weight = self._weight(symbols[code])
             if weight:
                 self._weights[code] = weight
                 self._nonzero = None
-        self.known = len(symbols)
+        self.num_known = len(symbols)
 
     def sum_up(self, node: Index, codes: Codes, num_nodes: int, moves_read: int) -> None:
         """Sums the weights of all pods; see `Tallies.of`."""
         sums = np.zeros(num_nodes, np.int64)
         if self._weights:
             # Most pods have no weight. They are left out first, so that only the few others are gathered and added.
-            counted = np.flatnonzero(self._is_weighed(codes))
-            places, weights = node.take(counted), self.weights[codes.take(counted)]
+            weighed_pods = np.flatnonzero(self._is_weighed(codes))
+            places, weights = node.take(weighed_pods), self.weights[codes.take(weighed_pods)]
             has_node = places >= 0
             # Not sums[places] += weights: a node occurs once for each of its pods, and assignment would keep the last
             # of them only.
@@ -146,10 +145,10 @@ class Tally:
         if sums is None:
             raise LookupError("the tally has no sums yet")
         # Nearly all moves are of pods without a weight, so that these are left out by what is fastest.
-        counted = [
+        weighed_moves = [
             (weights[codes[attribute]], node, sign) for codes, node, sign in moves if codes[attribute] in weights
         ]
-        for weight, node, sign in counted:
+        for weight, node, sign in weighed_moves:
             sums[node] += sign * weight
             for bins, by_value, positive in self._by_value.values():
                 # As in `sums_by_value`: the bin 0 of nodes without the label is the last entry.
@@ -167,13 +166,13 @@ class Tally:
         return read_only(self._kept_by_value(column)[2])
 
     def _kept_by_value(self, column: LabelColumn) -> tuple[Index, Int64s, Mask]:
-        kept = self._by_value.get(column.key)
-        if kept is None or kept[0] is not column.bins:
+        column_sums = self._by_value.get(column.key)
+        if column_sums is None or column_sums[0] is not column.bins:
             sums = sums_by_value(column, self.per_node)
-            kept = self._by_value[column.key] = column.bins, sums, sums > 0
+            column_sums = self._by_value[column.key] = column.bins, sums, sums > 0
             if len(self._by_value) > KEPT_COLUMNS:
                 self._by_value.popitem(last=False)
-        return kept
+        return column_sums
 
     def _is_weighed(self, codes: Codes) -> Mask:
         """(P,) whether the code has a weight other than 0."""
@@ -203,10 +202,12 @@ class Tallies:
         return other
 
     def of_symbols(self, codes: Sequence[Codes]) -> "Tallies":
-        """Returns tallies of some of the symbols, which get their places in `codes` as new codes."""
+        """Returns tallies of some symbols; their new codes are their places in `codes`."""
         other = Tallies()
-        kept = zip(self.symbols, codes, strict=True)
-        other.symbols = tuple(SymbolTable(*(table[code] for code in of_table.tolist())) for table, of_table in kept)
+        table_codes = zip(self.symbols, codes, strict=True)
+        other.symbols = tuple(
+            SymbolTable(*(table[code] for code in of_table.tolist())) for table, of_table in table_codes
+        )
         return other
 
     def of(
@@ -236,15 +237,17 @@ class Tallies:
         self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None
     ) -> Tally:
         """Returns the tally of a question with every symbol weighed; its sums may be out of date or missing."""
-        kept = self._kept[attribute]
-        tally = kept.get(question)
+        tallies = self._kept[attribute]
+        tally = tallies.get(question)
         if tally is None:
-            tally = kept[question] = Tally(weight, relevant, _num_values(question))
+            tally = tallies[question] = Tally(weight, relevant, _num_values(question))
             self._kept_values[attribute] += tally.num_values
-            while len(kept) > 1 and (len(kept) > KEPT_PER_ATTRIBUTE or self._kept_values[attribute] > KEPT_VALUES):
-                self._kept_values[attribute] -= kept.popitem(last=False)[1].num_values
+            while len(tallies) > 1 and (
+                len(tallies) > KEPT_PER_ATTRIBUTE or self._kept_values[attribute] > KEPT_VALUES
+            ):
+                self._kept_values[attribute] -= tallies.popitem(last=False)[1].num_values
         else:
-            kept.move_to_end(question)
+            tallies.move_to_end(question)
         tally.learn(self, attribute)
         return tally
 
@@ -268,8 +271,8 @@ class Tallies:
 
     def forget(self) -> None:
         """Drops all sums, because the nodes were renumbered."""
-        for kept in self._kept:
-            kept.clear()
+        for tallies in self._kept:
+            tallies.clear()
         self._kept_values = [0 for _ in Attribute]
 
 
