@@ -1,5 +1,5 @@
 """`python -m bench drain --against COMMIT`: how much CPU the scheduler of this tree needs for a backlog on a
-real API server, beside that of another commit.
+real API server, beside that of another commit, or beside a kube-scheduler with its default configuration.
 
 kube-apiserver and etcd are those of KUBEBUILDER_ASSETS. Both schedulers drain the same backlog in turn, A B B A, so that
 what changes on the machine meets both alike. What decides is the CPU of the scheduler's process a pod after its first
@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Final
 
-from bench.drain_run import Drained, Wire
+from bench.drain_run import KUBE_SCHEDULER, Drained, Wire
 from tests.kit.control_plane import ControlPlane
 
 ROOT: Final = Path(__file__).parents[1]
@@ -49,16 +49,20 @@ async def _compare(plane: ControlPlane, other: tuple[str, Path], asked: argparse
     schedulers = dict([("this tree", Path(sys.executable)), other])
     async with Wire.open(plane, asked.nodes) as wire:
         print(f"drain of {asked.pods:,} pods on {asked.nodes:,} nodes, {await wire.version()}; CPU of the scheduler")
+        print(
+            f"{await wire.bindings_alone(asked.pods):.0f} bindings a second from a client that does nothing else",
+            flush=True,
+        )
         for shape in asked.shapes:
             print(
-                f"{shape}\n{'round':>5} {'':12} {'ms a pod':>9} {'pods/s':>7} {'first binding s':>16} {'CPU until s':>12}"
+                f"{shape}\n{'round':>5} {'':14} {'ms a pod':>9} {'pods/s':>7} {'with events':>12} {'first binding s':>16} {'CPU until s':>12}"
             )
             runs: dict[str, list[Drained]] = {name: [] for name in schedulers}
             for number in range(asked.rounds):
                 for name in [*schedulers] if number % 2 == 0 else reversed(schedulers):
                     drained = await wire.drain(schedulers[name], shape, asked.pods)
                     runs[name].append(drained)
-                    print(f"{number + 1:5} {name:12} {drained}", flush=True)
+                    print(f"{number + 1:5} {name:14} {drained}", flush=True)
                 ratios = _ratios(*runs.values())
                 if len(ratios) >= LEAST_ROUNDS and spread(ratios) <= asked.spread / 100:
                     break
@@ -67,7 +71,7 @@ async def _compare(plane: ControlPlane, other: tuple[str, Path], asked: argparse
 
 def _show(runs: dict[str, list[Drained]], bound: float) -> None:
     for name, drains in runs.items():
-        print(f"{'':5} {name:12} {Drained(*(median(figures) for figures in zip(*drains, strict=True)))}  medians")
+        print(f"{'':5} {name:14} {Drained(*(median(figures) for figures in zip(*drains, strict=True)))}  medians")
     ratios = _ratios(*runs.values())
     ours, other = runs
     print(
@@ -99,6 +103,9 @@ def _other(asked: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Path]
     if asked.against_python is not None:
         yield "other", asked.against_python.absolute()  # not resolved: an interpreter of an environment is a link
         return
+    if asked.against_kube_scheduler is not None:
+        yield KUBE_SCHEDULER, asked.against_kube_scheduler.absolute()
+        return
     tree = folder / "tree"
     commit = _git("rev-parse", "--short", f"{asked.against}^{{commit}}")
     _git("worktree", "add", "--detach", str(tree), commit)
@@ -118,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     other = parser.add_mutually_exclusive_group(required=True)
     other.add_argument("--against", help="a commit; it gets a worktree and an environment for the time being")
     other.add_argument("--against-python", type=Path, help="or the interpreter of an environment with another Reprieve")
+    other.add_argument("--against-kube-scheduler", type=Path, help="or a program of this name")
     parser.add_argument("--shapes", nargs="+", default=["basic", "mixed"], choices=["basic", "mixed"])
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=3000)
