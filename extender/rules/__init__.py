@@ -1,7 +1,6 @@
 """The rules of the Kubernetes API: kinds, schemas, defaults, admission and validation; without store and server.
 
-What an API server would say of an object is decided here. The registry of the cluster of its own and the trials of
-manifests call `admit` alike; where they keep objects is theirs.
+The registry of the embedded cluster and the trials of manifests both call `admit`, and store objects in their own ways.
 
 Upstream: apiserver/pkg/registry/rest; plugin/pkg/admission; pkg/apis.
 """
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 def trial(
     template_of: TemplateOf = no_template, features: "FeatureGates | None" = None, seed: int = 0
 ) -> "TrialRegistry":
-    """Returns an empty registry for the objects of one question. The rules are loaded when it is called."""
+    """Returns an empty registry for the objects of one question. The first call loads the rules."""
     from extender.rules.trial_registry import TrialRegistry  # noqa: PLC0415 - most questions create nothing
     from extender.values.config.feature_gates import DEFAULT_FEATURES  # noqa: PLC0415
 

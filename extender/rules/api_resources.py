@@ -1,4 +1,4 @@
-"""The resources that are served: their names, scope, verbs and subresources, and the fields for field selectors.
+"""The served resources: their names, scope, verbs and subresources, and the fields for field selectors.
 
 Upstream: pkg/registry, the storage of each kind; pkg/apis, the field label conversions.
 """
@@ -19,7 +19,7 @@ STATUS_VERBS: Final = ("get", "patch", "update")
 @final
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A subresource such as `pods/binding`, with its group and version where they are not those of the object."""
+    """A subresource such as `pods/binding`, with its group and version if they differ from the object's."""
 
     name: str
     kind: str
@@ -35,15 +35,15 @@ class Resource:
 
     Attributes:
         selectable: the fields that a selector may name, with the path of their value; None: only name and namespace.
-        storage: the name under which the objects are kept, if not the plural; two versions of them have the same.
-        is_stored: False for reviews, which are answered and not kept.
+        storage: the name under which the objects are stored, if not the plural; two versions of a kind share it.
+        is_stored: False for reviews, which are answered and not stored.
         created_by_update: a PUT creates an object that does not exist. Upstream: AllowCreateOnUpdate of each strategy.
         needs_version: an update has to say its resourceVersion. Upstream: AllowUnconditionalUpdate of each strategy.
         returns_deleted: a DELETE answers with the object, not with a Status. Upstream: ReturnDeletedObject.
         gate: the feature without which the resource is not served; empty if it always is.
-        is_typed: False if the published types have nothing of the kind, so that any field is kept.
-        is_inert: nothing acts on the objects, which those who create one are told.
-        is_custom: it was defined by a CustomResourceDefinition.
+        is_typed: False if the published types lack the kind, so that any field is kept.
+        is_inert: nothing acts on the objects; a warning tells those who create one.
+        is_custom: a CustomResourceDefinition defines it.
     """
 
     group: str
@@ -69,7 +69,7 @@ class Resource:
 
     @property
     def ruled_as(self) -> str:
-        """Returns the kind by which rules are found; empty for custom ones, which may be called like others."""
+        """Returns the kind by which rules are found; empty for custom resources, which may share the name of others."""
         return "" if self.is_custom else self.kind
 
     @property
@@ -79,7 +79,7 @@ class Resource:
 
     @property
     def qualified(self) -> str:
-        """Returns the plural with its group, as errors name it: `pods`, `leases.coordination.k8s.io`."""
+        """Returns the plural with its group, as in errors: `pods`, `leases.coordination.k8s.io`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
@@ -93,12 +93,15 @@ class Resource:
     @property
     def kinds(self) -> tuple[tuple[str, str, str], ...]:
         """Returns the group, version and kind of the objects and of their subresources."""
-        here = self.group, self.version
-        below = [((each.group, each.version) if each.version else here, each.kind) for each in self.subresources]
-        return (*here, self.kind), *((*where, kind) for where, kind in below)
+        own_version = self.group, self.version
+        below = [
+            ((subresource.group, subresource.version) if subresource.version else own_version, subresource.kind)
+            for subresource in self.subresources
+        ]
+        return (*own_version, self.kind), *((*where, kind) for where, kind in below)
 
     def subresource(self, name: str) -> Subresource | None:
-        return next((each for each in self.subresources if each.name == name), None)
+        return next((subresource for subresource in self.subresources if subresource.name == name), None)
 
 
 def _paths(*names: str) -> Mapping[str, str]:
@@ -158,9 +161,9 @@ def _resource(
     version: str = "v1",
     **more: Unpack[_More],
 ) -> Resource:
-    """A resource, of version v1 unless it says another, with the plural that its kind has by rule."""
+    """Returns a resource with the regular plural of its kind, of version v1 by default."""
     singular = kind.lower()
-    ending = next((each for each in ("points", "y", "s") if singular.endswith(each)), "")
+    ending = next((suffix for suffix in ("points", "y", "s") if singular.endswith(suffix)), "")
     plural = {"points": singular, "y": f"{singular[:-1]}ies", "s": f"{singular}es", "": f"{singular}s"}[ending]
     subresources = (*below, Subresource("status", kind)) if has_status else below
     short_names = (short_name,) if short_name else ()
@@ -309,38 +312,42 @@ NEW_NAME_OF: Final = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
-"""The names that fields of a core/v1 Event have in events.k8s.io/v1, where they differ."""
+"""The names in events.k8s.io/v1 of fields of a core/v1 Event, where they differ."""
 CORE_NAME_OF: Final = {new: core for core, new in NEW_NAME_OF.items()}
 
 
 class GatesThatAreOn(Protocol):
-    """The part of `FeatureGates` that is asked here: a command reads manifests without loading the configuration."""
+    """The part of `FeatureGates` that this module needs, so that commands need not load the configuration."""
 
     def enabled(self, name: str, /) -> bool: ...
 
 
 @cache
 def served(features: GatesThatAreOn) -> tuple[Resource, ...]:
-    return tuple(each for each in RESOURCES if not each.gate or features.enabled(each.gate))
+    return tuple(resource for resource in RESOURCES if not resource.gate or features.enabled(resource.gate))
 
 
-_BY_NAME: Final = {(each.group, each.version, each.plural): each for each in RESOURCES}
-_BY_KIND: Final = {(each.api_version, each.kind): each for each in RESOURCES}
-_BY_BARE_KIND: Final = {each.kind: each for each in reversed(RESOURCES) if each.is_stored}
+_BY_NAME: Final = {(resource.group, resource.version, resource.plural): resource for resource in RESOURCES}
+_BY_KIND: Final = {(resource.api_version, resource.kind): resource for resource in RESOURCES}
+_BY_BARE_KIND: Final = {resource.kind: resource for resource in reversed(RESOURCES) if resource.is_stored}
 
 
 def find(group: str, version: str, plural: str, custom: Iterable[Resource] = ()) -> Resource | None:
     """Returns the resource that a path names, or None if it is not served."""
-    named = (each for each in custom if (each.group, each.version, each.plural) == (group, version, plural))
-    return _BY_NAME.get((group, version, plural)) or next(named, None)
+    defined = (
+        resource
+        for resource in custom
+        if (resource.group, resource.version, resource.plural) == (group, version, plural)
+    )
+    return _BY_NAME.get((group, version, plural)) or next(defined, None)
 
 
 def of_kind(api_version: str, kind: str, custom: Iterable[Resource] = ()) -> Resource | None:
     """Returns the resource whose objects have this apiVersion and kind, or None if it is not served."""
-    named = (each for each in custom if (each.api_version, each.kind) == (api_version, kind))
-    return _BY_KIND.get((api_version, kind)) or next(named, None)
+    defined = (resource for resource in custom if (resource.api_version, resource.kind) == (api_version, kind))
+    return _BY_KIND.get((api_version, kind)) or next(defined, None)
 
 
 def stored_kind(kind: str) -> Resource | None:
-    """Returns the resource that keeps objects of this kind, whatever their apiVersion; None if there is none."""
+    """Returns the resource that stores objects of this kind, whatever their apiVersion; None if there is none."""
     return _BY_BARE_KIND.get(kind)

@@ -1,4 +1,4 @@
-"""Finds the ResourceClaimTemplates of a cluster, of which no scheduler knows."""
+"""Finds the ResourceClaimTemplates of a cluster, which no scheduler watches."""
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ TemplateOf = Callable[[str, str], Object | None]
 
 
 def no_template(namespace: str, name: str) -> Object | None:
-    """Returns None: nothing is known of a cluster's ResourceClaimTemplates."""
+    """Returns None, for clusters whose ResourceClaimTemplates are unknown."""
     return None
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a new object before it is kept, by a request or in a trial.
+"""Admits a new object, of a request or in a trial.
 
 Upstream: apiserver/pkg/endpoints/handlers/create.go, createHandler; registry/rest/create.go, BeforeCreate.
 """
@@ -25,9 +25,9 @@ def admit(
     """Completes a new object in place.
 
     Arguments:
-        lookup: the objects that exist, whose classes and namespaces the new one may name.
+        lookup: the existing objects, whose classes and namespaces the new one may name.
         obj: has its defaults, and its namespace in its metadata.
-        identify: gives the metadata, after admission, what the server draws: a UID, a time, a name that is generated.
+        identify: sets the UID, the time and a generated name in the metadata, after admission.
 
     Raises:
         ApiStatus: the object is refused.

@@ -39,14 +39,14 @@ class _Spec(ApiObject, frozen=True):
 
 
 class Definition(ApiObject, frozen=True):
-    """What matters of a CustomResourceDefinition."""
+    """A CustomResourceDefinition, without its schemas."""
 
     spec: _Spec
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def resources_of(definition: bytes) -> tuple[Resource, ...]:
-    """Returns a resource for each version that is served. Cached: a schema may have some 100 KB."""
+    """Returns a resource for each served version. Cached, since a schema may have some 100 KB."""
     try:
         spec = decoding.decode(Definition, definition).spec
     except decoding.DecodeError:

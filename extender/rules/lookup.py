@@ -1,4 +1,4 @@
-"""What the rules ask of the objects that exist, wherever these are kept."""
+"""The existing objects as the rules see them, wherever they are stored."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -7,7 +7,7 @@ from extender.rules.api_resources import Object, Resource
 
 
 class Lookup(Protocol):
-    """The objects that exist. What is returned must not be changed."""
+    """The existing objects. Those returned must not be changed."""
 
     def find(self, resource: Resource, namespace: str, name: str) -> Object | None:
         """Returns an object without its kind and apiVersion; None if there is none."""

@@ -1,8 +1,8 @@
-"""Puts the objects of a cluster where they are kept, as they were, with uids, times, status, bindings and owners.
+"""Seeds a cluster with objects as they were, with uids, times, status, bindings and owners.
 
-Objects that a server printed were checked and completed there; only the fields that scheduling reads are checked again,
-so that a large dump is in place within seconds. Objects written by hand are checked and completed as new ones, but keep
-their uid, priority, status and node.
+Of objects that a server printed, which had checked and completed them, only the fields for scheduling are checked
+again, so that a large dump is stored within seconds. Objects written by hand are checked and completed as new ones, but
+keep their uid, priority, status and node.
 """
 
 from collections import Counter
@@ -51,19 +51,19 @@ _TYPED: Final[Mapping[str, type[ApiObject]]] = {
     "ResourceClaim": ResourceClaim,
     "CSINode": CSINode,
 }
-"""The kinds of which a dump may hold very many."""
+"""The kinds that are numerous in dumps."""
 _ONLY_SERVERS_SAY: Final = {
     "Pod": ("status", "qosClass"),
     "PersistentVolume": ("status", "phase"),
     "PersistentVolumeClaim": ("status", "phase"),
 }
-"""Fields that are not written by hand, of kinds whose resourceVersions a state file leaves out."""
+"""Fields that only servers write, by which their objects are recognised without a resourceVersion."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RefusedObject:
-    """An object that was not kept. The name has its namespace, if there is one: `default/web`."""
+    """An object that was not stored. The name includes its namespace, if it has one: `default/web`."""
 
     kind: str
     name: str
@@ -73,9 +73,9 @@ class RefusedObject:
 @final
 @dataclass(frozen=True, slots=True)
 class SeedReport:
-    """What became of the objects of a dump, the stored ones and those of kinds that are not served by kind.
+    """The results for the objects of a dump: the stored ones and those of unserved kinds, counted by kind.
 
-    `added` are those that it refers to and lacks, made for it: `Namespace shop`, `PriorityClass high`.
+    `added` are objects that the dump refers to and lacks: `Namespace shop`, `PriorityClass high`.
     """
 
     stored: Mapping[str, int]
@@ -85,18 +85,18 @@ class SeedReport:
 
 
 class SeededCluster(Lookup, Protocol):
-    """Where the objects are kept."""
+    """The store of the objects."""
 
     def keep(self, resource: Resource, namespace: str, name: str, obj: Object) -> None:
-        """Keeps the object, in place of another one of that name. Raises ApiStatus if it is too large."""
+        """Stores the object, replacing another one of its name. Raises ApiStatus if it is too large."""
         ...
 
     def create(self, resource: Resource, namespace: str, obj: Object) -> object:
-        """Keeps a new object as a request would. Raises ApiStatus if it is refused."""
+        """Stores a new object as a request does. Raises ApiStatus if it is refused."""
         ...
 
     def custom_resources(self) -> Sequence[Resource]:
-        """Returns what its CustomResourceDefinitions define."""
+        """Returns the resources of its CustomResourceDefinitions."""
         ...
 
     def new_uid(self) -> str: ...
@@ -105,9 +105,9 @@ class SeededCluster(Lookup, Protocol):
 
 
 def seed(cluster: SeededCluster, objects: Iterable[Object]) -> SeedReport:
-    """Puts objects, which belong to the cluster afterwards, into it: namespaces and classes first.
+    """Stores objects in the cluster, namespaces and classes first; the cluster owns them afterwards.
 
-    They have kind and apiVersion. One that is refused does not keep out the others.
+    They have kind and apiVersion. A refused object does not keep the others out.
     """
     return _Seeding(cluster).run(objects)
 
@@ -124,19 +124,19 @@ class _Seeding:
 
     def run(self, objects: Iterable[Object]) -> SeedReport:
         by_resource: dict[Resource, list[Object]] = {resource: [] for resource in _FIRST}
-        others = []
+        undefined = []
         for obj in objects:
             resource = _resource_of(obj)
             if resource is None:
-                others.append(obj)
+                undefined.append(obj)
             else:
                 by_resource.setdefault(resource, []).append(obj)
         for resource, items in by_resource.items():
             for obj in items:
                 self._put(resource, obj)
-        # Now their definitions are known, if there are any.
+        # Now their definitions are stored, if there are any.
         custom = self._cluster.custom_resources()
-        for obj in others:
+        for obj in undefined:
             resource = of_kind(str(obj.get("apiVersion")), str(obj.get("kind")), custom)
             if resource is None or not resource.is_stored:
                 self._left_out[str(obj.get("kind"))] += 1
@@ -150,9 +150,9 @@ class _Seeding:
         name, namespace = metadata.get("name"), metadata.get("namespace") or ("default" if resource.namespaced else "")
         try:
             for field in ("name", "namespace"):
-                if not isinstance(of := metadata.get(field), str | None):
+                if not isinstance(text := metadata.get(field), str | None):
                     raise statuses.bad_request(
-                        cannot_unmarshal(type_word(of), "string", f"ObjectMeta.metadata.{field}")
+                        cannot_unmarshal(type_word(text), "string", f"ObjectMeta.metadata.{field}")
                     )
             if not name:
                 raise statuses.bad_request("metadata.name: Required value: name is required")
@@ -165,7 +165,7 @@ class _Seeding:
             self._stored[resource.kind] += 1
 
     def _store(self, resource: Resource, namespace: str, name: str, obj: Object) -> None:
-        # Namespaces and priority classes of every cluster exist already; those of the dump replace them.
+        # The namespaces and priority classes of every cluster exist already; the dump's replace them.
         is_of_every_cluster = resource is NAMESPACES or (resource is PRIORITY_CLASSES and name in SYSTEM_CLASSES)
         if self._cluster.find(resource, namespace, name) is not None and not is_of_every_cluster:
             raise statuses.already_exists(resource, name)
@@ -189,7 +189,7 @@ class _Seeding:
         self._cluster.keep(resource, namespace, name, obj)
 
     def _admitted(self, resource: Resource, namespace: str, raw: Object) -> Object:
-        """An object written by hand, completed and checked as a new one; what it says of itself counts."""
+        """Returns an object written by hand, completed and checked as a new one, with its own values first."""
         try:
             obj, _ = api_types.read(resource, raw)
         except JsonError as exc:
@@ -207,9 +207,9 @@ class _Seeding:
             name = obj["spec"].get("runtimeClassName")
             if not name or self._cluster.find(RUNTIME_CLASSES, "", name) is None:
                 parts += ["runtimeClassName", "overhead"]
-            given = {part: obj["spec"].pop(part) for part in parts if obj["spec"].get(part) is not None}
+            own_fields = {part: obj["spec"].pop(part) for part in parts if obj["spec"].get(part) is not None}
             admission_plugins.admit_create(self._cluster, resource, namespace, obj)
-            obj["spec"].update(given)
+            obj["spec"].update(own_fields)
             status = obj.setdefault("status", {})
             status.setdefault("phase", "Pending")
             status.setdefault("qosClass", qos_class(obj["spec"]))
@@ -231,7 +231,7 @@ class _Seeding:
             self._added.append(f"Namespace {name}")
 
     def _require_class(self, resource: Resource, obj: Object) -> None:
-        """Pods that a controller makes from the same template need the class."""
+        """Creates the pod's priority class if it is missing, since further pods of a controller need it."""
         spec: Any = obj.get("spec") or {}
         name, priority = spec.get("priorityClassName"), spec.get("priority")
         if (
@@ -253,8 +253,10 @@ def _was_served(resource: Resource, obj: Object) -> bool:
     if metadata.get("resourceVersion"):
         return True
     part, name = _ONLY_SERVERS_SAY.get(resource.ruled_as, ("", ""))
-    said = obj.get(part)
-    return bool(isinstance(said, dict) and said.get(name) and metadata.get("uid") and metadata.get("creationTimestamp"))
+    fields = obj.get(part)
+    return bool(
+        isinstance(fields, dict) and fields.get(name) and metadata.get("uid") and metadata.get("creationTimestamp")
+    )
 
 
 def _resource_of(obj: Object) -> Resource | None:

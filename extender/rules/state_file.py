@@ -28,24 +28,25 @@ from extender.values.golang.yaml_scalars import STRING, ScalarError, resolve
 from extender.values.reasons import InputError, in_one_line
 
 _PART: Final = 2**20
-_UNPACKED_ANYWAY: Final = 64 * 2**20
 """The number of bytes that are read at one time."""
+_UNPACKED_ANYWAY: Final = 64 * 2**20
+"""The size up to which a compressed file may unpack, however small it is."""
 
 _IS_JSON: Final = re.compile(rb"\s*[\[{]")
 _BETWEEN_JSON: Final = re.compile(r"[-\s]*")
 _LOGS: Final = re.compile(
     rb"^==== START logs (for container \S+ of pod \S+) ====$.*?(?:==== END logs \1 ====$|\Z)", re.DOTALL | re.MULTILINE
 )
-"""What `kubectl cluster-info dump` prints between its lists. A log need not end with a line, and all may be cut."""
+"""The logs that `kubectl cluster-info dump` prints between its lists. The last line of a log may lack its end."""
 _GZIP: Final = b"\x1f\x8b"
 HOW_TO_DUMP: Final = "kubectl get nodes,pods,pdb,ns,svc,rs,sts,pv,pvc,sc,pc -A -o json prints one"
 _OF_ONE_SERVER: Final = ("resourceVersion", "managedFields", "selfLink")
-"""Metadata that means nothing to another server, and that would keep kubectl from applying the object."""
+"""Metadata without meaning to another server, with which kubectl could not apply the object."""
 
 _JSON_HEAD: Final = '{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"%s"},"items":[\n'
 _YAML_HEAD: Final = "# resourceVersion: %s\n"
 _HEAD: Final = re.compile("|".join(re.escape(head) % "([0-9]{1,18})" for head in (_JSON_HEAD, _YAML_HEAD)).encode())
-"""What a saved file begins with: the resourceVersion of the cluster, of fewer digits than Go's integers may have."""
+"""The head of a saved file, with the resourceVersion of the cluster, of fewer digits than Go's integers may have."""
 
 
 class StateFileError(InputError, ValueError):
@@ -58,7 +59,7 @@ def load_state(path: Path) -> list[Object]:
 
 
 def state_bytes(path: Path) -> bytes:
-    """Returns what is in a file, of more bytes than may be read the first. Raises StateFileError."""
+    """Returns the content of a file, up to one part beyond its limit. Raises StateFileError."""
     try:
         with path.open("rb") as file:
             return _content(file, limits.STATE_FILE_BYTES)
@@ -67,16 +68,16 @@ def state_bytes(path: Path) -> bytes:
 
 
 def read_state(data: bytes, source: str) -> list[Object]:
-    """Returns the objects in the content of a file, which errors call `source`, as `load_state`."""
+    """Returns the objects in the content of a file, as `load_state`; errors name it by `source`."""
     try:
-        most = int(limits.STATE_FILE_BYTES)
+        limit = int(limits.STATE_FILE_BYTES)
         text = data
         if data.startswith(_GZIP):
-            most = min(most, max(_UNPACKED_ANYWAY, limits.STATE_FILE_RATIO * len(data)))
+            limit = min(limit, max(_UNPACKED_ANYWAY, limits.STATE_FILE_RATIO * len(data)))
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-                text = _content(stream, most)
-        if len(text) > most:
-            raise StateFileError(f"{source}: more than {most} bytes")
+                text = _content(stream, limit)
+        if len(text) > limit:
+            raise StateFileError(f"{source}: more than {limit} bytes")
         text = in_utf8(text)
         if b"==== START logs " in text:
             text = _LOGS.sub(b"", text.replace(b"\r\n", b"\n"))
@@ -101,14 +102,14 @@ def saved_version(path: Path) -> int:
     try:
         with path.open("rb") as file:
             is_packed = file.peek(len(_GZIP)).startswith(_GZIP)
-            found = _HEAD.match((gzip.GzipFile(fileobj=file) if is_packed else file).read(200))
+            head = _HEAD.match((gzip.GzipFile(fileobj=file) if is_packed else file).read(200))
     except (OSError, EOFError, zlib.error):
         return 0  # the reader of the objects says why
-    return int(found[1] or found[2]) if found else 0
+    return int(head[1] or head[2]) if head else 0
 
 
 def save_state(path: Path, objects: Iterable[Object], version: int = 0) -> None:
-    """Writes the objects as JSON or YAML, as the name says, with the version that `saved_version` reads again.
+    """Writes the objects as JSON or YAML, by the name of the file, with the version that `saved_version` returns.
 
     The file is replaced as a whole; only its owner may read it. Raises OSError, and ValueError as `state_form`.
     """
@@ -153,11 +154,11 @@ def _is_text_to_go(text: str) -> bool:
         return False
 
 
-def _content(stream: BinaryIO | gzip.GzipFile, most: int) -> bytes:
-    """Returns what a stream holds; of more bytes than `most`, a few more than that."""
-    # In parts: for all that may come, Python would make room before anything is read.
+def _content(stream: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
+    """Returns the content of a stream, up to one part beyond `limit`."""
+    # In parts, since Python allocates the whole size before it reads.
     parts, length = [], 0
-    while length <= most and (part := stream.read(_PART)):
+    while length <= limit and (part := stream.read(_PART)):
         parts.append(part)
         length += len(part)
     return b"".join(parts)
@@ -182,16 +183,16 @@ def _json_documents(text: bytes) -> Iterator[Any]:
             raise
     else:
         return
-    decoder, rest, at = json.JSONDecoder(), text.decode().strip(), 0
-    while at < len(rest):
-        document, end = decoder.raw_decode(rest, at)
+    decoder, rest, position = json.JSONDecoder(), text.decode().strip(), 0
+    while position < len(rest):
+        document, end = decoder.raw_decode(rest, position)
         yield document
         between = _BETWEEN_JSON.match(rest, end)
-        at = len(rest) if between is None else between.end()
+        position = len(rest) if between is None else between.end()
 
 
 def _items(document: Any, kind: str = "", api_version: str = "", place: str = "") -> Iterator[Object]:
-    """The objects of a document, each with its kind, which the items of a PodList do not name."""
+    """Yields the objects of a document, each with its kind, which the items of a PodList do not name."""
     where = f" at {place}" if place else ""
     if not isinstance(document, dict):
         raise ValueError(f"expected a Kubernetes List or object{', not null,' if document is None else ''}{where}")

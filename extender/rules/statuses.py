@@ -97,5 +97,5 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
         422,
         "Invalid",
         message,
-        {"name": name, "group": group, "kind": kind, "causes": [each.as_cause() for each in errors]},
+        {"name": name, "group": group, "kind": kind, "causes": [error.as_cause() for error in errors]},
     )

@@ -1,4 +1,4 @@
-"""TrialRegistry: what the API server would say of manifests, without one."""
+"""TrialRegistry: completes and refuses manifests as an API server would, without one."""
 
 import copy
 import random
@@ -28,7 +28,7 @@ _POD_TEMPLATES: Final = {
     ("batch/v1", "Job"): ("spec", "template"),
     ("batch/v1", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
 }
-"""Of these kinds only the pods matter to an answer: the path to their template."""
+"""The paths to the pod templates of kinds of which only the pods matter to an answer."""
 
 
 @final
@@ -36,8 +36,8 @@ class TrialRegistry:
     """An empty registry for the objects of one question, which completes or refuses them in the API server's words.
 
     Arguments:
-        template_of: finds the ResourceClaimTemplates of the cluster of the question; no scheduler knows of them.
-        seed: of UIDs and names that are drawn.
+        template_of: finds the ResourceClaimTemplates of the question's cluster, which no scheduler watches.
+        seed: for random UIDs and names.
     """
 
     def __init__(
@@ -47,45 +47,45 @@ class TrialRegistry:
         self._objects = _TriedObjects(random.Random(seed), features)
 
     def api_version_of(self, kind: str) -> str | None:
-        """Returns the apiVersion under which objects of this kind are kept; None if they are not."""
+        """Returns the apiVersion under which objects of this kind are stored; None if they are not."""
         resource = stored_kind(kind)
         return None if resource is None else resource.api_version
 
     def is_namespaced(self, api_version: str, kind: str) -> bool | None:
-        """Returns whether objects of this kind are in namespaces; None if they are not kept here."""
+        """Returns whether objects of this kind are in namespaces; None if they are not stored here."""
         resource = of_kind(api_version, kind)
         return None if resource is None or not resource.is_stored else resource.namespaced
 
     def why_undecodable(self, obj: Object) -> str:
-        """Returns how a strict API server refuses an object with fields that it does not know; empty if it does not.
+        """Returns a strict API server's refusal of an object with unknown fields; empty if it accepts the object.
 
-        An object that was read from a server is never refused: a newer one has more fields.
+        An object that was read from a server is never refused, since a newer server has more fields.
         """
         metadata = obj["metadata"]
         if metadata.get("resourceVersion") or (metadata.get("uid") and metadata.get("creationTimestamp")):
             return ""
         api_version, kind = str(obj["apiVersion"]), str(obj["kind"])
         group, _, version = api_version.rpartition("/")
-        known = api_types.find(group, version, kind)
-        if known is None:
+        type_ = api_types.find(group, version, kind)
+        if type_ is None:
             return ""
         try:
-            _, problems = read_as(known, _only(obj, _POD_TEMPLATES.get((api_version, kind), ())))
+            _, problems = read_as(type_, _only(obj, _POD_TEMPLATES.get((api_version, kind), ())))
         except JsonError:
             return ""  # refused where it is created
         why = f"strict decoding error: {', '.join(problems)}"
         return str(statuses.undecodable(obj["kind"], version, why)) if problems else ""
 
     def create(self, objects: Iterable[Object]) -> Sequence[str]:
-        """Keeps the objects, namespaces and classes first, and returns the refusals: `Pod default/web: why`.
+        """Stores the objects, namespaces and classes first, and returns the refusals: `Pod default/web: why`.
 
-        They have kind and apiVersion, and belong to the registry afterwards; what they say of themselves counts.
+        They have kind and apiVersion, keep their own values, and belong to the registry afterwards.
         """
         report = seed(self._objects, objects)
         return [f"{refusal.kind} {refusal.name}: {refusal.why}" for refusal in report.refused]
 
     def get(self, kind: str, namespace: str, name: str) -> Object | None:
-        """Returns the object as it is kept, or a ResourceClaimTemplate of the cluster; None if there is none."""
+        """Returns the object as it is stored, or a ResourceClaimTemplate of the cluster; None if there is none."""
         resource = stored_kind(kind)
         if resource is None:
             return None
@@ -109,12 +109,12 @@ class _TriedObjects:
         return self._kept[resource.stored_as].get((namespace if resource.namespaced else "", name))
 
     def objects(self, resource: Resource) -> Iterable[Object]:
-        kept = self._kept[resource.stored_as]
-        return [kept[key] for key in sorted(kept)]
+        objects = self._kept[resource.stored_as]
+        return [objects[key] for key in sorted(objects)]
 
     def keep(self, resource: Resource, namespace: str, name: str, obj: Object) -> None:
-        kept = {part: value for part, value in obj.items() if part not in ("kind", "apiVersion")}
-        self._kept[resource.stored_as][namespace if resource.namespaced else "", name] = kept
+        content = {part: value for part, value in obj.items() if part not in ("kind", "apiVersion")}
+        self._kept[resource.stored_as][namespace if resource.namespaced else "", name] = content
 
     def create(self, resource: Resource, namespace: str, obj: Object) -> None:
         new, _ = api_types.read(resource, obj)
@@ -138,7 +138,7 @@ class _TriedObjects:
 
 
 def _only(obj: Any, path: tuple[str, ...]) -> Any:
-    """The object with nothing in it but what is at the end of the path."""
+    """Returns the object with only the member at the end of the path."""
     if not path:
         return obj
     member = obj.get(path[0]) if isinstance(obj, Mapping) else None

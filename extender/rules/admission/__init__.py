@@ -1,1 +1,1 @@
-"""What is done to an object before it is validated: defaults, admission plugins, strategies. Nothing is stored here."""
+"""Completes an object before its validation: defaults, admission plugins, strategies. Nothing is stored here."""

@@ -26,7 +26,7 @@ _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _DEFAULT_TOLERATION_SECONDS: Final = 300
 GROUP_FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
-"""Keeps a PodGroup while it has pods."""
+"""The finalizer that keeps a PodGroup while it has pods."""
 _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 _OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 
@@ -51,7 +51,7 @@ def admit_create(lookup: Lookup, resource: Resource, namespace: str, obj: Object
 
 
 def admit_update(lookup: Lookup, resource: Resource, new: Object, old: Object, subresource: str) -> None:
-    """Completes an updated object in place. Raises ApiStatus if the update must not be done."""
+    """Completes an updated object in place. Raises ApiStatus if the update is refused."""
     if subresource:
         return
     if resource is PODS:
@@ -64,7 +64,7 @@ def admit_update(lookup: Lookup, resource: Resource, new: Object, old: Object, s
 
 
 def admit_delete(resource: Resource, name: str) -> None:
-    """Raises ApiStatus 403 for namespaces that every cluster has."""
+    """Raises ApiStatus 403 for the immortal namespaces."""
     if resource is NAMESPACES and name in IMMORTAL_NAMESPACES:
         raise statuses.forbidden(resource, name, "this namespace may not be deleted")
 
@@ -94,21 +94,21 @@ def _name_of(obj: Object) -> str:
 
 
 def _resolve_priority(lookup: Lookup, pod: Object) -> None:
-    spec, found = pod["spec"], _class_of(lookup, PODS, pod)
+    spec, priority_class = pod["spec"], _class_of(lookup, PODS, pod)
     priority, policy = 0, "PreemptLowerPriority"
-    if found is not None:
-        priority, policy = found.get("value", 0), found.get("preemptionPolicy") or policy
-    given = spec.get("priority")
-    if given is not None and given != priority:
+    if priority_class is not None:
+        priority, policy = priority_class.get("value", 0), priority_class.get("preemptionPolicy") or policy
+    spec_priority = spec.get("priority")
+    if spec_priority is not None and spec_priority != priority:
         why = (
-            f"the integer value of priority ({given}) must not be provided in pod spec; "
+            f"the integer value of priority ({spec_priority}) must not be provided in pod spec; "
             f"priority admission controller computed {priority} from the given PriorityClass name"
         )
         raise statuses.forbidden(PODS, _name_of(pod), why)
-    given = spec.get("preemptionPolicy")
-    if given is not None and given != policy:
+    spec_policy = spec.get("preemptionPolicy")
+    if spec_policy is not None and spec_policy != policy:
         why = (
-            f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
+            f"the string value of PreemptionPolicy ({spec_policy}) must not be provided in pod spec; "
             f"priority admission controller computed {policy} from the given PriorityClass name"
         )
         raise statuses.forbidden(PODS, _name_of(pod), why)
@@ -116,18 +116,18 @@ def _resolve_priority(lookup: Lookup, pod: Object) -> None:
 
 
 def _apply_runtime_class(lookup: Lookup, pod: Object) -> None:
-    """Gives the pod what its runtime class says of it: overhead, nodes and tolerations."""
+    """Gives the pod the overhead, node selector and tolerations of its runtime class."""
     spec, name = pod["spec"], pod["spec"].get("runtimeClassName")
     runtime_class = lookup.find(RUNTIME_CLASSES, "", name) if name else None
     if name and runtime_class is None:
         raise statuses.forbidden(PODS, _name_of(pod), f'pod rejected: RuntimeClass "{name}" not found')
-    said = runtime_class or {}
-    overhead, scheduling = (said.get("overhead") or {}).get("podFixed"), said.get("scheduling") or {}
-    given = spec.get("overhead")
-    if given and not overhead:
+    class_fields = runtime_class or {}
+    overhead, scheduling = (class_fields.get("overhead") or {}).get("podFixed"), class_fields.get("scheduling") or {}
+    pod_overhead = spec.get("overhead")
+    if pod_overhead and not overhead:
         why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
         raise statuses.forbidden(PODS, _name_of(pod), why)
-    if given and given != overhead:
+    if pod_overhead and pod_overhead != overhead:
         why = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
         raise statuses.forbidden(PODS, _name_of(pod), why)
     if overhead:
@@ -142,22 +142,22 @@ def _apply_runtime_class(lookup: Lookup, pod: Object) -> None:
             raise statuses.forbidden(PODS, _name_of(pod), why)
         spec["nodeSelector"] = nodes = {**nodes, key: value}
     tolerations = spec.get("tolerations") or []
-    added = [each for each in scheduling.get("tolerations") or () if each not in tolerations]
+    added = [toleration for toleration in scheduling.get("tolerations") or () if toleration not in tolerations]
     if added:
         spec["tolerations"] = [*tolerations, *added]
 
 
 def _resolve_group_priority(lookup: Lookup, group: Object) -> None:
-    """Computes a group's priority from its class, unless the fields of that feature were dropped because it is off."""
+    """Computes a group's priority from its class, unless its feature is off and the fields were dropped."""
     spec = group["spec"]
     if "disruptionMode" not in spec:
         return
-    found = _class_of(lookup, POD_GROUPS, group)
-    priority = 0 if found is None else found.get("value", 0)
-    given = spec.get("priority")
-    if given is not None and given != priority:
+    priority_class = _class_of(lookup, POD_GROUPS, group)
+    priority = 0 if priority_class is None else priority_class.get("value", 0)
+    spec_priority = spec.get("priority")
+    if spec_priority is not None and spec_priority != priority:
         why = (
-            f"the integer value of priority ({given}) must not be provided in pod group spec; "
+            f"the integer value of priority ({spec_priority}) must not be provided in pod group spec; "
             f"priority admission controller computed {priority} from the given PriorityClass name"
         )
         raise statuses.forbidden(POD_GROUPS, _name_of(group), why)
@@ -165,23 +165,23 @@ def _resolve_group_priority(lookup: Lookup, group: Object) -> None:
 
 
 def _class_of(lookup: Lookup, resource: Resource, obj: Object) -> Object | None:
-    """Returns the class that the object names, else the default one, whose name it gets then, if there is one."""
+    """Returns the object's class, or else the default class, if there is one, whose name the object then gets."""
     name = obj["spec"].get("priorityClassName")
     if name:
-        named = lookup.find(PRIORITY_CLASSES, "", name)
-        if named is None:
+        priority_class = lookup.find(PRIORITY_CLASSES, "", name)
+        if priority_class is None:
             raise statuses.forbidden(resource, _name_of(obj), f"no PriorityClass with name {name} was found")
-        return named
-    found = _global_default(lookup)
-    if found is not None:
-        obj["spec"]["priorityClassName"] = found["metadata"]["name"]
-    return found
+        return priority_class
+    default = _global_default(lookup)
+    if default is not None:
+        obj["spec"]["priorityClassName"] = default["metadata"]["name"]
+    return default
 
 
 def _global_default(lookup: Lookup) -> Object | None:
-    """The default class; of several, the one with the lowest value. Upstream: getDefaultPriorityClass."""
+    """Returns the default class; of several, the one with the lowest value. Upstream: getDefaultPriorityClass."""
     classes = [obj for obj in lookup.objects(PRIORITY_CLASSES) if obj.get("globalDefault")]
-    return min(classes, key=lambda each: int(each.get("value", 0)), default=None)
+    return min(classes, key=lambda priority_class: int(priority_class.get("value", 0)), default=None)
 
 
 def _check_global_default(lookup: Lookup, priority_class: Object) -> None:
@@ -197,11 +197,11 @@ def _tolerate_node_trouble(pod: Object) -> None:
     """Adds tolerations of five minutes, unless the pod has its own. Upstream: defaulttolerationseconds, Admit."""
     tolerations = pod["spec"].get("tolerations") or []
     for key in (_NOT_READY, _UNREACHABLE):
-        is_said = any(
-            (each.get("key") or key) == key and (each.get("effect") or "NoExecute") == "NoExecute"
-            for each in tolerations
+        is_covered = any(
+            (toleration.get("key") or key) == key and (toleration.get("effect") or "NoExecute") == "NoExecute"
+            for toleration in tolerations
         )
-        if not is_said:
+        if not is_covered:
             added = {
                 "key": key,
                 "operator": "Exists",
@@ -212,7 +212,7 @@ def _tolerate_node_trouble(pod: Object) -> None:
 
 
 def _default_storage_class(lookup: Lookup, claim: Object) -> None:
-    """Names the newest default class; among those of one second, the first by name (storage/util, GetDefaultClass)."""
+    """Names the newest default class; of several from one second, the first by name (storage/util, GetDefaultClass)."""
     annotations = claim["metadata"].get("annotations") or {}
     if claim["spec"].get("storageClassName") is not None or "volume.beta.kubernetes.io/storage-class" in annotations:
         return
@@ -223,7 +223,7 @@ def _default_storage_class(lookup: Lookup, claim: Object) -> None:
         if "true" in (marks.get(_DEFAULT_CLASS), marks.get(_OLD_DEFAULT_CLASS)):
             defaults.append(metadata)
     # Sorted twice: newest first, and among those of one second by name.
-    defaults.sort(key=lambda each: str(each["name"]))
-    defaults.sort(key=lambda each: str(each.get("creationTimestamp")), reverse=True)
+    defaults.sort(key=lambda metadata: str(metadata["name"]))
+    defaults.sort(key=lambda metadata: str(metadata.get("creationTimestamp")), reverse=True)
     if defaults:
         claim["spec"]["storageClassName"] = defaults[0]["name"]

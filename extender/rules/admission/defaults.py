@@ -1,4 +1,4 @@
-"""Defaults: values of fields that were left out, and other spellings of the same fact.
+"""Defaults: values of fields that were left out, and of fields that repeat others.
 
 A rule belongs to a type and holds wherever the type occurs, parents before children, as upstream's SetDefaults do.
 
@@ -31,19 +31,19 @@ def set_defaults(resource: Resource, obj: Object) -> None:
     _fill_struct(api_types.type_of(resource), obj)
 
 
-def _fill(of: GoType, value: Any) -> None:
+def _fill(type_: GoType, value: Any) -> None:
     if value is None:
         return
-    if isinstance(of, Struct):
-        _fill_struct(of, value)
-    elif isinstance(of, ListOf):
+    if isinstance(type_, Struct):
+        _fill_struct(type_, value)
+    elif isinstance(type_, ListOf):
         for item in value:
-            _fill(of.item, item)
-    elif _is_resource_list(of):
+            _fill(type_.item, item)
+    elif _is_resource_list(type_):
         _round_up(value)
-    elif isinstance(of, MapOf):
+    elif isinstance(type_, MapOf):
         for item in value.values():
-            _fill(of.value, item)
+            _fill(type_.value, item)
 
 
 def _fill_struct(struct: Struct, obj: Object) -> None:
@@ -52,7 +52,7 @@ def _fill_struct(struct: Struct, obj: Object) -> None:
         rule(obj)
     for name, field in _concerned(struct):
         if field.default is not None and obj.get(name) in (None, ""):
-            # An empty default means nothing for a field that is left out when it is empty.
+            # An empty default has no effect on a field that is left out when it is empty.
             if field.default or field.presence is not Presence.OMIT:
                 obj[name] = field.default
         elif name in obj:
@@ -61,28 +61,28 @@ def _fill_struct(struct: Struct, obj: Object) -> None:
 
 @cache
 def _concerned(struct: Struct) -> tuple[tuple[str, Field], ...]:
-    """The fields that have a default, or that hold something with one."""
+    """Returns the fields that have a default, or contain fields that have one."""
     return tuple(
         (name, field) for name, field in struct.fields.items() if field.default is not None or _is_concerned(field.type)
     )
 
 
-def _is_concerned(of: GoType) -> bool:
-    if _is_resource_list(of):
+def _is_concerned(type_: GoType) -> bool:
+    if _is_resource_list(type_):
         return True
-    if isinstance(of, Struct):
-        return of.name in _RULES or bool(_concerned(of))
-    if isinstance(of, ListOf):
-        return _is_concerned(of.item)
-    return isinstance(of, MapOf) and _is_concerned(of.value)
+    if isinstance(type_, Struct):
+        return type_.name in _RULES or bool(_concerned(type_))
+    if isinstance(type_, ListOf):
+        return _is_concerned(type_.item)
+    return isinstance(type_, MapOf) and _is_concerned(type_.value)
 
 
-def _is_resource_list(of: GoType) -> bool:
-    return isinstance(of, MapOf) and of.go_type == "v1.ResourceList"
+def _is_resource_list(type_: GoType) -> bool:
+    return isinstance(type_, MapOf) and type_.go_type == "v1.ResourceList"
 
 
 def _round_up(amounts: Object) -> None:
-    """Amounts are rounded up to thousandths. Upstream: SetDefaults_ResourceList."""
+    """Rounds amounts up to thousandths. Upstream: SetDefaults_ResourceList."""
     for name, amount in amounts.items():
         if amount[-1:] in "nu" or "e" in amount:
             amounts[name] = str(quantity_of(amount).round_up(MILLI)[0])
@@ -117,7 +117,7 @@ def _pod(pod: Object) -> None:
 
 
 def _pod_level(spec: Object) -> None:
-    """Completes the pod's own resources by those of its containers (defaultHugePagePodLimits, defaultPodRequests)."""
+    """Completes the pod's own resources from its containers (defaultHugePagePodLimits, defaultPodRequests)."""
     resources = spec["resources"]
     limits, requests = dict(resources.get("limits") or {}), dict(resources.get("requests") or {})
     if not limits and not requests:
@@ -137,7 +137,7 @@ def _pod_level(spec: Object) -> None:
 
 
 def containers_alone(spec: Object) -> Pod:
-    """Returns a pod with nothing but the containers, for what they ask for in sum."""
+    """Returns a pod with the containers alone, for the sum of their requests."""
     containers = {name: spec.get(name) or [] for name in ("containers", "initContainers")}
     return Pod(spec=decoding.convert(PodSpec, containers))
 

@@ -1,4 +1,4 @@
-"""What the strategy of a kind does before validation: fields that requests may not set, and the generation.
+"""The strategies of kinds before validation: resets the fields that requests may not set, and counts the generation.
 
 Upstream: pkg/registry, strategy.go of each kind, PrepareForCreate and PrepareForUpdate.
 """
@@ -23,7 +23,7 @@ _RESET_FOR_STATUS: Final = (
     "ownerReferences",
     "managedFields",
 )
-"""The metadata that a status update of newer kinds leaves alone. Upstream: metav1.ResetObjectMetaForStatus."""
+"""The metadata that a status update of newer kinds cannot change. Upstream: metav1.ResetObjectMetaForStatus."""
 
 _BORN_WITH_GENERATION: Final = frozenset(
     {
@@ -59,7 +59,7 @@ def drop_disabled(resource: Resource, new: Object, old: Object | None, features:
 
 
 def prepare_for_create(resource: Resource, obj: Object) -> None:
-    """Clears the fields that a creator may not set, and sets those of the server, in an object with its defaults."""
+    """Clears the fields that a creator may not set, and sets the server's fields, in an object with its defaults."""
     metadata = obj["metadata"]
     metadata.pop("generation", None)
     if resource.is_custom or resource.ruled_as in _BORN_WITH_GENERATION:
@@ -77,7 +77,7 @@ def prepare_for_create(resource: Resource, obj: Object) -> None:
 
 
 def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> None:
-    """Takes back in `new` what a write to the object or subresource may not change, and counts the generation."""
+    """Resets the fields of `new` that a write to the object or subresource may not change; counts the generation."""
     metadata, former = new["metadata"], old["metadata"]
     _take(metadata, former, "generation")
     kind = resource.ruled_as
@@ -108,12 +108,12 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
 
 
 def _keep_all_but_amounts(pod: Object, old: Object) -> None:
-    """Lets a resize change nothing but resources. Upstream: pkg/registry/core/pod/strategy.go, dropNonResizeUpdates."""
+    """Lets a resize change resources only. Upstream: pkg/registry/core/pod/strategy.go, dropNonResizeUpdates."""
     for name in ("labels", "annotations", "finalizers", "ownerReferences"):
         _take(pod["metadata"], old["metadata"], name)
-    asked, pod["spec"] = pod["spec"], copy.deepcopy(old["spec"])
+    requested, pod["spec"] = pod["spec"], copy.deepcopy(old["spec"])
     for part in ("containers", "initContainers"):
-        amounts = {each.get("name"): each.get("resources") for each in asked.get(part) or ()}
+        amounts = {container.get("name"): container.get("resources") for container in requested.get(part) or ()}
         for container in pod["spec"].get(part) or ():
             container["resources"] = amounts.get(container["name"]) or container.get("resources") or {}
 
@@ -127,7 +127,7 @@ def _count_template(new: Object, old: Object) -> None:
 
 
 def _take(new: Object, old: Object, name: str) -> None:
-    """Gives a member of the new object its old value, which both share then, or removes it."""
+    """Gives a member of the new object its old value, shared with the old object, or removes it."""
     if name in old:
         new[name] = old[name]
     else:
@@ -135,7 +135,7 @@ def _take(new: Object, old: Object, name: str) -> None:
 
 
 def _keep_observed(status: Object, old: Object) -> None:
-    """Keeps the quality of service class and the generations that were observed (preserveOldObservedGeneration)."""
+    """Keeps the QoS class and the observed generations of the old status (preserveOldObservedGeneration)."""
     for name in ("qosClass", "observedGeneration"):
         if name in old and not status.get(name):
             status[name] = old[name]
@@ -150,16 +150,18 @@ def _keep_observed(status: Object, old: Object) -> None:
 
 
 def _drop_deallocated(status: Object, old: Object) -> None:
-    """Removes what drivers reported of devices that are no longer allocated. Upstream: dropDeallocatedStatusDevices."""
-    gone = _allocated(old) - _allocated(status)
-    if gone and "devices" in status:
-        status["devices"] = [each for each in status["devices"] if _device_id(each) not in gone]
+    """Removes the drivers' status of devices that are no longer allocated. Upstream: dropDeallocatedStatusDevices."""
+    deallocated = _allocated(old) - _allocated(status)
+    if deallocated and "devices" in status:
+        status["devices"] = [device for device in status["devices"] if _device_id(device) not in deallocated]
         if not status["devices"]:
             del status["devices"]
 
 
 def _allocated(status: Object) -> set[tuple[Any, ...]]:
-    return {_device_id(each) for each in ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()}
+    return {
+        _device_id(result) for result in ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+    }
 
 
 def _device_id(device: Object) -> tuple[Any, ...]:
@@ -195,7 +197,7 @@ _COMPUTE: Final = ("cpu", "memory")
 
 def qos_class(spec: Object) -> str:
     """Returns `Guaranteed`, `Burstable` or `BestEffort`. Upstream: core/helper/qos/qos.go, ComputePodQOS."""
-    containers = [each for name in ("containers", "initContainers") for each in spec.get(name) or ()]
+    containers = [container for name in ("containers", "initContainers") for container in spec.get(name) or ()]
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
     guaranteed = True
@@ -280,7 +282,7 @@ def _definition(definition: Object) -> None:
         "conditions": [
             {"type": kind, "status": "True", "reason": "NoConflicts"} for kind in ("NamesAccepted", "Established")
         ],
-        "storedVersions": [each.get("name") for each in spec.get("versions") or () if each.get("storage")],
+        "storedVersions": [version.get("name") for version in spec.get("versions") or () if version.get("storage")],
     }
 
 

@@ -1,6 +1,6 @@
-"""The published API types: the fields of each kind in order, and what Kubernetes says of each, from a generated table.
+"""The published API types: the fields of each kind in order, with their properties, from a generated table.
 
-`make schema TYPES=...` writes the table; `tools/generate_schema.py` says how. It is read when a type is asked for.
+`make schema TYPES=...` writes the table; `tools/generate_schema.py` says how. It is read at first use.
 
 Upstream: the types.go files of k8s.io/api and of apimachinery/pkg/apis/meta/v1.
 """
@@ -52,8 +52,8 @@ def _canonical(raw: str | int | float) -> str:
     return str(quantity_of(raw))
 
 
-_PACKAGES: Final = {each.group: each.group.partition(".")[0] or "core" for each in RESOURCES}
-"""The packages of k8s.io/api, by the API group that each defines; those of other groups have nothing in the table."""
+_PACKAGES: Final = {resource.group: resource.group.partition(".")[0] or "core" for resource in RESOURCES}
+"""The packages of k8s.io/api, by the API group that each defines; the table has no types of other groups."""
 
 _META: Final = "meta/v1"
 _TYPE_META: Final = ("kind", "apiVersion")
@@ -78,42 +78,42 @@ def type_of(resource: Resource) -> Struct:
 
 
 def read(resource: Resource, obj: Json) -> tuple[dict[str, Any], list[str]]:
-    """Returns the object as the API keeps it, and what a strict reader objects to: `unknown field "spec.foo"`.
+    """Returns the object as the API stores it, and the problems for a strict reader: `unknown field "spec.foo"`.
 
-    Known fields only, in upstream's order, quantities and times in canonical form, empty fields left out or filled in
-    as Go does. Raises JsonError if some value does not fit its field.
+    The object has known fields only, in upstream's order, quantities and times in canonical form, and empty fields left
+    out or filled in as Go does. Raises JsonError if a value does not fit its field.
     """
     return read_as(type_of(resource), obj)
 
 
 def lookup(group: str, version: str, kind: str) -> Struct:
-    """Returns the type of a kind. One that the table does not have has metadata, and whatever else it is given."""
-    found = _types().get(type_name(group, version, kind)) if group in _PACKAGES else None
-    return found or _open_type(group, version, kind)
+    """Returns the type of a kind. A kind outside the table has metadata and any other fields."""
+    struct = _types().get(type_name(group, version, kind)) if group in _PACKAGES else None
+    return struct or _open_type(group, version, kind)
 
 
 @lru_cache(maxsize=1024)
 def _open_type(group: str, version: str, kind: str) -> Struct:
     of_any = _types()["core/v1.ConfigMap"].fields
-    known = {name: of_any[name] for name in (*_TYPE_META, "metadata")}
-    return Struct(".".join((*reversed(group.split(".")), version, kind)), known, others=Field(Preserve()))
+    fields = {name: of_any[name] for name in (*_TYPE_META, "metadata")}
+    return Struct(".".join((*reversed(group.split(".")), version, kind)), fields, others=Field(Preserve()))
 
 
 def find(group: str, version: str, kind: str) -> Struct | None:
-    """Returns the type of a kind, or None if the table does not have it or if it is the type of a part of objects."""
-    found = _types().get(type_name(group, version, kind)) if group in _PACKAGES else None
-    return found if found is not None and tuple(found.fields)[:2] == _TYPE_META else None
+    """Returns the type of a kind; None if the table lacks it, or has it as a part of objects only."""
+    struct = _types().get(type_name(group, version, kind)) if group in _PACKAGES else None
+    return struct if struct is not None and tuple(struct.fields)[:2] == _TYPE_META else None
 
 
 def type_name(group: str, version: str, kind: str) -> str:
-    """Returns what the table calls a type: `core/v1.Pod`. Raises KeyError if it has nothing of the group."""
+    """Returns the name of a type in the table: `core/v1.Pod`. Raises KeyError if it has no types of the group."""
     package = _META if kind in _META_KINDS and not group else f"{_PACKAGES[group]}/{version}"
     return f"{package}.{kind}"
 
 
 @final
 class _FieldRow(msgspec.Struct, rename="camel"):
-    """A field as the table describes it. Defaults stand for what the table leaves out."""
+    """A row of the table for a field. Defaults apply to properties that the table leaves out."""
 
     name: str
     type: str
@@ -161,27 +161,27 @@ class _Loader:
         return self._structs[name]
 
     def _field(self, row: _FieldRow) -> Field:
-        of = self._type(row.type)
-        if isinstance(of, ListOf):
-            of = replace(of, list_type=row.list_type, keys=row.list_keys)
-        elif row.map_type and isinstance(of, MapOf | Struct):
-            of = replace(of, atomic=row.map_type == "atomic")
-        return Field(of, row.patch_key, row.patch_strategy, row.required, row.presence, row.default, row.protobuf)
+        type_ = self._type(row.type)
+        if isinstance(type_, ListOf):
+            type_ = replace(type_, list_type=row.list_type, keys=row.list_keys)
+        elif row.map_type and isinstance(type_, MapOf | Struct):
+            type_ = replace(type_, atomic=row.map_type == "atomic")
+        return Field(type_, row.patch_key, row.patch_strategy, row.required, row.presence, row.default, row.protobuf)
 
-    def _type(self, of: str) -> GoType:
-        """Returns the type that Go spells so, with every name in full."""
-        if of in _SCALARS:
-            return _SCALARS[of]
-        if of in self._table.structs:
-            return self.struct(of)
-        if of.startswith("[]"):
-            return ListOf(self._type(of[2:]))
-        if of.startswith("map["):
-            key, _, value = of[len("map[") :].partition("]")
+    def _type(self, spelling: str) -> GoType:
+        """Returns the type of this spelling in Go, with every name in full."""
+        if spelling in _SCALARS:
+            return _SCALARS[spelling]
+        if spelling in self._table.structs:
+            return self.struct(spelling)
+        if spelling.startswith("[]"):
+            return ListOf(self._type(spelling[2:]))
+        if spelling.startswith("map["):
+            key, _, value = spelling[len("map[") :].partition("]")
             is_plain = key == "string" and value not in self._table.aliases
             return MapOf(self._type(value), go_type="" if is_plain else f"map[{_short(key)}]{_short(value)}")
-        target = self._type(self._table.aliases[of])
-        return replace(target, go_type=_short(of)) if isinstance(target, Scalar | MapOf) else target
+        target = self._type(self._table.aliases[spelling])
+        return replace(target, go_type=_short(spelling)) if isinstance(target, Scalar | MapOf) else target
 
 
 def _openapi_name(name: str) -> str:
@@ -191,5 +191,5 @@ def _openapi_name(name: str) -> str:
 
 
 def _short(name: str) -> str:
-    """A name as Go prints it: without the path of its package."""
+    """Returns a name as Go prints it, without the path of its package."""
     return name.rpartition("/")[2]

@@ -1,7 +1,7 @@
 """The rules by which the API refuses objects, in upstream's words.
 
-Each returns what is wrong with an object, or with one that replaces another (new, old). Objects have been read and
-defaulted; nothing is changed or looked up.
+Each returns the errors of an object, or of one that replaces another (new, old). Objects have been read and defaulted;
+nothing is changed or looked up.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,17 +44,17 @@ def _changed(names: Iterable[str], new: Object, old: Object) -> list[FieldError]
 
 
 def _frozen(name: str) -> _Change:
-    """Returns the rules of updates that leave a field as it is."""
+    """Returns the rules of updates that may not change a field."""
     return lambda new, old: _metadata_update(new, old) + immutable(name, new.get(name), old.get(name))
 
 
 def _again(create: _New) -> _Change:
-    """Returns the rules of updates for which those of new objects hold, too."""
+    """Returns the rules of updates that include those of new objects."""
     return lambda new, old: _metadata_update(new, old) + create(new)
 
 
 def _by_spec(spec: _New, *frozen: str, rule: NameRule = subdomain_errors, status: _Change = _metadata_update) -> _Rules:
-    """Returns the rules of a namespaced kind whose spec is checked alike in every write; `frozen` never changes."""
+    """Returns the rules of a namespaced kind with one check of its spec for all writes; `frozen` never changes."""
     return _Rules(
         lambda obj: object_meta(obj["metadata"], namespaced=True, rule=rule) + spec(obj["spec"]),
         lambda new, old: _metadata_update(new, old) + spec(new["spec"]) + _changed(frozen, new["spec"], old["spec"]),
@@ -76,15 +76,15 @@ def validate_update(resource: Resource, new: Object, old: Object, subresource: s
 
 
 def _rules_of(resource: Resource) -> _Rules:
-    found = _RULES.get((resource.group, resource.kind))
-    if found is not None:
-        return found
+    rules = _RULES.get((resource.group, resource.kind))
+    if rules is not None:
+        return rules
     rule = path_segment_errors if resource.group == "rbac.authorization.k8s.io" else subdomain_errors
     return _Rules(lambda obj: object_meta(obj["metadata"], namespaced=resource.namespaced, rule=rule))
 
 
 def behind_gates(new: Object, old: Object | None, features: FeatureGates) -> list[FieldError]:
-    """Refuses what needs features that are off, unless the old object uses it already.
+    """Refuses values of features that are off, unless the old object already has them.
 
     Upstream: pkg/api/pod, GetValidationOptionsFromPodSpecAndMeta.
     """
@@ -100,8 +100,8 @@ def _tolerations(obj: Object) -> tuple[str, Sequence[Object]]:
     path, spec = "spec", obj.get("spec") or {}
     if isinstance(spec, dict) and isinstance(spec.get("template"), dict):
         path, spec = "spec.template.spec", spec["template"].get("spec") or {}
-    found = spec.get("tolerations") if isinstance(spec, dict) else None
-    return f"{path}.tolerations", found if isinstance(found, list) else ()
+    values = spec.get("tolerations") if isinstance(spec, dict) else None
+    return f"{path}.tolerations", values if isinstance(values, list) else ()
 
 
 _RULES: Final[Mapping[tuple[str, str], _Rules]] = {

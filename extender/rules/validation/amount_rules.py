@@ -48,7 +48,7 @@ _STANDARD: Final = _OF_CONTAINERS | _COUNTED | _OF_QUOTA | {"storage", "requests
 
 
 def quantity_value(path: str, name: str, amount: str) -> list[FieldError]:
-    """An amount must not be negative, and whole where it counts something (ValidateResourceQuantityValue)."""
+    """Returns the errors of an amount: it is not negative, and whole if it counts (ValidateResourceQuantityValue)."""
     quantity = quantity_of(amount)
     errors = [invalid(path, amount, NEGATIVE)] if quantity.sign < 0 else []
     if (name in _COUNTED or is_extended_resource_name(name)) and quantity.milli_value() % 1000:
@@ -57,7 +57,7 @@ def quantity_value(path: str, name: str, amount: str) -> list[FieldError]:
 
 
 def container_resources(path: str, requirements: Object, claims: Collection[str]) -> list[FieldError]:
-    """Returns what is wrong with the resources of a container; `claims` are the names of the pod's resource claims."""
+    """Returns the errors of the resources of a container; `claims` are the names of the pod's resource claims."""
     return _requirements(path, requirements, _container_resource_name, claims)
 
 
@@ -69,7 +69,7 @@ def pod_resources(path: str, requirements: Object) -> list[FieldError]:
 
 
 def pod_within_containers(path: str, spec: Object) -> list[FieldError]:
-    """The resources of a pod must cover those of its containers. Upstream: validatePodResourceConsistency."""
+    """Checks that the resources of a pod cover those of its containers. Upstream: validatePodResourceConsistency."""
     resources = spec["resources"]
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     errors = []
@@ -81,8 +81,8 @@ def pod_within_containers(path: str, spec: Object) -> list[FieldError]:
     for place, container in enumerate(spec.get("containers") or ()):
         for name, limit in ((container.get("resources") or {}).get("limits") or {}).items():
             if name in limits and quantity_of(limit) > quantity_of(limits[name]):
-                here = f"{path}.containers[{place}][{name}].limits"
-                errors.append(invalid(here, limit, f"must be less than or equal to pod limits of {limits[name]}"))
+                limit_path = f"{path}.containers[{place}][{name}].limits"
+                errors.append(invalid(limit_path, limit, f"must be less than or equal to pod limits of {limits[name]}"))
     return errors
 
 
@@ -94,13 +94,13 @@ def _requirements(
     requests: Mapping[str, str] = requirements.get("requests") or {}
     for part, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
-            here = f"{path}.{part}[{name}]"
-            errors += name_rule(here, name) + quantity_value(here, name, amount)
+            amount_path = f"{path}.{part}[{name}]"
+            errors += name_rule(amount_path, name) + quantity_value(amount_path, name, amount)
             if part == "requests":
                 errors += _within_limit(path, name, amount, limits.get(name))
-            errors += _divisible(here, name, amount)
-    asked = set(limits) | set(requests)
-    if any(name.startswith(HUGEPAGES_PREFIX) for name in asked) and not asked & _COMPUTE:
+            errors += _divisible(amount_path, name, amount)
+    names = set(limits) | set(requests)
+    if any(name.startswith(HUGEPAGES_PREFIX) for name in names) and not names & _COMPUTE:
         errors.append(forbidden(path, "HugePages require cpu or memory"))
     return errors + _claims(f"{path}.claims", requirements.get("claims") or (), claims)
 
@@ -160,35 +160,37 @@ def _pod_resource_name(path: str, name: str) -> list[FieldError]:
     return errors
 
 
-def _claims(path: str, claims: Sequence[Mapping[str, Any]], known: Collection[str]) -> list[FieldError]:
-    """Each claim, or each request of one, is one of the pod's, and named once (validateResourceClaimNames)."""
+def _claims(path: str, claims: Sequence[Mapping[str, Any]], pod_claims: Collection[str]) -> list[FieldError]:
+    """Checks that each claim or request belongs to the pod, and is named once (validateResourceClaimNames)."""
     errors = []
-    seen: set[str] = set()
+    keys: set[str] = set()
     num_requests: Counter[str] = Counter()
     for place, claim in enumerate(claims):
-        here, name, request = f"{path}[{place}]", claim.get("name", ""), claim.get("request", "")
+        claim_path, name, request = f"{path}[{place}]", claim.get("name", ""), claim.get("request", "")
         if not name:
-            errors.append(required(here))
+            errors.append(required(claim_path))
             continue
         key = f"{name}/{request}" if request else name
-        if name in seen:
-            errors.append(duplicate(here, name))
+        if name in keys:
+            errors.append(duplicate(claim_path, name))
         else:
-            errors += dns_label(f"{here}.request", request) if request else []
-            if key in seen:
-                errors.append(duplicate(here, key))
+            errors += dns_label(f"{claim_path}.request", request) if request else []
+            if key in keys:
+                errors.append(duplicate(claim_path, key))
             elif not request:
-                errors += [duplicate(here, name)] * num_requests[name]
+                errors += [duplicate(claim_path, name)] * num_requests[name]
             else:
                 num_requests[name] += 1
-            seen.add(key)
-        if name not in known:
-            errors.append(not_found(here, name, f"must be one of the names in pod.spec.resourceClaims{_listed(known)}"))
+            keys.add(key)
+        if name not in pod_claims:
+            errors.append(
+                not_found(claim_path, name, f"must be one of the names in pod.spec.resourceClaims{_listed(pod_claims)}")
+            )
     return errors
 
 
 def _listed(names: Collection[str]) -> str:
-    """Many names are not listed: each error of a long pod would list them again."""
+    """Returns the names as a text; empty for many names, which each error of a long pod would repeat."""
     if not names:
         return " which is empty"
     return f": {', '.join(sorted(names))}" if len(names) <= limits.CLAIM_NAMES_IN_ERROR else ""

@@ -54,7 +54,7 @@ def node_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def whole_node_update(new: Object, old: Object) -> list[FieldError]:
-    """The strategy of nodes checks a replaced node as a new one, too."""
+    """Checks a replaced node as a new one, too, as the strategy of nodes does."""
     return node(new) + node_update(new, old)
 
 
@@ -66,7 +66,7 @@ def namespace(obj: Object) -> list[FieldError]:
 
 
 def namespace_status_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with the status of a Namespace. Upstream: ValidateNamespaceStatusUpdate."""
+    """Returns the errors of the status of a Namespace. Upstream: ValidateNamespaceStatusUpdate."""
     errors = object_meta_update(new["metadata"], old["metadata"])
     phase = (new.get("status") or {}).get("phase", "")
     if not new["metadata"].get("deletionTimestamp") and phase != "Active":
@@ -88,7 +88,7 @@ def _amounts(obj: Object) -> list[FieldError]:
 
 
 def service(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with the name and the selector of a Service; pods are spread by the selector."""
+    """Returns the errors of the name of a Service, and of its selector, by which pods are spread."""
     errors = object_meta(obj["metadata"], namespaced=True, rule=dns_1035_errors)
     return errors + labels("spec.selector", obj["spec"].get("selector"))
 
@@ -119,7 +119,7 @@ def new_event(obj: Object) -> list[FieldError]:
 
 
 def new_event_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with an Event of events.k8s.io/v1 that replaces another one: only its series may change."""
+    """Returns the errors of an updated Event of events.k8s.io/v1, of which only the series may change."""
     errors = _basics(new, is_new=True) + object_meta_update(new["metadata"], old["metadata"])
     if new.get("series") != old.get("series"):
         errors += _series(new.get("series"))
@@ -142,7 +142,7 @@ def _series(series: Object | None) -> list[FieldError]:
 
 
 def _basics(obj: Object, *, is_new: bool) -> list[FieldError]:
-    """The rules for all events. Upstream: legacyValidateEvent."""
+    """Checks the rules of all events. Upstream: legacyValidateEvent."""
     errors: list[FieldError] = []
     namespace = obj["metadata"].get("namespace", "")
     about = (_member(obj, "involvedObject", is_new) or {}).get("namespace", "")
@@ -225,7 +225,7 @@ def priority_class(obj: Object) -> list[FieldError]:
 
 
 def priority_class_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a PriorityClass that replaces another one: pods have copied its value."""
+    """Returns the errors of an updated PriorityClass, whose value pods have copied."""
     errors = object_meta_update(new["metadata"], old["metadata"])
     if new.get("value", 0) != old.get("value", 0):
         errors.append(forbidden("value", "may not be changed in an update."))
@@ -241,7 +241,7 @@ def runtime_class(obj: Object) -> list[FieldError]:
 
 
 def custom_resource_definition(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a CustomResourceDefinition. Its schemas mean nothing here."""
+    """Returns the errors of a CustomResourceDefinition, whose schemas are not checked."""
     errors = object_meta(obj["metadata"], namespaced=False)
     try:
         spec = decoding.convert(Definition, obj).spec
@@ -259,7 +259,7 @@ def custom_resource_definition(obj: Object) -> list[FieldError]:
 
 
 def _no_system_class(name: str, value: int, is_default: bool) -> str:
-    """Returns why this is none of the system's classes; empty if it is one. Upstream: IsKnownSystemPriorityClass."""
+    """Returns the reason why this is no system class; empty if it is one. Upstream: IsKnownSystemPriorityClass."""
     if name not in SYSTEM_CLASSES:
         return f"{name} is not a known system priority class"
     if value != SYSTEM_CLASSES[name]:

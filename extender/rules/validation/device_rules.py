@@ -61,12 +61,14 @@ def claim_status_update(new: Object, old: Object) -> list[FieldError]:
     reserved = status.get("reservedFor") or []
     if len(reserved) > _RESERVED_FOR_MAX_SIZE:
         errors.append(too_many("status.reservedFor", len(reserved), _RESERVED_FOR_MAX_SIZE))
-    uids = [each.get("uid", "") for each in reserved]
+    uids = [consumer.get("uid", "") for consumer in reserved]
     for place, consumer in enumerate(reserved):
-        here = f"status.reservedFor[{place}]"
-        errors += [required(f"{here}.{name}") for name in ("resource", "name", "uid") if not consumer.get(name)]
+        consumer_path = f"status.reservedFor[{place}]"
+        errors += [
+            required(f"{consumer_path}.{name}") for name in ("resource", "name", "uid") if not consumer.get(name)
+        ]
         if uids[place] in uids[:place]:
-            errors.append(duplicate(f"{here}.uid", uids[place]))
+            errors.append(duplicate(f"{consumer_path}.uid", uids[place]))
     if reserved and status.get("allocation") is None:
         errors.append(invalid("status.reservedFor", reserved, "may not be specified when `allocated` is not set"))
     if former.get("allocation") is not None and status.get("allocation") is not None:
@@ -102,12 +104,12 @@ def device_taint_rule(obj: Object) -> list[FieldError]:
 def resource_slice(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False)
-    given = [name for name in _PLACES if spec.get(name)]
-    if not given:
+    places = [name for name in _PLACES if spec.get(name)]
+    if not places:
         errors.append(required("spec", _ONE_PLACE))
-    elif len(given) > 1:
-        shown = f"{{{', '.join(f'`{name}`' for name in given)}}}"
-        errors.append(invalid("spec", shown, f"{_ONE_PLACE}, but multiple fields are set"))
+    elif len(places) > 1:
+        fields = f"{{{', '.join(f'`{name}`' for name in places)}}}"
+        errors.append(invalid("spec", fields, f"{_ONE_PLACE}, but multiple fields are set"))
     if spec.get("nodeName"):
         errors += all_invalid("spec.nodeName", spec["nodeName"], subdomain_errors(spec["nodeName"]))
     if spec.get("nodeSelector") is not None:
@@ -133,18 +135,18 @@ def _unchanged(name: str, new: Object, old: Object) -> list[FieldError]:
 def _devices(path: str, devices: Object) -> list[FieldError]:
     """Upstream: validateDeviceClaim."""
     requests = devices.get("requests") or []
-    known = _request_names(devices)
+    request_names = _request_names(devices)
     errors = _at_most(f"{path}.requests", requests)
     names = [request.get("name", "") for request in requests]
     for place, request in enumerate(requests):
-        here = f"{path}.requests[{place}]"
-        errors += _request(here, request)
+        request_path = f"{path}.requests[{place}]"
+        errors += _request(request_path, request)
         if names[place] in names[:place]:
-            errors.append(duplicate(f"{here}.name", names[place]))
+            errors.append(duplicate(f"{request_path}.name", names[place]))
     constraints = devices.get("constraints") or ()
     errors += _at_most(f"{path}.constraints", constraints)
     for place, constraint in enumerate(constraints):
-        errors += _constraint(f"{path}.constraints[{place}]", constraint, known)
+        errors += _constraint(f"{path}.constraints[{place}]", constraint, request_names)
     return errors
 
 
@@ -153,7 +155,8 @@ def _request_names(devices: Object) -> set[str]:
     for request in devices.get("requests") or ():
         names.add(request.get("name", ""))
         names.update(
-            f"{request.get('name', '')}/{each.get('name', '')}" for each in request.get("firstAvailable") or ()
+            f"{request.get('name', '')}/{subrequest.get('name', '')}"
+            for subrequest in request.get("firstAvailable") or ()
         )
     return names
 
@@ -167,17 +170,17 @@ def _request(path: str, request: Object) -> list[FieldError]:
     elif exactly is not None and several:
         errors.append(invalid(path, None, f"{_ONE_WAY}, but multiple fields are set"))
     elif exactly is not None:
-        errors += _wanted(f"{path}.exactly", exactly)
-    names = [each.get("name", "") for each in several]
-    for place, each in enumerate(several if exactly is None else ()):
-        here = f"{path}.firstAvailable[{place}]"
-        errors += dns_label(f"{here}.name", names[place]) + _wanted(here, each)
+        errors += _device_request(f"{path}.exactly", exactly)
+    names = [subrequest.get("name", "") for subrequest in several]
+    for place, subrequest in enumerate(several if exactly is None else ()):
+        subrequest_path = f"{path}.firstAvailable[{place}]"
+        errors += dns_label(f"{subrequest_path}.name", names[place]) + _device_request(subrequest_path, subrequest)
         if names[place] in names[:place]:
-            errors.append(duplicate(f"{here}.name", names[place]))
+            errors.append(duplicate(f"{subrequest_path}.name", names[place]))
     return errors
 
 
-def _wanted(path: str, request: Object) -> list[FieldError]:
+def _device_request(path: str, request: Object) -> list[FieldError]:
     name, mode, count = request.get("deviceClassName", ""), request.get("allocationMode", ""), request.get("count", 0)
     errors = subdomain(f"{path}.deviceClassName", name) if name else [required(f"{path}.deviceClassName")]
     errors += _selectors(f"{path}.selectors", request.get("selectors") or ())
@@ -195,19 +198,19 @@ def _wanted(path: str, request: Object) -> list[FieldError]:
 def _selectors(path: str, selectors: Sequence[Object]) -> list[FieldError]:
     errors = _at_most(path, selectors)
     for place, selector in enumerate(selectors):
-        here = f"{path}[{place}].cel"
+        cel_path = f"{path}[{place}].cel"
         expression = (selector.get("cel") or {}).get("expression", "")
         if selector.get("cel") is None:
-            errors.append(required(here))
+            errors.append(required(cel_path))
         elif not expression:
-            errors.append(required(f"{here}.expression"))
+            errors.append(required(f"{cel_path}.expression"))
         elif len(expression.encode()) > _CEL_SELECTOR_EXPRESSION_MAX_LENGTH:
-            errors.append(too_long(f"{here}.expression", _CEL_SELECTOR_EXPRESSION_MAX_LENGTH))
+            errors.append(too_long(f"{cel_path}.expression", _CEL_SELECTOR_EXPRESSION_MAX_LENGTH))
     return errors
 
 
 def _extended_resource_name(path: str, name: str | None) -> list[FieldError]:
-    """Returns what is wrong with the name of an extended resource. Upstream: validate.ExtendedResourceName."""
+    """Returns the errors of the name of an extended resource. Upstream: validate.ExtendedResourceName."""
     if name is None:
         return []
     errors = []
@@ -220,8 +223,8 @@ def _extended_resource_name(path: str, name: str | None) -> list[FieldError]:
     return errors + all_invalid(path, name, label_key_errors(QUOTA_PREFIX + name))
 
 
-def _constraint(path: str, constraint: Object, known: Collection[str]) -> list[FieldError]:
-    errors = _known(f"{path}.requests", constraint.get("requests") or (), known)
+def _constraint(path: str, constraint: Object, request_names: Collection[str]) -> list[FieldError]:
+    errors = _request_references(f"{path}.requests", constraint.get("requests") or (), request_names)
     attribute = constraint.get("matchAttribute") or constraint.get("distinctAttribute")
     if attribute is None:
         return [*errors, required(f"{path}.matchAttribute")]
@@ -236,26 +239,26 @@ def _constraint(path: str, constraint: Object, known: Collection[str]) -> list[F
     return errors
 
 
-def _known(path: str, names: Sequence[str], known: Collection[str]) -> list[FieldError]:
+def _request_references(path: str, names: Sequence[str], request_names: Collection[str]) -> list[FieldError]:
     errors = _at_most(path, names)
     for place, name in enumerate(names):
-        if name not in known:
+        if name not in request_names:
             errors.append(invalid(f"{path}[{place}]", name, _NO_REQUEST))
         if name in names[:place]:
             errors.append(duplicate(f"{path}[{place}]", name))
     return errors
 
 
-def _allocation(path: str, allocation: Object, known: Collection[str]) -> list[FieldError]:
+def _allocation(path: str, allocation: Object, request_names: Collection[str]) -> list[FieldError]:
     errors = []
     for place, result in enumerate((allocation.get("devices") or {}).get("results") or ()):
-        here, name = f"{path}.devices.results[{place}]", result.get("request", "")
-        if name not in known:
-            errors.append(invalid(f"{here}.request", name, _NO_REQUEST))
-        errors += _driver(f"{here}.driver", result.get("driver", ""))
+        result_path, name = f"{path}.devices.results[{place}]", result.get("request", "")
+        if name not in request_names:
+            errors.append(invalid(f"{result_path}.request", name, _NO_REQUEST))
+        errors += _driver(f"{result_path}.driver", result.get("driver", ""))
         if not result.get("pool"):
-            errors.append(required(f"{here}.pool"))
-        errors += dns_label(f"{here}.device", result.get("device", ""))
+            errors.append(required(f"{result_path}.pool"))
+        errors += dns_label(f"{result_path}.device", result.get("device", ""))
     if allocation.get("nodeSelector") is not None:
         errors += node_selector(f"{path}.nodeSelector", allocation["nodeSelector"])
     return errors
@@ -285,21 +288,21 @@ def _slice_devices(devices: Sequence[Object]) -> list[FieldError]:
     errors = _at_most("spec.devices", devices, _RESOURCE_SLICE_MAX_DEVICES)
     names = [device.get("name", "") for device in devices]
     for place, device in enumerate(devices):
-        here = f"spec.devices[{place}]"
-        errors += dns_label(f"{here}.name", names[place])
+        device_path = f"spec.devices[{place}]"
+        errors += dns_label(f"{device_path}.name", names[place])
         if names[place] in names[:place]:
-            errors.append(duplicate(f"{here}.name", names[place]))
+            errors.append(duplicate(f"{device_path}.name", names[place]))
         for part in ("attributes", "capacity"):
             for name in device.get(part) or {}:
-                errors += _qualified(f"{here}.{part}[{name}]", name)
+                errors += _qualified(f"{device_path}.{part}[{name}]", name)
         for name, attribute in (device.get("attributes") or {}).items():
-            where, detail = f"{here}.attributes[{name}]", "exactly one value must be specified"
+            where, detail = f"{device_path}.attributes[{name}]", "exactly one value must be specified"
             if not attribute:
                 errors.append(required(where, detail))
             elif len(attribute) > 1:
                 errors.append(invalid(where, attribute, detail))
         for number, taint in enumerate(device.get("taints") or ()):
-            errors += _taint(f"{here}.taints[{number}]", taint)
+            errors += _taint(f"{device_path}.taints[{number}]", taint)
     return errors
 
 

@@ -1,4 +1,4 @@
-"""Rules for what every object has: names, labels, annotations, owners, finalizers; and for label selectors.
+"""Rules for the metadata of all objects: names, labels, annotations, owners, finalizers; and for label selectors.
 
 Upstream: apimachinery/pkg, api/validation/objectmeta.go; apis/meta/v1/validation; util/validation.
 """
@@ -28,7 +28,7 @@ from extender.values.objects.name_syntax import (
 )
 
 NameRule = Callable[[str], list[str]]
-"""Returns what is wrong with a text as a name."""
+"""Returns the errors of a text as a name."""
 
 TOTAL_ANNOTATION_SIZE_LIMIT: Final = 256 * 1024
 MAX_INT32: Final = (1 << 31) - 1
@@ -52,7 +52,7 @@ _C_IDENTIFIER_ERROR: Final = regex_error(
 
 
 def object_meta(metadata: Object, *, namespaced: bool, rule: NameRule = subdomain_errors) -> list[FieldError]:
-    """Returns what is wrong with the metadata of a new object. Upstream: ValidateObjectMeta."""
+    """Returns the errors of the metadata of a new object. Upstream: ValidateObjectMeta."""
     errors: list[FieldError] = []
     base, name = metadata.get("generateName", ""), metadata.get("name", "")
     if base:
@@ -75,19 +75,19 @@ def object_meta(metadata: Object, *, namespaced: bool, rule: NameRule = subdomai
 
 
 def path_segment_errors(value: str) -> list[str]:
-    """Returns what keeps a text from being a part of a path. Upstream: ValidatePathSegmentName."""
+    """Returns the errors of a text as a part of a path. Upstream: ValidatePathSegmentName."""
     if value in (".", ".."):
         return [f"may not be '{value}'"]
-    return [f"may not contain '{each}'" for each in "/%" if each in value]
+    return [f"may not contain '{character}'" for character in "/%" if character in value]
 
 
 def object_meta_update(new: Object, old: Object) -> list[FieldError]:
-    """Checks the metadata of an object that replaces another one. Upstream: ValidateObjectMetaUpdate."""
+    """Returns the errors of the metadata of an updated object. Upstream: ValidateObjectMetaUpdate."""
     errors: list[FieldError] = []
     added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
     if old.get("deletionTimestamp") and added:
-        shown = f"[]string{{{', '.join(map(quoted, added))}}}"
-        detail = f"no new finalizers can be added if the object is being deleted, found new finalizers {shown}"
+        finalizers = f"[]string{{{', '.join(map(quoted, added))}}}"
+        detail = f"no new finalizers can be added if the object is being deleted, found new finalizers {finalizers}"
         errors.append(forbidden("metadata.finalizers", detail))
     if not new.get("resourceVersion"):
         errors.append(invalid("metadata.resourceVersion", "", "must be specified for an update"))
@@ -101,7 +101,7 @@ def object_meta_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def labels(path: str, values: Mapping[str, str] | None) -> list[FieldError]:
-    """Returns what is wrong with a set of labels. Upstream: ValidateLabels."""
+    """Returns the errors of a set of labels. Upstream: ValidateLabels."""
     errors = []
     for key, value in (values or {}).items():
         errors += label_name(path, key)
@@ -110,12 +110,12 @@ def labels(path: str, values: Mapping[str, str] | None) -> list[FieldError]:
 
 
 def label_name(path: str, key: str) -> list[FieldError]:
-    """Returns what is wrong with the key of a label. Upstream: ValidateLabelName."""
+    """Returns the errors of the key of a label. Upstream: ValidateLabelName."""
     return all_invalid(path, key, label_key_errors(key))
 
 
 def annotations(path: str, values: Mapping[str, str] | None) -> list[FieldError]:
-    """Returns what is wrong with a set of annotations. Upstream: ValidateAnnotations."""
+    """Returns the errors of a set of annotations. Upstream: ValidateAnnotations."""
     values = values or {}
     errors = [error for key in values for error in all_invalid(path, key, label_key_errors(key.lower()))]
     if annotation_bytes(values) > TOTAL_ANNOTATION_SIZE_LIMIT:
@@ -128,7 +128,7 @@ def annotation_bytes(values: Mapping[str, str]) -> int:
 
 
 def label_selector(path: str, selector: Mapping[str, Any] | None) -> list[FieldError]:
-    """Returns what is wrong with a label selector. Upstream: ValidateLabelSelector."""
+    """Returns the errors of a label selector. Upstream: ValidateLabelSelector."""
     if selector is None:
         return []
     errors = labels(f"{path}.matchLabels", selector.get("matchLabels"))
@@ -138,7 +138,7 @@ def label_selector(path: str, selector: Mapping[str, Any] | None) -> list[FieldE
 
 
 def is_empty(selector: Mapping[str, Any]) -> bool:
-    """Returns True for a selector that selects everything."""
+    """Returns whether a selector selects everything."""
     return not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
@@ -206,32 +206,32 @@ def _finalizers(finalizers: Sequence[str]) -> list[FieldError]:
     return errors
 
 
-# Texts that may be names, ports and the like, beyond what label syntax says
+# The syntax of names, ports and the like, beyond label syntax
 
 
 def name_errors(rule: NameRule, name: str, *, is_prefix: bool = False) -> list[str]:
-    """Returns what is wrong with a name; a prefix of names may end in a dash. Upstream: maskTrailingDash."""
+    """Returns the errors of a name; a prefix of names may end in a dash. Upstream: maskTrailingDash."""
     masked = f"{name[:-2]}a" if is_prefix and len(name) > 1 and name.endswith("-") else name
     return rule(masked)
 
 
 def c_identifier_errors(value: str) -> list[str]:
-    """Returns what is wrong with an identifier of the language C. Upstream: IsCIdentifier."""
+    """Returns the errors of an identifier in C. Upstream: IsCIdentifier."""
     return [] if re.fullmatch(_C_IDENTIFIER, value) else [_C_IDENTIFIER_ERROR]
 
 
 def percent_errors(value: str) -> list[str]:
-    """Returns what is wrong with a percentage. Upstream: IsValidPercent."""
+    """Returns the errors of a percentage. Upstream: IsValidPercent."""
     return [] if re.fullmatch(_PERCENT, value) else [_PERCENT_ERROR]
 
 
-def range_error(least: int, largest: int) -> str:
-    """Returns the text for a number that is not between the two. Upstream: InclusiveRangeError."""
-    return f"must be between {least} and {largest}, inclusive"
+def range_error(smallest: int, largest: int) -> str:
+    """Returns the error of a number that is not between the two. Upstream: InclusiveRangeError."""
+    return f"must be between {smallest} and {largest}, inclusive"
 
 
 def port_errors(port: int) -> list[str]:
-    """Returns what is wrong with a port number. Upstream: IsValidPortNum."""
+    """Returns the errors of a port number. Upstream: IsValidPortNum."""
     return [] if 1 <= port <= 65535 else [range_error(1, 65535)]
 
 

@@ -1,4 +1,4 @@
-"""Rules for what decides where a pod may run: node selectors, affinity, tolerations, taints, topology spread.
+"""Rules for the placement of pods: node selectors, affinity, tolerations, taints, topology spread.
 
 Upstream: pkg/apis/core/validation/validation.go.
 """
@@ -32,7 +32,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def node_selector(path: str, selector: Mapping[str, Any]) -> list[FieldError]:
-    """Returns what is wrong with a node selector. Upstream: ValidateNodeSelector."""
+    """Returns the errors of a node selector. Upstream: ValidateNodeSelector."""
     terms = selector.get("nodeSelectorTerms") or ()
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]
@@ -44,61 +44,67 @@ def node_selector(path: str, selector: Mapping[str, Any]) -> list[FieldError]:
 
 
 def affinity(path: str, value: Mapping[str, Any] | None) -> list[FieldError]:
-    """Returns what is wrong with an affinity. Upstream: validateAffinity."""
+    """Returns the errors of an affinity. Upstream: validateAffinity."""
     errors: list[FieldError] = []
     value = value or {}
     of_node = value.get("nodeAffinity") or {}
     if of_node.get(_REQUIRED) is not None:
         errors += node_selector(f"{path}.nodeAffinity.{_REQUIRED}", of_node[_REQUIRED])
     for place, preferred in enumerate(of_node.get(_PREFERRED) or ()):
-        here = f"{path}.nodeAffinity.{_PREFERRED}[{place}]"
-        errors += _weight(here, preferred)
-        errors += _node_term(f"{here}.preference", preferred.get("preference") or {}, False)
+        term_path = f"{path}.nodeAffinity.{_PREFERRED}[{place}]"
+        errors += _weight(term_path, preferred)
+        errors += _node_term(f"{term_path}.preference", preferred.get("preference") or {}, False)
     for name in ("podAffinity", "podAntiAffinity"):
         of_pod = value.get(name) or {}
         for place, term in enumerate(of_pod.get(_REQUIRED) or ()):
             errors += _pod_term(f"{path}.{name}.{_REQUIRED}[{place}]", term)
         for place, weighted in enumerate(of_pod.get(_PREFERRED) or ()):
-            here = f"{path}.{name}.{_PREFERRED}[{place}]"
-            errors += _weight(here, weighted)
-            errors += _pod_term(f"{here}.podAffinityTerm", weighted.get("podAffinityTerm") or {})
+            term_path = f"{path}.{name}.{_PREFERRED}[{place}]"
+            errors += _weight(term_path, weighted)
+            errors += _pod_term(f"{term_path}.podAffinityTerm", weighted.get("podAffinityTerm") or {})
     return errors
 
 
 def tolerations(path: str, values: Sequence[Object]) -> list[FieldError]:
-    """Returns what is wrong with tolerations. Upstream: ValidateTolerations."""
+    """Returns the errors of tolerations. Upstream: ValidateTolerations."""
     errors = []
     for place, toleration in enumerate(values):
-        here = f"{path}[{place}]"
+        toleration_path = f"{path}[{place}]"
         key, operator, effect = (toleration.get(name, "") for name in ("key", "operator", "effect"))
         value = toleration.get("value", "")
         if key:
-            errors += label_name(f"{here}.key", key)
+            errors += label_name(f"{toleration_path}.key", key)
         elif operator != "Exists":
             detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            errors.append(invalid(f"{here}.operator", operator, detail))
+            errors.append(invalid(f"{toleration_path}.operator", operator, detail))
         if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
             errors.append(
-                invalid(f"{here}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+                invalid(
+                    f"{toleration_path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"
+                )
             )
         if operator in ("Equal", ""):
             wrong = label_value_errors(value)
-            errors += [invalid(f"{here}.operator", value, ";".join(wrong))] if wrong else []
+            errors += [invalid(f"{toleration_path}.operator", value, ";".join(wrong))] if wrong else []
         elif operator == "Exists":
             errors += (
-                [invalid(f"{here}.operator", value, "value must be empty when `operator` is 'Exists'")] if value else []
+                [invalid(f"{toleration_path}.operator", value, "value must be empty when `operator` is 'Exists'")]
+                if value
+                else []
             )
         elif operator not in COMPARISON_OPERATORS:
-            errors.append(not_supported(f"{here}.operator", operator, ("Equal", "Exists")))
+            errors.append(not_supported(f"{toleration_path}.operator", operator, ("Equal", "Exists")))
         elif decimal_integer(value) is None:
-            errors.append(invalid(f"{here}.value", value, "must be a valid decimal integer in canonical form"))
+            errors.append(
+                invalid(f"{toleration_path}.value", value, "must be a valid decimal integer in canonical form")
+            )
         if effect and effect not in _EFFECTS:
-            errors.append(not_supported(f"{here}.effect", effect, _EFFECTS))
+            errors.append(not_supported(f"{toleration_path}.effect", effect, _EFFECTS))
     return errors
 
 
 def comparing_tolerations(path: str, values: Sequence[Object]) -> list[FieldError]:
-    """Refuses tolerations that compare numbers, for while TaintTolerationComparisonOperators is off."""
+    """Refuses tolerations that compare numbers, while TaintTolerationComparisonOperators is off."""
     operators = ((place, toleration.get("operator", "")) for place, toleration in enumerate(values))
     return [
         not_supported(f"{path}[{place}].operator", operator, ("Equal", "Exists"))
@@ -108,55 +114,55 @@ def comparing_tolerations(path: str, values: Sequence[Object]) -> list[FieldErro
 
 
 def taints(path: str, values: Sequence[Object]) -> list[FieldError]:
-    """Returns what is wrong with the taints of a node. Upstream: validateNodeTaints."""
+    """Returns the errors of the taints of a node. Upstream: validateNodeTaints."""
     errors = []
-    seen = set()
+    pairs = set()
     for place, taint in enumerate(values):
-        here = f"{path}[{place}]"
+        taint_path = f"{path}[{place}]"
         key, value, effect = (taint.get(name, "") for name in ("key", "value", "effect"))
-        errors += label_name(f"{here}.key", key)
+        errors += label_name(f"{taint_path}.key", key)
         wrong = label_value_errors(value)
-        errors += [invalid(f"{here}.value", value, ";".join(wrong))] if wrong else []
+        errors += [invalid(f"{taint_path}.value", value, ";".join(wrong))] if wrong else []
         if not effect:
-            errors.append(required(f"{here}.effect"))
+            errors.append(required(f"{taint_path}.effect"))
         elif effect not in _EFFECTS:
-            errors.append(not_supported(f"{here}.effect", effect, _EFFECTS))
-        if (key, effect) in seen:
-            shown = in_go({"value": "", **taint}, "Key", "Value", "Effect", "TimeAdded")
-            errors.append(duplicate(here, shown, "taints must be unique by key and effect pair"))
-        seen.add((key, effect))
+            errors.append(not_supported(f"{taint_path}.effect", effect, _EFFECTS))
+        if (key, effect) in pairs:
+            taint_text = in_go({"value": "", **taint}, "Key", "Value", "Effect", "TimeAdded")
+            errors.append(duplicate(taint_path, taint_text, "taints must be unique by key and effect pair"))
+        pairs.add((key, effect))
     return errors
 
 
 def topology_spread(path: str, constraints: Sequence[Object]) -> list[FieldError]:
-    """Returns what is wrong with topology spread constraints. Upstream: validateTopologySpreadConstraints."""
+    """Returns the errors of topology spread constraints. Upstream: validateTopologySpreadConstraints."""
     errors = []
     last = {
-        (each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")): place
-        for place, each in enumerate(constraints)
+        (constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")): place
+        for place, constraint in enumerate(constraints)
     }
     for place, constraint in enumerate(constraints):
-        here = f"{path}[{place}]"
+        constraint_path = f"{path}[{place}]"
         max_skew, key, action = (
             constraint.get("maxSkew", 0),
             constraint.get("topologyKey", ""),
             constraint.get("whenUnsatisfiable", ""),
         )
         if max_skew <= 0:
-            errors.append(invalid(f"{here}.maxSkew", max_skew, NOT_POSITIVE))
+            errors.append(invalid(f"{constraint_path}.maxSkew", max_skew, NOT_POSITIVE))
         if not key:
-            errors.append(required(f"{here}.topologyKey", "can not be empty"))
+            errors.append(required(f"{constraint_path}.topologyKey", "can not be empty"))
         if action not in _ACTIONS:
-            errors.append(not_supported(f"{here}.whenUnsatisfiable", action, _ACTIONS))
+            errors.append(not_supported(f"{constraint_path}.whenUnsatisfiable", action, _ACTIONS))
         if last[key, action] > place:
-            errors.append(duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
-        errors += _min_domains(f"{here}.minDomains", constraint.get("minDomains"), action)
+            errors.append(duplicate(f"{constraint_path}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
+        errors += _min_domains(f"{constraint_path}.minDomains", constraint.get("minDomains"), action)
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             policy = constraint.get(name)
             if policy is not None and policy not in _NODE_POLICIES:
-                errors.append(not_supported(f"{here}.{name}", policy, _NODE_POLICIES))
-        errors += _spread_label_keys(f"{here}.matchLabelKeys", constraint)
-        errors += label_selector(f"{here}.labelSelector", constraint.get("labelSelector"))
+                errors.append(not_supported(f"{constraint_path}.{name}", policy, _NODE_POLICIES))
+        errors += _spread_label_keys(f"{constraint_path}.matchLabelKeys", constraint)
+        errors += label_selector(f"{constraint_path}.labelSelector", constraint.get("labelSelector"))
     return errors
 
 
@@ -170,7 +176,7 @@ def _min_domains(path: str, value: int | None, action: str) -> list[FieldError]:
 
 
 def _spread_label_keys(path: str, constraint: Object) -> list[FieldError]:
-    """The server adds the values of these keys to the selector. Upstream: validateMatchLabelKeysInTopologySpread."""
+    """Checks the keys that the server adds to the selector. Upstream: validateMatchLabelKeysInTopologySpread."""
     keys = constraint.get("matchLabelKeys") or ()
     selector = constraint.get("labelSelector")
     if not keys:
@@ -181,15 +187,15 @@ def _spread_label_keys(path: str, constraint: Object) -> list[FieldError]:
 
 
 def _chosen_twice(path: str, keys: Sequence[str], selector: Mapping[str, Any]) -> list[FieldError]:
-    """The server has added an expression for each key before; a second mention of a key is the user's own."""
+    """Checks that the user's selector has none of the keys, for each of which the server has added an expression."""
     errors = []
-    seen = set(selector.get("matchLabels") or ())
+    selector_keys = set(selector.get("matchLabels") or ())
     places = {key: place for place, key in reversed(list(enumerate(keys)))}
     for expression in selector.get("matchExpressions") or ():
         key = expression.get("key", "")
-        if key in places and key in seen:
+        if key in places and key in selector_keys:
             errors.append(invalid(f"{path}[{places[key]}]", key, "exists in both matchLabelKeys and labelSelector"))
-        seen.add(key)
+        selector_keys.add(key)
     return errors
 
 

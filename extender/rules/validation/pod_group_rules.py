@@ -1,4 +1,4 @@
-"""Rules for PodGroup and Workload, and which of their fields exist while features are on.
+"""Rules for PodGroup and Workload, and for their fields that depend on features.
 
 Upstream: pkg/apis/scheduling/validation and the declarative rules of scheduling/v1alpha2; pkg/registry/scheduling,
 strategy.go of podgroup and workload.
@@ -81,17 +81,17 @@ def workload(obj: Object) -> list[FieldError]:
         return [*errors, too_many(path, len(templates), WORKLOAD_MAX_POD_GROUP_TEMPLATES)]
     names: set[str] = set()
     for place, template in enumerate(templates):
-        here, name = index(path, place), template.get("name", "")
-        errors += dns_label(f"{here}.name", name) if name else [required(f"{here}.name")]
+        template_path, name = index(path, place), template.get("name", "")
+        errors += dns_label(f"{template_path}.name", name) if name else [required(f"{template_path}.name")]
         if name in names:
-            errors.append(duplicate(here, {"name": name}))
+            errors.append(duplicate(template_path, {"name": name}))
         names.add(name)
-        errors += _template(here, template)
+        errors += _template(template_path, template)
     return errors
 
 
 def workload_update(new: Object, old: Object) -> list[FieldError]:
-    """Only a controller may be named that was not before."""
+    """Returns the errors of an updated Workload, which may only gain a controller."""
     errors = object_meta_update(new["metadata"], old["metadata"])
     former = old["spec"].get("controllerRef")
     if former is not None:
@@ -112,8 +112,8 @@ def _template(path: str, spec: Object) -> list[FieldError]:
         errors.append(too_many(where, len(topology), 1))
     for place, constraint in enumerate(topology):
         key = constraint.get("key", "")
-        here = f"{index(where, place)}.key"
-        errors += label_name(here, key) if key else [required(here)]
+        key_path = f"{index(where, place)}.key"
+        errors += label_name(key_path, key) if key else [required(key_path)]
     mode = spec.get("disruptionMode")
     if mode is not None and mode not in _DISRUPTION_MODES:
         errors.append(not_supported(f"{path}.disruptionMode", mode, _DISRUPTION_MODES))
@@ -123,13 +123,13 @@ def _template(path: str, spec: Object) -> list[FieldError]:
 
 
 def _policy(path: str, policy: Object) -> list[FieldError]:
-    given = [name for name in _POLICIES if policy.get(name) is not None]
-    if not given:
+    policies = [name for name in _POLICIES if policy.get(name) is not None]
+    if not policies:
         return [invalid(path, "", "must specify one of: `basic`, `gang`")]
-    if len(given) > 1:
-        shown = f"{{{', '.join(f'{name}' for name in given)}}}"
-        return [invalid(path, shown, "exactly one of `basic`, `gang` is required, but multiple fields are set")]
-    if given == ["basic"]:
+    if len(policies) > 1:
+        names = f"{{{', '.join(f'{name}' for name in policies)}}}"
+        return [invalid(path, names, "exactly one of `basic`, `gang` is required, but multiple fields are set")]
+    if policies == ["basic"]:
         return []
     where, count = f"{path}.gang.minCount", policy["gang"].get("minCount") or 0
     if not count:

@@ -62,25 +62,25 @@ def pod(obj: Object) -> list[FieldError]:
 
 
 def pod_update(new: Object, old: Object) -> list[FieldError]:
-    """Images, the deadline, gates and added tolerations may change; the placement of a gated pod may be narrowed."""
+    """Checks that only images, deadline, gates and added tolerations change; a gated pod may narrow its placement."""
     errors = (
         object_meta_update(new["metadata"], old["metadata"]) + _metadata_and_spec(new) + _annotations_update(new, old)
     )
-    wanted, former = new["spec"], old["spec"]
+    spec, former = new["spec"], old["spec"]
     for part in ("containers", "initContainers"):
-        wrong, stop = _containers_update(f"spec.{part}", wanted.get(part) or (), former.get(part) or ())
+        wrong, stop = _containers_update(f"spec.{part}", spec.get(part) or (), former.get(part) or ())
         errors += wrong
         if stop:
             return errors
-    wrong, stop = _deadline_update(wanted.get("activeDeadlineSeconds"), former.get("activeDeadlineSeconds"))
+    wrong, stop = _deadline_update(spec.get("activeDeadlineSeconds"), former.get("activeDeadlineSeconds"))
     errors += wrong
     if stop:
         return errors
-    errors += _added_tolerations(wanted.get("tolerations") or (), former.get("tolerations") or ())
-    errors += _removed_gates(wanted.get("schedulingGates") or (), former.get("schedulingGates") or ())
-    if wanted == former:
+    errors += _added_tolerations(spec.get("tolerations") or (), former.get("tolerations") or ())
+    errors += _removed_gates(spec.get("schedulingGates") or (), former.get("schedulingGates") or ())
+    if spec == former:
         return errors
-    rest = _without_updatable(wanted, former)
+    rest = _without_updatable(spec, former)
     if former.get("schedulingGates"):
         errors += _narrowed(rest, former)
     if rest != former:
@@ -113,7 +113,7 @@ def pod_status_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def pod_resize(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a Pod whose containers ask for other amounts. Upstream: ValidatePodResize."""
+    """Returns the errors of a Pod with changed amounts of its containers. Upstream: ValidatePodResize."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [forbidden("", "static pods cannot be resized")]
     errors = object_meta_update(new["metadata"], old["metadata"]) + _metadata_and_spec(new)
@@ -127,7 +127,7 @@ def pod_resize(new: Object, old: Object) -> list[FieldError]:
 
 
 def _fixed_amounts(spec: Object) -> list[Object]:
-    """What containers ask for besides CPU and memory."""
+    """Returns the amounts of containers besides CPU and memory."""
     return [
         {name: amount for name, amount in amounts.items() if name not in (CPU, MEMORY)}
         for part in ("initContainers", "containers")
@@ -138,7 +138,7 @@ def _fixed_amounts(spec: Object) -> list[Object]:
 
 
 def binding(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a Binding. Upstream: ValidatePodBinding."""
+    """Returns the errors of a Binding. Upstream: ValidatePodBinding."""
     target = obj.get("target") or {}
     errors = []
     if target.get("kind") and target["kind"] != "Node":
@@ -176,12 +176,12 @@ def _annotations(obj: Object) -> list[FieldError]:
 
 def _annotations_update(new: Object, old: Object) -> list[FieldError]:
     """Upstream: ValidatePodSpecificAnnotationUpdates."""
-    wanted, former = new["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}
+    annotations, former = new["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}
     path = f"metadata.annotations[{MIRROR}]"
     errors = []
-    if MIRROR in former and wanted.get(MIRROR) != former[MIRROR]:
+    if MIRROR in former and annotations.get(MIRROR) != former[MIRROR]:
         errors.append(forbidden(path, "may not remove or update mirror pod annotation"))
-    if MIRROR in wanted and MIRROR not in former:
+    if MIRROR in annotations and MIRROR not in former:
         errors.append(forbidden(path, "may not add mirror pod annotation"))
     return errors + _annotations(new)
 
@@ -189,8 +189,8 @@ def _annotations_update(new: Object, old: Object) -> list[FieldError]:
 def _containers_update(path: str, new: Sequence[Object], old: Sequence[Object]) -> tuple[list[FieldError], bool]:
     if len(new) != len(old):
         return [forbidden(path, "pod updates may not add or remove containers")], True
-    missing = [required(f"{path}[{place}].image") for place, container in enumerate(new) if not container.get("image")]
-    return missing + images(path, new), False
+    errors = [required(f"{path}[{place}].image") for place, container in enumerate(new) if not container.get("image")]
+    return errors + images(path, new), False
 
 
 def _deadline_update(new: int | None, old: int | None) -> tuple[list[FieldError], bool]:
@@ -208,8 +208,8 @@ def _deadline_update(new: int | None, old: int | None) -> tuple[list[FieldError]
 
 def _added_tolerations(new: Sequence[Object], old: Sequence[Object]) -> list[FieldError]:
     """Upstream: validateOnlyAddedTolerations."""
-    kept = {frozenset(_but(toleration, "tolerationSeconds").items()) for toleration in new}
-    if any(frozenset(_but(toleration, "tolerationSeconds").items()) not in kept for toleration in old):
+    present = {frozenset(_but(toleration, "tolerationSeconds").items()) for toleration in new}
+    if any(frozenset(_but(toleration, "tolerationSeconds").items()) not in present for toleration in old):
         return [forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
     return placement_rules.tolerations("spec.tolerations", new)
 
@@ -227,9 +227,9 @@ def _removed_gates(new: Sequence[Object], old: Sequence[Object]) -> list[FieldEr
     ]
 
 
-def _without_updatable(wanted: Object, former: Object) -> Object:
-    """The new spec with the old values of everything that may change."""
-    rest = copy.deepcopy(wanted)
+def _without_updatable(spec: Object, former: Object) -> Object:
+    """Returns the new spec with the old values of all fields that may change."""
+    rest = copy.deepcopy(spec)
     for part in ("containers", "initContainers"):
         for container, before in zip(rest.get(part) or (), former.get(part) or (), strict=True):
             _take(container, before, "image")
@@ -242,7 +242,7 @@ def _without_updatable(wanted: Object, former: Object) -> Object:
 
 
 def _narrowed(rest: Object, former: Object) -> list[FieldError]:
-    """Checks what a gated pod may change about its nodes, and gives `rest` the old values of it."""
+    """Checks the changes of a gated pod's node selection, and gives `rest` the old one."""
     errors: list[FieldError] = []
     chosen, before = rest.get("nodeSelector") or {}, former.get("nodeSelector") or {}
     if any(chosen.get(key) != value for key, value in before.items()):
@@ -268,13 +268,13 @@ def _affinity_narrowed(path: str, new: Mapping[str, Any] | None, old: Mapping[st
     before = (old or {}).get(_REQUIRED)
     if before is None:
         return []
-    here = f"{path}.{_REQUIRED}"
+    terms_path = f"{path}.{_REQUIRED}"
     after = (new or {}).get(_REQUIRED)
     old_terms, new_terms = before.get("nodeSelectorTerms") or [], (after or {}).get("nodeSelectorTerms") or []
     if (old_terms and not new_terms) or len(old_terms) != len(new_terms):
         return [
             invalid(
-                f"{here}.nodeSelectorTerms",
+                f"{terms_path}.nodeSelectorTerms",
                 new_terms,
                 "no additions/deletions to non-empty NodeSelectorTerms list are allowed",
             )
@@ -282,19 +282,19 @@ def _affinity_narrowed(path: str, new: Mapping[str, Any] | None, old: Mapping[st
     errors = []
     for place, was in enumerate(old_terms):
         now = new_terms[place]
-        kept = all(
+        is_extended = all(
             (was.get(part) or []) == (now.get(part) or [])[: len(was.get(part) or [])]
             for part in ("matchExpressions", "matchFields")
         )
         is_empty = not was.get("matchExpressions") and not was.get("matchFields")
-        if not kept or (is_empty and was != now):
+        if not is_extended or (is_empty and was != now):
             detail = "only additions are allowed (no mutations or deletions)"
-            errors.append(invalid(f"{here}.nodeSelectorTerms[{place}]", now, detail))
+            errors.append(invalid(f"{terms_path}.nodeSelectorTerms[{place}]", now, detail))
     return errors
 
 
 def _transitions(path: str, new: Sequence[Object], old: Sequence[Object], spec: Object) -> list[FieldError]:
-    """A container that ended stays so, unless the pod restarts it. Upstream: ValidateContainerStateTransition."""
+    """Checks that containers of a pod without restarts stay terminated. Upstream: ValidateContainerStateTransition."""
     policy = spec.get("restartPolicy")
     sidecars = {
         container.get("name")
@@ -316,44 +316,46 @@ def _transitions(path: str, new: Sequence[Object], old: Sequence[Object], spec: 
 
 def _claim_statuses(path: str, statuses: Sequence[Object], spec: Object) -> list[FieldError]:
     """Upstream: validatePodResourceClaimStatuses."""
-    known = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
+    claims = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
     errors = []
-    seen = set()
+    names = set()
     for place, status in enumerate(statuses):
-        here, name = f"{path}[{place}].name", status.get("name", "")
-        if name not in known:
-            errors.append(invalid(here, name, "must match the name of an entry in `spec.resourceClaims`"))
-        if name in seen:
-            errors.append(duplicate(here, name))
-        seen.add(name)
+        name_path, name = f"{path}[{place}].name", status.get("name", "")
+        if name not in claims:
+            errors.append(invalid(name_path, name, "must match the name of an entry in `spec.resourceClaims`"))
+        if name in names:
+            errors.append(duplicate(name_path, name))
+        names.add(name)
     return errors
 
 
 def _extended_resource_claim(path: str, status: Object | None, spec: Object) -> list[FieldError]:
-    """Returns what is wrong with the claim for extended resources (validatePodExtendedResourceClaimStatus)."""
+    """Returns the errors of the claim for extended resources (validatePodExtendedResourceClaimStatus)."""
     if status is None:
         return []
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     requests = {container["name"]: (container.get("resources") or {}).get("requests") or {} for container in containers}
     mappings = status.get("requestMappings") or ()
     errors = [] if mappings else [required(f"{path}.requestMappings", "at least one request mapping is required")]
-    seen = set()
+    triples = set()
     for place, mapping in enumerate(mappings):
-        here = f"{path}.requestMappings[{place}]"
+        mapping_path = f"{path}.requestMappings[{place}]"
         container, resource, request = (mapping.get(name, "") for name in _MAPPED)
         if container not in requests:
             errors.append(
                 invalid(
-                    f"{here}.containerName", container, f"must match the name of an entry in {_in_containers('name')}"
+                    f"{mapping_path}.containerName",
+                    container,
+                    f"must match the name of an entry in {_in_containers('name')}",
                 )
             )
         elif resource not in requests[container]:
             detail = f"must match the extended resource name of an entry in {_in_containers('resources.requests')}"
-            errors.append(invalid(f"{here}.resourceName", resource, detail))
+            errors.append(invalid(f"{mapping_path}.resourceName", resource, detail))
         errors += dns_label(f"{path}.requestName", request)
-        if (container, resource, request) in seen:
-            errors += [duplicate(f"{here}.{name}", mapping.get(name, "")) for name in _MAPPED]
-        seen.add((container, resource, request))
+        if (container, resource, request) in triples:
+            errors += [duplicate(f"{mapping_path}.{name}", mapping.get(name, "")) for name in _MAPPED]
+        triples.add((container, resource, request))
     name = status.get("resourceClaimName", "")
     return errors + (subdomain(f"{path}.resourceClaimName", name) if name else [required(f"{path}.resourceClaimName")])
 

@@ -1,6 +1,6 @@
-"""Rules for the spec of a pod, on its own or in a template: names, containers, volumes, and what scheduling reads.
+"""Rules for the spec of a pod or template: names, containers, volumes, and the fields for scheduling.
 
-Fields that only a kubelet or a network reads (probes, environment, mounts, security, DNS) are taken as they are.
+Fields that only a kubelet or a network reads (probes, environment, mounts, security, DNS) are not checked.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpec, ValidatePodTemplateSpec.
 """
@@ -40,7 +40,7 @@ _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 
 
 def pod_spec(path: str, spec: Object, *, is_pod: bool) -> list[FieldError]:
-    """Returns what is wrong with a spec. `is_pod`: it stands in a Pod and not in a template."""
+    """Returns the errors of a spec. `is_pod`: it is the spec of a Pod and not of a template."""
     errors: list[FieldError] = []
     if spec.get("terminationGracePeriodSeconds") is None:
         errors.append(required(f"{path}.terminationGracePeriodSeconds"))
@@ -81,7 +81,7 @@ def pod_spec(path: str, spec: Object, *, is_pod: bool) -> list[FieldError]:
 
 
 def pod_template(path: str, template: Object) -> list[FieldError]:
-    """Returns what is wrong with the template of a workload's pods. Upstream: ValidatePodTemplateSpec."""
+    """Returns the errors of the template of a workload's pods. Upstream: ValidatePodTemplateSpec."""
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
     errors = labels(f"{path}.labels", metadata.get("labels")) + annotations(
         f"{path}.annotations", metadata.get("annotations")
@@ -93,7 +93,7 @@ def pod_template(path: str, template: Object) -> list[FieldError]:
 
 
 def images(path: str, values: Sequence[Object]) -> list[FieldError]:
-    """Returns what is wrong with images in pods, but not in templates. Upstream: validateContainersOnlyForPod."""
+    """Returns the errors of images in pods, but not in templates. Upstream: validateContainersOnlyForPod."""
     return [
         invalid(f"{path}[{place}].image", container["image"], "must not have leading or trailing whitespace")
         for place, container in enumerate(values)
@@ -110,9 +110,11 @@ def _containers(
     errors: list[FieldError] = []
     names: set[str] = set()
     for place, container in enumerate(ordinary):
-        here = f"{path}.containers[{place}]"
+        container_path = f"{path}.containers[{place}]"
         errors += (
-            _container(here, container, claims) + _new_name(here, container, names) + _restart_policy(here, container)
+            _container(container_path, container, claims)
+            + _new_name(container_path, container, names)
+            + _restart_policy(container_path, container)
         )
     errors += _host_ports(f"{path}.containers", ordinary)
     return errors + _init_containers(f"{path}.initContainers", init, names, claims)
@@ -121,9 +123,11 @@ def _containers(
 def _init_containers(path: str, values: Sequence[Object], names: set[str], claims: Collection[str]) -> list[FieldError]:
     errors: list[FieldError] = []
     for place, container in enumerate(values):
-        here = f"{path}[{place}]"
+        container_path = f"{path}[{place}]"
         errors += (
-            _container(here, container, claims) + _restart_policy(here, container) + _new_name(here, container, names)
+            _container(container_path, container, claims)
+            + _restart_policy(container_path, container)
+            + _new_name(container_path, container, names)
         )
         errors += _host_ports(path, [container])
     return errors
@@ -156,28 +160,28 @@ def _new_name(path: str, container: Object, names: set[str]) -> list[FieldError]
 def _ports(path: str, ports: Sequence[Object]) -> list[FieldError]:
     errors = []
     for place, port in enumerate(ports):
-        here, number = f"{path}[{place}]", port.get("containerPort", 0)
+        port_path, number = f"{path}[{place}]", port.get("containerPort", 0)
         if number == 0:
-            errors.append(required(f"{here}.containerPort"))
+            errors.append(required(f"{port_path}.containerPort"))
         else:
-            errors += all_invalid(f"{here}.containerPort", number, port_errors(number))
+            errors += all_invalid(f"{port_path}.containerPort", number, port_errors(number))
         if port.get("hostPort"):
-            errors += all_invalid(f"{here}.hostPort", port["hostPort"], port_errors(port["hostPort"]))
-        errors += one_of(f"{here}.protocol", port.get("protocol"), _PROTOCOLS)
+            errors += all_invalid(f"{port_path}.hostPort", port["hostPort"], port_errors(port["hostPort"]))
+        errors += one_of(f"{port_path}.protocol", port.get("protocol"), _PROTOCOLS)
     return errors
 
 
 def _host_ports(path: str, values: Sequence[Object]) -> list[FieldError]:
-    """A port of the host is taken once. Upstream: checkHostPortConflicts."""
+    """Checks that each port of the host is used once. Upstream: checkHostPortConflicts."""
     errors = []
-    taken = set()
+    host_ports = set()
     for place, container in enumerate(values):
         for number, port in enumerate(container.get("ports") or ()):
             if port.get("hostPort"):
                 taking = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
-                if taking in taken:
+                if taking in host_ports:
                     errors.append(duplicate(f"{path}[{place}].ports[{number}].hostPort", taking))
-                taken.add(taking)
+                host_ports.add(taking)
     return errors
 
 
@@ -188,8 +192,8 @@ def _host_network(path: str, spec: Object, is_pod: bool) -> list[FieldError]:
         for number, port in enumerate(container.get("ports") or ()):
             host_port = port.get("hostPort", 0)
             if (is_pod or host_port) and host_port != port.get("containerPort", 0):
-                here = f"{path}.containers[{place}].ports[{number}].hostPort"
-                errors.append(invalid(here, host_port, "must match `containerPort` when `hostNetwork` is true"))
+                port_path = f"{path}.containers[{place}].ports[{number}].hostPort"
+                errors.append(invalid(port_path, host_port, "must match `containerPort` when `hostNetwork` is true"))
     return errors
 
 
@@ -197,10 +201,12 @@ def _volumes(path: str, values: Sequence[Object]) -> list[FieldError]:
     errors: list[FieldError] = []
     names: set[str] = set()
     for place, volume in enumerate(values):
-        here, name = f"{path}[{place}]", volume.get("name", "")
-        wrong = _volume_source(here, volume) + (dns_label(f"{here}.name", name) if name else [required(f"{here}.name")])
+        volume_path, name = f"{path}[{place}]", volume.get("name", "")
+        wrong = _volume_source(volume_path, volume) + (
+            dns_label(f"{volume_path}.name", name) if name else [required(f"{volume_path}.name")]
+        )
         if name in names:
-            wrong.append(duplicate(f"{here}.name", name))
+            wrong.append(duplicate(f"{volume_path}.name", name))
         if not wrong:
             # Upstream remembers only the names of valid volumes.
             names.add(name)
@@ -209,14 +215,14 @@ def _volumes(path: str, values: Sequence[Object]) -> list[FieldError]:
 
 
 def _volume_source(path: str, volume: Object) -> list[FieldError]:
-    """A volume has exactly one source."""
-    given = [name for name, value in volume.items() if name != "name" and value is not None]
-    if not given:
+    """Checks that a volume has exactly one source."""
+    sources = [name for name, value in volume.items() if name != "name" and value is not None]
+    if not sources:
         return [required(path, "must specify a volume type")]
     # Upstream looks at emptyDir first.
-    source, *others = sorted(given, key=lambda name: name != "emptyDir")
+    source, *extra = sorted(sources, key=lambda name: name != "emptyDir")
     errors = _volume_source_fields(f"{path}.{source}", source, volume[source])
-    return errors + [forbidden(f"{path}.{name}", "may not specify more than 1 volume type") for name in others]
+    return errors + [forbidden(f"{path}.{name}", "may not specify more than 1 volume type") for name in extra]
 
 
 def _volume_source_fields(path: str, source: str, value: Object) -> list[FieldError]:
@@ -236,38 +242,42 @@ def _resource_claims(path: str, claims: Sequence[Object]) -> list[FieldError]:
     errors = []
     names = set()
     for place, claim in enumerate(claims):
-        here, name = f"{path}[{place}]", claim.get("name", "")
+        claim_path, name = f"{path}[{place}]", claim.get("name", "")
         if not name:
-            errors.append(required(f"{here}.name"))
+            errors.append(required(f"{claim_path}.name"))
         elif name in names:
-            errors.append(duplicate(f"{here}.name", name))
+            errors.append(duplicate(f"{claim_path}.name", name))
         else:
-            errors += dns_label(f"{here}.name", name)
+            errors += dns_label(f"{claim_path}.name", name)
             names.add(name)
-        given = [
+        sources = [
             source for source in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(source) is not None
         ]
-        shown = in_go({"name": "", **claim}, "Name", "ResourceClaimName", "ResourceClaimTemplateName")
-        if len(given) > 1:
+        claim_text = in_go({"name": "", **claim}, "Name", "ResourceClaimName", "ResourceClaimTemplateName")
+        if len(sources) > 1:
             errors.append(
                 invalid(
-                    here, shown, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+                    claim_path,
+                    claim_text,
+                    "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
                 )
             )
-        if not given:
-            errors.append(invalid(here, shown, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
-        for source in given:
-            errors += all_invalid(f"{here}.{source}", claim[source], subdomain_errors(claim[source]))
+        if not sources:
+            errors.append(
+                invalid(claim_path, claim_text, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+            )
+        for source in sources:
+            errors += all_invalid(f"{claim_path}.{source}", claim[source], subdomain_errors(claim[source]))
     return errors
 
 
 def _scheduling_gates(path: str, gates: Sequence[Object]) -> list[FieldError]:
     errors = []
-    seen = set()
+    names = set()
     for place, gate in enumerate(gates):
         name = gate.get("name", "")
         errors += label_name(f"{path}[{place}]", name)
-        if name in seen:
+        if name in names:
             errors.append(duplicate(f"{path}[{place}]", name))
-        seen.add(name)
+        names.add(name)
     return errors

@@ -58,11 +58,11 @@ def persistent_volume(obj: Object) -> list[FieldError]:
         errors.append(required("spec.accessModes"))
     errors += _access_modes("spec.accessModes", spec.get("accessModes") or ())
     errors += _capacity(spec.get("capacity") or {})
-    given = list(_sources(spec))
-    if not given:
+    sources = list(_sources(spec))
+    if not sources:
         errors.append(required("spec", "must specify a volume type"))
-    errors += [forbidden(f"spec.{name}", "may not specify more than 1 volume type") for name in given[1:]]
-    if "local" in given and not spec.get("nodeAffinity"):
+    errors += [forbidden(f"spec.{name}", "may not specify more than 1 volume type") for name in sources[1:]]
+    if "local" in sources and not spec.get("nodeAffinity"):
         errors.append(required("spec.nodeAffinity", "Local volume requires node affinity"))
     policy = spec.get("persistentVolumeReclaimPolicy", "")
     if policy and policy not in _RECLAIM_POLICIES_OF_VOLUMES:
@@ -86,15 +86,15 @@ def persistent_volume_update(new: Object, old: Object) -> list[FieldError]:
     errors += immutable("volumeMode", new["spec"].get("volumeMode"), old["spec"].get("volumeMode"))
     former = old["spec"].get("nodeAffinity")
     if former is not None:
-        wanted = new["spec"].get("nodeAffinity")
-        errors += immutable("nodeAffinity", wanted, _spelt_as(wanted, former))
+        affinity = new["spec"].get("nodeAffinity")
+        errors += immutable("nodeAffinity", affinity, _spelt_as(affinity, former))
     return errors
 
 
-def _spelt_as(wanted: Object | None, former: Object) -> Object:
-    """The former affinity with the present names of labels, where the wanted one uses them (validatePvNodeAffinity)."""
+def _spelt_as(affinity: Object | None, former: Object) -> Object:
+    """Returns the former affinity with present names of labels where the new one has them (validatePvNodeAffinity)."""
     former = copy.deepcopy(former)
-    for new, old in zip(_requirements(wanted), _requirements(former), strict=False):
+    for new, old in zip(_requirements(affinity), _requirements(former), strict=False):
         if new.get("key") == _TODAY.get(old.get("key", "")):
             old["key"] = new["key"]
     return former
@@ -110,18 +110,18 @@ def persistent_volume_claim(obj: Object) -> list[FieldError]:
 
 
 def persistent_volume_claim_update(new: Object, old: Object) -> list[FieldError]:
-    """A bound claim may grow, others may name a volume."""
+    """Checks that only the size of a bound claim, or the volume of another claim, changes."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + persistent_volume_claim(new)
-    wanted, former = copy.deepcopy(new["spec"]), copy.deepcopy(old["spec"])
-    if not former.get("volumeName") and "volumeName" in wanted:
-        former["volumeName"] = wanted["volumeName"]
-    if former.get("storageClassName") is None and wanted.get("storageClassName") is not None:
-        former["storageClassName"] = wanted["storageClassName"]
+    spec, former = copy.deepcopy(new["spec"]), copy.deepcopy(old["spec"])
+    if not former.get("volumeName") and "volumeName" in spec:
+        former["volumeName"] = spec["volumeName"]
+    if former.get("storageClassName") is None and spec.get("storageClassName") is not None:
+        former["storageClassName"] = spec["storageClassName"]
     if new.get("status", {}).get("phase") == "Bound":
-        for spec in (wanted, former):
-            (spec["resources"].get("requests") or {}).pop("storage", None)
-            spec.pop("volumeAttributesClassName", None)
-    if wanted != former:
+        for claim in (spec, former):
+            (claim["resources"].get("requests") or {}).pop("storage", None)
+            claim.pop("volumeAttributesClassName", None)
+    if spec != former:
         detail = (
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
             "claims\n"
@@ -135,7 +135,7 @@ def persistent_volume_claim_update(new: Object, old: Object) -> list[FieldError]
 
 
 def claim_spec(path: str, spec: Object) -> list[FieldError]:
-    """Returns what is wrong with the spec of a claim. Upstream: ValidatePersistentVolumeClaimSpec."""
+    """Returns the errors of the spec of a claim. Upstream: ValidatePersistentVolumeClaimSpec."""
     modes = spec.get("accessModes") or ()
     errors = [] if modes else [required(f"{path}.accessModes", "at least 1 access mode is required")]
     errors += label_selector(f"{path}.selector", spec.get("selector"))
@@ -208,7 +208,7 @@ def csi_node(obj: Object) -> list[FieldError]:
 
 
 def csi_node_update(new: Object, old: Object) -> list[FieldError]:
-    """Of a driver that stays, only its count may change."""
+    """Checks that only the counts of drivers change."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + _node_drivers(new)
     former = {driver.get("name"): driver for driver in old["spec"].get("drivers") or ()}
     for place, driver in enumerate(new["spec"].get("drivers") or ()):
@@ -248,10 +248,10 @@ def attachment(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False) + _driver_name("spec.attacher", spec.get("attacher", ""))
     source = spec.get("source") or {}
-    given = [name for name in ("inlineVolumeSpec", "persistentVolumeName") if source.get(name) is not None]
-    if not given:
+    sources = [name for name in ("inlineVolumeSpec", "persistentVolumeName") if source.get(name) is not None]
+    if not sources:
         errors.append(required("spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName"))
-    elif len(given) > 1:
+    elif len(sources) > 1:
         errors.append(forbidden("spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName"))
     elif source.get("persistentVolumeName") == "":
         errors.append(required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"))
@@ -268,15 +268,17 @@ def _topologies(obj: Object) -> list[FieldError]:
     errors = []
     for place, term in enumerate(obj.get("allowedTopologies") or ()):
         for number, expression in enumerate(term.get("matchLabelExpressions") or ()):
-            here = f"allowedTopologies[{place}].matchLabelExpressions[{number}]"
+            expression_path = f"allowedTopologies[{place}].matchLabelExpressions[{number}]"
             values = expression.get("values") or []
-            errors += [] if values else [required(f"{here}.values")]
+            errors += [] if values else [required(f"{expression_path}.values")]
             errors += [
-                duplicate(f"{here}.values[{each}]", value)
-                for each, value in enumerate(values)
-                if value in values[:each]
+                duplicate(f"{expression_path}.values[{index}]", value)
+                for index, value in enumerate(values)
+                if value in values[:index]
             ]
-            errors += all_invalid(f"{here}.key", expression.get("key", ""), label_key_errors(expression.get("key", "")))
+            errors += all_invalid(
+                f"{expression_path}.key", expression.get("key", ""), label_key_errors(expression.get("key", ""))
+            )
     return errors
 
 
@@ -284,14 +286,14 @@ def _node_drivers(obj: Object) -> list[FieldError]:
     errors = []
     names = set()
     for place, driver in enumerate(obj["spec"].get("drivers") or ()):
-        here, name = f"spec.drivers[{place}]", driver.get("name", "")
-        errors += _driver_name(f"{here}.name", name)
+        driver_path, name = f"spec.drivers[{place}]", driver.get("name", "")
+        errors += _driver_name(f"{driver_path}.name", name)
         if name in names:
-            errors.append(duplicate(f"{here}.name", name))
+            errors.append(duplicate(f"{driver_path}.name", name))
         names.add(name)
         count = (driver.get("allocatable") or {}).get("count")
         if count is not None and count < 0:
-            errors.append(invalid(f"{here}.allocatable.count", count, "must be greater than or equal to 0"))
+            errors.append(invalid(f"{driver_path}.allocatable.count", count, "must be greater than or equal to 0"))
     return errors
 
 

@@ -88,12 +88,12 @@ def status_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_scale(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a Scale. Upstream: pkg/apis/autoscaling/validation, ValidateScale."""
+    """Returns the errors of a Scale. Upstream: pkg/apis/autoscaling/validation, ValidateScale."""
     return object_meta(obj["metadata"], namespaced=True) + non_negative("spec.replicas", obj["spec"].get("replicas"))
 
 
 def positive_int_or_percent(path: str, value: int | str) -> list[FieldError]:
-    """Returns why it is no count and no `25%` (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent)."""
+    """Returns the errors of a count or percentage (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent)."""
     if isinstance(value, int):
         return non_negative(path, value)
     wrong = percent_errors(value)
@@ -188,19 +188,19 @@ def job_spec(spec: Object) -> list[FieldError]:
 
 
 def _with_claims(spec: Object) -> Object:
-    """The spec as its pods have it: with a volume for each claim template, in place of one of the same name."""
+    """Returns the spec with the volumes of its pods: a claim template replaces a volume of its name."""
     names = [template["metadata"].get("name", "") for template in spec.get("volumeClaimTemplates") or ()]
     template = spec.get("template") or {}
     if not names:
         return spec
     inner = template.get("spec") or {}
-    kept = [volume for volume in inner.get("volumes") or () if volume.get("name") not in names]
-    volumes = [*kept, *({"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names)]
+    volumes = [volume for volume in inner.get("volumes") or () if volume.get("name") not in names]
+    volumes = [*volumes, *({"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names)]
     return spec | {"template": template | {"spec": inner | {"volumes": volumes}}}
 
 
 def _selected(spec: Object, kind: str) -> list[FieldError]:
-    """The selector must select something, and must select the labels of the template."""
+    """Checks that the selector is not empty, and selects the labels of the template."""
     selector = spec.get("selector")
     pods_of = {"statefulset": "StatefulSet", "daemonset": "DaemonSet"}.get(kind, "ReplicaSet")
     errors = label_selector("spec.selector", selector) if selector is not None else [required("spec.selector")]
