@@ -12,18 +12,18 @@ def zeros(*shape: int) -> Int64s:
 
 
 def resized(array: npt.NDArray[D], room: int, fill: int = 0, used: int | None = None) -> npt.NDArray[D]:
-    """Returns a copy with this much room on the last axis; of the first axis as many are copied as are used. Zeros that
+    """Returns a copy with this much room on the last axis; of the first axis, the `used` entries are copied. Zeros that
     are never written take no memory.
     """
     shape = (*array.shape[:-1], room)
     copy = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
-    kept = min(room, array.shape[-1])
-    copy[..., :kept][:used] = array[..., :kept][:used]
+    width = min(room, array.shape[-1])
+    copy[..., :width][:used] = array[..., :width][:used]
     return copy
 
 
 def moved(array: npt.NDArray[D], to: Index | slice, places: Index | slice, count: int, fill: int = 0) -> npt.NDArray[D]:
-    """Returns an array with so many entries on the last axis, those from `places` at `to`."""
+    """Returns an array with `count` entries on the last axis, those from `places` at `to`."""
     shape = (*array.shape[:-1], count)
     copy = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
     copy[..., to] = array[..., places]

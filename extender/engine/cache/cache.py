@@ -50,7 +50,7 @@ class Cache:
         self._images: dict[str, ImageState] = {}
         self._images_version = 0
         self._images_written: dict[str, int] = {}
-        """Node -> the version of the images at which its own were written to the columns."""
+        """Node -> the version of the images when its own were written to the columns."""
         self._pods: dict[str, Pod] = {}
         self._assumed: set[str] = set()
         self._slots: dict[str, int] = {}
@@ -107,7 +107,7 @@ class Cache:
     # Nodes.
 
     def add_node(self, node: Node) -> None:
-        """Adds the node; pods that were added before it are on it now."""
+        """Adds the node, with the pods that were added before it."""
         entry = self._own(node.name)
         self._forget_images(entry.node)
         self._tree.add(node)
@@ -177,12 +177,12 @@ class Cache:
         Raises CacheError if it has no UID, or was added before, QuantityError or DecodeError if it cannot be read.
         """
         uid = _uid(pod)
-        known = self._pods.get(uid)
-        if known is None:
+        cached = self._pods.get(uid)
+        if cached is None:
             self._put(pod, self._writer.allocate_slot(pod))
         elif uid in self._assumed:
-            if known.spec.node_name != pod.spec.node_name or not self._confirm(pod):
-                self._replace(known, pod)
+            if cached.spec.node_name != pod.spec.node_name or not self._confirm(pod):
+                self._replace(cached, pod)
         else:
             raise CacheError(f"pod {_id(pod)} was already in added state")
 
@@ -191,25 +191,25 @@ class Cache:
         uid = _uid(old)
         if new.uid != uid:
             raise CacheError(f"pod {_id(old)} cannot be updated to {_id(new)}, which is another pod")
-        known = self._pods.get(uid)
-        if known is None:
+        cached = self._pods.get(uid)
+        if cached is None:
             raise CacheError(f"pod {_id(old)} is not added to scheduler cache, so cannot be updated")
         if uid in self._assumed:
             raise CacheError(f"assumed pod {_id(old)} should not be updated")
-        if known.spec.node_name != new.spec.node_name:
+        if cached.spec.node_name != new.spec.node_name:
             # Upstream ends the process here, because its cache is corrupt. This one is not: nothing has changed yet.
             raise CacheError(f"pod {_id(old)} updated on a different node than previously added to")
-        self._replace(known, new)
+        self._replace(cached, new)
 
     def remove_pod(self, pod: Pod) -> None:
         """Removes the pod. Raises CacheError if it is unknown, or on a node other than its spec.nodeName."""
         uid = _uid(pod)
-        known = self._pods.get(uid)
-        if known is None:
+        cached = self._pods.get(uid)
+        if cached is None:
             raise CacheError(f"pod {_id(pod)} is not found in scheduler cache, so cannot be removed from it")
-        if pod.spec.node_name not in ("", known.spec.node_name):
+        if pod.spec.node_name not in ("", cached.spec.node_name):
             raise CacheError(f"pod {_id(pod)} was added to a different node than it was assumed to be on")
-        self._take(known)
+        self._take(cached)
 
     def assume_pod(self, pod: Pod) -> None:
         """Counts the pod on spec.nodeName until it is confirmed, forgotten or removed. Raises as `add_pod`."""
@@ -222,23 +222,23 @@ class Cache:
     def forget_pod(self, pod: Pod) -> None:
         """Withdraws the assumption; an unknown pod is ignored. Raises CacheError if it was not assumed there."""
         uid = _uid(pod)
-        known = self._pods.get(uid)
-        if known is None:
+        cached = self._pods.get(uid)
+        if cached is None:
             return
-        if known.spec.node_name != pod.spec.node_name:
+        if cached.spec.node_name != pod.spec.node_name:
             raise CacheError(
-                f"pod {_id(pod)} was assumed on {pod.spec.node_name} but assigned to {known.spec.node_name}"
+                f"pod {_id(pod)} was assumed on {pod.spec.node_name} but assigned to {cached.spec.node_name}"
             )
         if uid not in self._assumed:
             raise CacheError(f"pod {_id(pod)} wasn't assumed so cannot be forgotten")
-        self._take(known)
+        self._take(cached)
 
     def annotate(self, uid: str, annotations: Mapping[str, str] | None) -> None:
         """Adds to an assumed pod the annotations that its binding will write."""
-        known = self._pods.get(uid)
-        if annotations and known is not None and uid in self._assumed:
-            merged = {**known.metadata.annotations, **annotations}
-            self._replace(known, replaced(known, metadata=replaced(known.metadata, annotations=merged)))
+        cached = self._pods.get(uid)
+        if annotations and cached is not None and uid in self._assumed:
+            merged = {**cached.metadata.annotations, **annotations}
+            self._replace(cached, replaced(cached, metadata=replaced(cached.metadata, annotations=merged)))
             self._assumed.add(uid)
 
     def group_members(self, group: GroupKey) -> Mapping[str, Pod]:
@@ -325,7 +325,7 @@ class Cache:
         return frozenset(self._nodes[node].used_ports)
 
     def restore_ports(self, node: str, ports: frozenset[HostPort]) -> None:
-        """Has just these ports count as used on a node to which a pod came back; see `NodeEntry.used_ports`."""
+        """Replaces the used ports of a node to which a pod came back; see `NodeEntry.used_ports`."""
         self._own(node).used_ports = set(ports)
 
     @property
@@ -406,7 +406,7 @@ class Cache:
         return self._snapshot
 
     def _update_nodes(self) -> None:
-        """Lays the nodes out again if others are to be listed than before, or applies the changes in place."""
+        """Lays the nodes out again if the list of nodes has changed, or applies the changes in place."""
         present = self._rewritten & self._present
         came = present - self._laid_out
         self._laid_out |= came
@@ -425,13 +425,13 @@ class Cache:
         self._rewritten.clear()
 
     def _lay_out(self) -> int:
-        """Renumbers the nodes; returns how many names the tree listed: twice a node that was added in two zones."""
+        """Renumbers the nodes; returns the number of names that the tree lists, twice for a node added in two zones."""
         listed = list(filter(self._laid_out.__contains__, self._tree.names()))
         order = list(dict.fromkeys(filter(self._present.__contains__, listed)))
         pairs = enumerate(zip(order, self._order, strict=False))
-        first = next((at for at, (new, old) in pairs if new != old), min(len(order), len(self._order)))
-        known, places = self._nodes, self._writer.places
-        unplaced = [(name, known[name]) for name in order[first:] if name not in places]
+        first = next((place for place, (new, old) in pairs if new != old), min(len(order), len(self._order)))
+        entries, places = self._nodes, self._writer.places
+        unplaced = [(name, entries[name]) for name in order[first:] if name not in places]
         came = {name: (entry.node, entry.slots) for name, entry in unplaced if entry.node is not None}
         self._writer.lay_out(first, order[first:], came)
         for name in self._images_written.keys() - self._writer.places.keys():
@@ -461,14 +461,14 @@ class Cache:
         for name in self._passed - came:
             if name in places and (entry := self._nodes.get(name)) is not None and entry.node is not None:
                 touched.add(name)
-        counted: ImagesOnNode = {}
+        image_counts: ImagesOnNode = {}
         for name in touched:
             entry, place = self._nodes[name], places[name]
             self._writer.write_order(place, entry.slots)
             self._writer.write_ports(place, frozenset(entry.used_ports))
             if self._images_written.get(name) != self._images_version:
                 self._images_written[name] = self._images_version
-                self._writer.write_images(place, counted_images(entry.images, self._images, counted))
+                self._writer.write_images(place, counted_images(entry.images, self._images, image_counts))
 
 
 def _uid(pod: Pod) -> str:

@@ -1,4 +1,4 @@
-"""Cluster: the cluster as the scheduler knows it, kept up to date by (old, new) changes of its objects.
+"""Cluster: the scheduler's view of the cluster, kept up to date by (old, new) changes of its objects.
 
 Its state, in full: the cache, the nodes in it, the pods without a node, and the pods that cannot be read. Every pod
 that has not finished is in exactly one of the cache, `pending` and `unreadable`; only an assumed pod is both pending
@@ -29,7 +29,7 @@ _LOG: Final = Logger(__name__)
 
 
 def not_at_all(frameworks: Iterable[Any]) -> None:
-    """Leaves frameworks as they are: all is known of the cluster."""
+    """Leaves frameworks as they are: the cluster is known completely."""
 
 
 @final
@@ -46,7 +46,7 @@ class Cluster:
         self.unreadable: dict[str, tuple[str, str]] = {}
         """UID -> (namespace/name, the error)."""
         self.narrow: Callable[[Iterable[Any]], None] = not_at_all
-        """Narrows frameworks that answer about this cluster to what is known of it."""
+        """Narrows frameworks that answer about this cluster to its known objects."""
         self._nominated: dict[str, Pod] = {}
         self._nominees: Mapping[str, tuple[Nominee, ...]] | None = None
         self._uids: dict[str, tuple[str, ...]] | None = None
@@ -64,8 +64,8 @@ class Cluster:
         return cluster
 
     def draw_other_uids(self, pods: Iterable[Pod]) -> None:
-        """Has UIDs of what is tried in this cluster drawn by another number than those of pods that it now has, which
-        may be of an earlier trial.
+        """Draws the UIDs of this cluster's trials by another number than those of its present pods, which may be of an
+        earlier trial.
         """
         uids = "".join(pod.uid for pod in pods)
         self.changes = crc32(uids.encode(errors="surrogatepass"), self.changes & 0xFFFFFFFF)
@@ -97,19 +97,19 @@ class Cluster:
     def named(self, key: str) -> Pod | None:
         """Returns the pod namespace/name as it is on its node, or pending, if it can be read.
 
-        The first call goes through all pods, all others do not: for who asks often.
+        The first call goes through all pods, later ones do not: for callers that ask often.
         """
-        found = (self.cache.pod(uid) or self.pending.get(uid) for uid in self.uids_by_name.get(key, ()))
-        return next((pod for pod in found if pod is not None), None)
+        pods = (self.cache.pod(uid) or self.pending.get(uid) for uid in self.uids_by_name.get(key, ()))
+        return next((pod for pod in pods if pod is not None), None)
 
     @property
     def uids_by_name(self) -> Mapping[str, tuple[str, ...]]:
         if self._uids is None:
-            known = self._uids = dict[str, tuple[str, ...]]()
+            uids_by_key = self._uids = dict[str, tuple[str, ...]]()
             for pod in (*self.pending.values(), *self.cache.pods):
                 key, uid = pod.key, pod.uid
-                if uid not in (uids := known.get(key, ())):
-                    known[key] = (*uids, uid)
+                if uid not in (uids := uids_by_key.get(key, ())):
+                    uids_by_key[key] = (*uids, uid)
         return self._uids
 
     def _name(self, pod: Pod) -> None:
@@ -137,21 +137,21 @@ class Cluster:
     # Nodes.
 
     def set_node(self, node: Node) -> None:
-        known = self.nodes.get(node.name)
+        previous = self.nodes.get(node.name)
         self.nodes[node.name] = node
-        if known is None:
+        if previous is None:
             self.cache.add_node(node)
-        elif known is not node and known != node:
-            self.cache.update_node(known, node)
+        elif previous is not node and previous != node:
+            self.cache.update_node(previous, node)
 
     def drop_node(self, name: str) -> None:
         """Removes the node. Idempotent."""
-        known = self.nodes.pop(name, None)
-        if known is not None:
-            self.cache.remove_node(known)
+        node = self.nodes.pop(name, None)
+        if node is not None:
+            self.cache.remove_node(node)
 
     def restore_node(self, node: Node, order: NodeTree, nodes: Mapping[str, Node]) -> None:
-        """Takes back that a node was dropped: `order` and `nodes` are copies from when it was there."""
+        """Undoes the drop of a node; `order` and `nodes` are copies from before it."""
         self.changes += 1
         self.cache.restore_node(node, order)
         self.nodes.clear()
@@ -191,7 +191,7 @@ class Cluster:
             self._nominees = None
 
     def assume(self, uid: str, node: str) -> Pod | None:
-        """Counts the pending pod on this node, until it is seen there or elsewhere, forgotten or deleted.
+        """Assumes the pending pod on this node, until it is seen there or elsewhere, forgotten or deleted.
 
         Returns the pod with its node; None if there is no such pod, or it is assumed already. Raises as
         `Cache.assume_pod`.
@@ -207,9 +207,9 @@ class Cluster:
 
     def forget(self, uid: str) -> None:
         """Withdraws the assumption: the pod is pending again. Idempotent."""
-        known = self.cache.pod(uid)
-        if known is not None and self.cache.is_assumed(known):
-            self.cache.forget_pod(known)
+        cached = self.cache.pod(uid)
+        if cached is not None and self.cache.is_assumed(cached):
+            self.cache.forget_pod(cached)
             self.changes += 1
             pod = self.pending.get(uid)
             if pod is not None:
@@ -217,7 +217,7 @@ class Cluster:
 
     @contextmanager
     def assuming(self, pods: Iterable[tuple[Pod, str]]) -> Iterator[None]:
-        """Counts pods on nodes of the cluster, where somebody else has assumed them, until the end of the block.
+        """Assumes pods on nodes of the cluster, as another scheduler has, until the end of the block.
 
         Pods that have a node here, or cannot be read, are left out. Nothing may be awaited in the block.
         """
@@ -241,15 +241,15 @@ class Cluster:
         uid = pod.metadata.uid
         self.pending.pop(uid, None)
         self._unnominate(uid)
-        known = self.cache.pod(uid)
+        cached = self.cache.pod(uid)
         try:
-            if known is not None and known.spec.node_name != pod.spec.node_name and not self.cache.is_assumed(known):
-                self.cache.remove_pod(known)
-                known = None
-            if known is None or self.cache.is_assumed(known):
+            if cached is not None and cached.spec.node_name != pod.spec.node_name and not self.cache.is_assumed(cached):
+                self.cache.remove_pod(cached)
+                cached = None
+            if cached is None or self.cache.is_assumed(cached):
                 self.cache.add_pod(pod)
             else:
-                self.cache.update_pod(known, pod)
+                self.cache.update_pod(cached, pod)
         except (ValueError, CacheError) as exc:
             # A pod that cannot be read (for example, one with an invalid quantity) must not keep other pods from being
             # scheduled.
@@ -267,9 +267,9 @@ class Cluster:
         self._unnominate(uid)
 
     def _leave_node(self, uid: str) -> None:
-        known = self.cache.pod(uid)
-        if known is not None:
-            self.cache.remove_pod(known)
+        cached = self.cache.pod(uid)
+        if cached is not None:
+            self.cache.remove_pod(cached)
 
     # Nominations.
 
@@ -279,25 +279,23 @@ class Cluster:
             self._nominees = None
 
     def nominees(
-        self, profiles: Container[str], further: Sequence[tuple[Pod, str]] = ()
+        self, profiles: Container[str], extra: Sequence[tuple[Pod, str]] = ()
     ) -> Mapping[str, tuple[Nominee, ...]]:
-        """Returns node -> the pods nominated there: pending ones by their status, then `further` ones.
+        """Returns node -> the pods nominated there: pending ones by their status, then `extra` ones.
 
         Call it before the snapshot is taken, since pods that cannot be read are moved to `unreadable`. Pods of other
         schedulers and gated ones are in no queue, so that they do not count. `profiles` are the same at each call.
         """
-        if further:
-            return self._by_node(profiles, further)
+        if extra:
+            return self._by_node(profiles, extra)
         if self._nominees is None:
             self._nominees = self._by_node(profiles, ())
         return self._nominees
 
-    def _by_node(
-        self, profiles: Container[str], further: Sequence[tuple[Pod, str]]
-    ) -> Mapping[str, tuple[Nominee, ...]]:
-        own = [(pod, pod.status.nominated_node_name) for pod in self._nominated.values()]
+    def _by_node(self, profiles: Container[str], extra: Sequence[tuple[Pod, str]]) -> Mapping[str, tuple[Nominee, ...]]:
+        pending = [(pod, pod.status.nominated_node_name) for pod in self._nominated.values()]
         by_node: dict[str, list[Nominee]] = {}
-        for pod, node in [*own, *further]:
+        for pod, node in [*pending, *extra]:
             if node and pod.scheduler_name in profiles and not pod.spec.scheduling_gates:
                 try:
                     by_node.setdefault(node, []).append((self.cache.nominate(pod), pod))

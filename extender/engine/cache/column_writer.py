@@ -29,13 +29,13 @@ from extender.values.objects.resource_amounts import allocatable
 NO_NODE = -1
 
 SPARE_SYMBOLS = 1024
-"""The symbols of an attribute that may stay though no pod has them, besides as many as there are pods."""
+"""The unused symbols of an attribute that may stay, besides as many as there are pods."""
 
 SPARE_PARTS = 2**16
-"""The parts of symbols (`num_parts`) that may stay so, besides as many as pods had: 20 MB of labels."""
+"""The parts of unused symbols (`num_parts`) that may stay, besides as many as pods had: 20 MB of labels."""
 
 MADE_ANEW: Final = frozenset({"_objects", "_changes", "_node_changes", "_reader", "_requests", "_snapshot"})
-"""The attributes of which a fork has its own; it copies all others."""
+"""The attributes that a fork makes anew; it copies all others."""
 
 
 @final
@@ -97,8 +97,8 @@ class ColumnWriter:
     def fork(self, objects: ClusterObjects) -> "ColumnWriter":
         """Returns an independent copy with its own buffers and codes, for a cluster with these other objects.
 
-        Values that are replaced and never modified (the slots, images and ports of a node, the names of what a pod asks
-        for) are shared.
+        Values that are replaced and never modified (the slots, images and ports of a node, the names of a pod's
+        resources) are shared.
         """
         other = ColumnWriter(objects)
         self._counted_reads = -1  # the copy's reader counts from the beginning
@@ -142,8 +142,8 @@ class ColumnWriter:
         return slot
 
     def code_of_renewed(self, slot: int, pod: Pod) -> int | None:
-        """Returns the code of the pod's labels if all else that the columns hold of it is as of the one in the slot;
-        else None. Raises as `allocate_slot`.
+        """Returns the code of the pod's labels if its other columns equal those of the pod in the slot; else None.
+        Raises as `allocate_slot`.
         """
         encoding, started, codes = self._reader.read(pod, self._tallies.symbols)
         requests = dict.fromkeys(self.resources, 0) | dict(encoding.requests)
@@ -177,9 +177,9 @@ class ColumnWriter:
         if pod is not None and self._slots.get(pod.uid) == slot:
             del self._slots[pod.uid]
         for name in self._unoffered_of.pop(slot, ()):
-            if (asked := self._unoffered.get(name)) is not None:
-                asked.pop(slot, None)
-                if not asked:
+            if (requests := self._unoffered.get(name)) is not None:
+                requests.pop(slot, None)
+                if not requests:
                     del self._unoffered[name]
         self._pods[slot] = None
         self._free.append(slot)
@@ -191,7 +191,9 @@ class ColumnWriter:
         return pod
 
     def requests(self, slot: int) -> tuple[dict[str, int], int, int]:
-        """Returns resource -> what the pod in a slot requests, without zeros; and its cpu and memory with defaults."""
+        """Returns resource -> the amount that the pod in a slot requests, without zeros; and its cpu and memory with
+        defaults.
+        """
         amounts = dict(zip(self.resources, self._requests[: len(self.resources), slot].tolist(), strict=True))
         unoffered = self._unoffered_of.get(slot, ())
         amounts |= {name: self._unoffered[name][slot] for name in unoffered if name in self._unoffered}
@@ -234,11 +236,11 @@ class ColumnWriter:
         """
         if self._reader.num_read != self._counted_reads:
             self._count_parts()
-        most = 2 * (len(self._pods) - len(self._free)) + SPARE_SYMBOLS
-        return self._num_parts > self._most_parts or self._most_symbols > most
+        limit = 2 * (len(self._pods) - len(self._free)) + SPARE_SYMBOLS
+        return self._num_parts > self._most_parts or self._most_symbols > limit
 
     def drop_unused_symbols(self) -> None:
-        """Renumbers the symbols, keeping those of the pods in slots, and drops all sums, which are made of codes."""
+        """Renumbers the symbols, keeping those of the pods in slots, and drops all sums, which depend on codes."""
         in_use = np.fromiter((pod is not None for pod in self._pods), np.bool_, len(self._pods))
         codes = self._codes[:, : len(in_use)]
         codes[:, ~in_use] = ABSENT
@@ -314,7 +316,7 @@ class ColumnWriter:
             column.set(place, node)
 
     def write_images(self, place: int, images: columns.ImagesOnNode) -> None:
-        """Writes the images of the node at this place. How many nodes have an image may change without the node."""
+        """Writes the images of the node at this place, also if only the number of nodes with an image has changed."""
         if images == self._images_on[place]:
             return
         self._node_changes.changed(place)
@@ -347,10 +349,10 @@ class ColumnWriter:
         self._tallies.forget()
         if has_place.any() or first < len(self._nodes):
             stay = np.arange(first)
-            # From the places `stay` and `old[has_place]` to the places `kept`: those before `first` do not move.
-            kept = np.concatenate((stay, first + np.flatnonzero(has_place)))
-            self._move(kept, np.concatenate((stay, old[has_place])), count)
-            self._drop_unused_taint_sets(kept)
+            # From the places `stay` and `old[has_place]` to the places `to`: those before `first` do not move.
+            to = np.concatenate((stay, first + np.flatnonzero(has_place)))
+            self._move(to, np.concatenate((stay, old[has_place])), count)
+            self._drop_unused_taint_sets(to)
         else:
             self._move(slice(first), slice(first), count)
         index = self._index.copy() if first else {}
@@ -365,35 +367,37 @@ class ColumnWriter:
         self._on_node = self._on_node[:first] + list(map([*self._on_node, []].__getitem__, places))
         self._used_ports = self._used_ports[:first] + list(map([*self._used_ports, frozenset()].__getitem__, places))
         self._images_on = self._images_on[:first] + list(map([*self._images_on, {}].__getitem__, places))
-        new = [at for at, place in enumerate(places) if place == NO_NODE] if came else []
-        for at in new:
-            self.write_node(first + at, came[names[at]][0])
-        self._place_pods(first + np.array(new, np.intp), [came[names[at]][1] for at in new])
+        new = [offset for offset, place in enumerate(places) if place == NO_NODE] if came else []
+        for offset in new:
+            self.write_node(first + offset, came[names[offset]][0])
+        self._place_pods(first + np.array(new, np.intp), [came[names[offset]][1] for offset in new])
 
-    def _move(self, kept: Index | slice, old: Index | slice, count: int) -> None:
-        """Moves the columns over axis N from the `old` to the `kept` places of as many nodes, and the pods with them.
+    def _move(self, to: Index | slice, old: Index | slice, count: int) -> None:
+        """Moves the columns over axis N from the `old` places `to` new ones, and the pods with them.
 
         The columns become as long as there are nodes: without spare room, those of several resources are contiguous, so
         that rows are taken fast.
         """
         new_places = np.full(len(self._nodes) + 1, NO_NODE, np.intp)  # the last entry is for NO_NODE, which indexes it
-        new_places[old] = np.arange(count)[kept]
+        new_places[old] = np.arange(count)[to]
         used = len(self._pods)
         self._node[:used] = new_places[self._node[:used]]
-        self._invalid = {place: why for at, why in self._invalid.items() if (place := int(new_places[at])) != NO_NODE}
-        self._allocatable = moved(self._allocatable, kept, old, count)
-        self._requested = moved(self._requested, kept, old, count)
-        self._non_zero_requested = moved(self._non_zero_requested, kept, old, count)
-        self._allowed_pods = moved(self._allowed_pods, kept, old, count)
-        self._pod_count = moved(self._pod_count, kept, old, count)
-        self._unschedulable = moved(self._unschedulable, kept, old, count)
-        self._taint_set = moved(self._taint_set, kept, old, count, ABSENT)
+        self._invalid = {
+            place: why for old_place, why in self._invalid.items() if (place := int(new_places[old_place])) != NO_NODE
+        }
+        self._allocatable = moved(self._allocatable, to, old, count)
+        self._requested = moved(self._requested, to, old, count)
+        self._non_zero_requested = moved(self._non_zero_requested, to, old, count)
+        self._allowed_pods = moved(self._allowed_pods, to, old, count)
+        self._pod_count = moved(self._pod_count, to, old, count)
+        self._unschedulable = moved(self._unschedulable, to, old, count)
+        self._taint_set = moved(self._taint_set, to, old, count, ABSENT)
         # Of other columns, those that can be moved without reading each node stay.
         self._label_columns = {
-            key: column.moved(kept, old, count) for key, column in self._label_columns.items() if column.is_shared
+            key: column.moved(to, old, count) for key, column in self._label_columns.items() if column.is_shared
         }
-        self._scalar_columns = {name: moved(column, kept, old, count) for name, column in self._scalar_columns.items()}
-        self._port_columns = {port: moved(column, kept, old, count) for port, column in self._port_columns.items()}
+        self._scalar_columns = {name: moved(column, to, old, count) for name, column in self._scalar_columns.items()}
+        self._port_columns = {port: moved(column, to, old, count) for port, column in self._port_columns.items()}
         self._image_columns = {}
 
     def _drop_unused_taint_sets(self, carried: Index) -> None:
@@ -407,8 +411,8 @@ class ColumnWriter:
     @property
     def is_bloated(self) -> bool:
         """True if most known label keys, label values, resources or lists of taints are no longer those of any node."""
-        most = 2 * len(self._nodes) + 1024
-        if len(self._taint_sets) > most or any(len(column.values) > most for column in self._label_columns.values()):
+        limit = 2 * len(self._nodes) + 1024
+        if len(self._taint_sets) > limit or any(len(column.values) > limit for column in self._label_columns.values()):
             return True
         return len(self._label_keys) + len(self._offered) > self._most_names
 
@@ -443,15 +447,15 @@ class ColumnWriter:
                 np.add.at(into, nodes, amounts[slots])
 
     def _add_resource(self, name: str) -> None:
-        """Puts a resource that pods request and a node offers on axis K, with what the pods that are there take.
+        """Puts a resource that pods request and a node offers on axis K, with the requests of present pods.
 
-        Nodes may offer any number of resources, and pods may request any: only those of which both is true have a
+        Nodes may offer and pods may request any number of resources: only those both offered and requested have a
         place, so that neither the author of a node nor that of a pod alone makes the arrays grow.
         """
         place = self.resources.intern(name)
         self._grow_resources(place + 1)
-        asked = self._unoffered.pop(name)
-        slots, amounts = np.array([*asked], np.intp), np.array([*asked.values()], np.int64)
+        requests = self._unoffered.pop(name)
+        slots, amounts = np.array([*requests], np.intp), np.array([*requests.values()], np.int64)
         self._requests[place, slots] = amounts
         nodes = self._node[slots]
         # Arrays of int64 wrap when a sum overflows, as Go does.

@@ -75,7 +75,9 @@ def node_dump(
 ) -> NodeDump:
     """Returns the dump of a node, with the fields that follow from its pods."""
     pods = list(pods)
-    affine = [(pod.key, each.pod_affinity, each.pod_anti_affinity) for pod in pods if (each := pod.spec.affinity)]
+    affine = [
+        (pod.key, affinity.pod_affinity, affinity.pod_anti_affinity) for pod in pods if (affinity := pod.spec.affinity)
+    ]
     return NodeDump(
         has_node=has_node,
         requested=requested,

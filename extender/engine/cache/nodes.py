@@ -1,5 +1,5 @@
-"""The nodes of the cache: NodeEntry, a node with its pods; ImageState, which nodes have an image; NodeTree, the order
-in which nodes are visited.
+"""The nodes of the cache: NodeEntry, a node with its pods; ImageState, an image and its nodes; NodeTree, the order in
+which nodes are visited.
 
 Upstream: pkg/scheduler/framework/types.go, NodeInfo; backend/cache, cache.go, addNodeImageStates, node_tree.go.
 """
@@ -35,12 +35,14 @@ class ImageState:
         return self.nodes
 
 
-def counted_images(names: Collection[str], images: Mapping[str, ImageState], counted: ImagesOnNode) -> ImagesOnNode:
-    """Returns images with their sizes and the number of nodes that have them, and keeps that in `counted`."""
+def counted_images(
+    names: Collection[str], images: Mapping[str, ImageState], image_counts: ImagesOnNode
+) -> ImagesOnNode:
+    """Returns images with their sizes and the number of nodes that have them, and keeps both in `image_counts`."""
     for name in names:
-        if name not in counted:
-            counted[name] = (images[name].size, len(images[name].nodes))
-    return dict(zip(names, map(counted.__getitem__, names), strict=True))
+        if name not in image_counts:
+            image_counts[name] = (images[name].size, len(images[name].nodes))
+    return dict(zip(names, map(image_counts.__getitem__, names), strict=True))
 
 
 @final

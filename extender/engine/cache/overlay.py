@@ -27,7 +27,7 @@ class Overlay:
         self._from_request: dict[str, Node] = {}
         self._last: tuple[Node, ...] | None = None
         self.names: Sequence[str] = ()
-        """Of the nodes of the last snapshot's request."""
+        """The names of the nodes of the last snapshot's request."""
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Applies a change of the original cluster."""
@@ -50,19 +50,19 @@ class Overlay:
     def taking(self, nodes: Sequence[Node]) -> Iterator[None]:
         """Adds or replaces these nodes, some in each step; the cluster may change between steps.
 
-        A node that has not changed is best passed as the same object, which makes the comparison free.
+        An unchanged node is best passed as the same object, which makes the comparison free.
         """
         nodes = tuple(nodes)
         if self._last == nodes:  # compared by identity first
             return
         self._last = None
         self.names = [node.metadata.name for node in nodes]
-        wanted = dict(zip(self.names, nodes, strict=True))
-        for name in [name for name in self._from_request if name not in wanted]:
+        nodes_by_name = dict(zip(self.names, nodes, strict=True))
+        for name in [name for name in self._from_request if name not in nodes_by_name]:
             self._give_back(name)
-        self._from_request = wanted
+        self._from_request = nodes_by_name
         nodes_now = self.cluster.nodes
-        changed = [node for name, node in wanted.items() if nodes_now.get(name) is not node]
+        changed = [node for name, node in nodes_by_name.items() if nodes_now.get(name) is not node]
         for place, node in enumerate(changed):
             if place % NODES_IN_A_STEP == 0:
                 yield
@@ -71,5 +71,5 @@ class Overlay:
 
     def _give_back(self, name: str) -> None:
         del self._from_request[name]
-        known = self._known.get(name)
-        self.cluster.drop_node(name) if known is None else self.cluster.set_node(known)
+        cluster_node = self._known.get(name)
+        self.cluster.drop_node(name) if cluster_node is None else self.cluster.set_node(cluster_node)

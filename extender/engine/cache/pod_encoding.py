@@ -1,4 +1,4 @@
-"""A pod as the numbers and the codes of symbols that its columns hold."""
+"""A pod as the numbers and symbol codes of its columns."""
 
 from dataclasses import dataclass
 from typing import Final, final
@@ -47,8 +47,8 @@ def encode_pod(pod: Pod) -> PodEncoding:
 
 @final
 class PodReader:
-    """Reads pods for their columns. State: the last pod of each owner and labels, from which the next often differs
-    little. A pod that is bound gets more labels.
+    """Reads pods for their columns. State: the last pod of each owner and labels, since the next often differs little.
+    A pod that is bound gets more labels.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class PodReader:
         self._size = 0
         self._symbols: Symbols = ()
         self.num_read = 0
-        """How many pods were like none before, and may have had new symbols."""
+        """The number of pods unlike earlier ones, which may have had new symbols."""
 
     def read(self, pod: Pod, symbols: Symbols) -> tuple[PodEncoding, int, tuple[int, ...]]:
         """Returns the pod's numbers, when it started, and its code for each `Attribute`.
@@ -84,17 +84,17 @@ class PodReader:
 
 def _are_read_alike(pod: Pod, other: Pod) -> bool:
     # Field by field, since lists that are shared compare in no time.
-    spec, others, meta, status = pod.spec, other.spec, pod.metadata, pod.status
+    spec, other_spec, meta, status = pod.spec, other.spec, pod.metadata, pod.status
     return (
         meta.namespace == other.metadata.namespace
         and meta.deletion_timestamp == other.metadata.deletion_timestamp
-        and spec.containers == others.containers
-        and spec.volumes == others.volumes
-        and spec.affinity == others.affinity
-        and spec.priority == others.priority
-        and spec.init_containers == others.init_containers
-        and spec.overhead == others.overhead
-        and spec.resources == others.resources
+        and spec.containers == other_spec.containers
+        and spec.volumes == other_spec.volumes
+        and spec.affinity == other_spec.affinity
+        and spec.priority == other_spec.priority
+        and spec.init_containers == other_spec.init_containers
+        and spec.overhead == other_spec.overhead
+        and spec.resources == other_spec.resources
         and status.container_statuses == other.status.container_statuses
         and status.init_container_statuses == other.status.init_container_statuses
         and status.resources == other.status.resources

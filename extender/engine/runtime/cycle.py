@@ -1,4 +1,4 @@
-"""Cycle: one pod meets the plugins of its profile over one snapshot, and what each result means for it.
+"""Cycle: runs the plugins of a profile for one pod over one snapshot, and gives each result its consequence.
 
 A cycle is made for one decision or evaluation, used and dropped. Nothing of it stays in the framework, so that cycles
 of different pods cannot disturb each other. PostFilter is in `extender.engine.runtime.findings`, and the points
@@ -80,7 +80,7 @@ class Nominations:
 
     by_node: Mapping[str, tuple[tuple[int, Pod], ...]] = field(default_factory=dict)
     placed: tuple[Snapshot, int] | None = None
-    """The cluster as it is now, and the slot of the pod, if it is on its node already and Reserve is asked again."""
+    """The present cluster, and the slot of the pod, if it is on its node already and Reserve runs again."""
 
     def changes_for(self, pod: Pod, rows: Rows) -> PodChanges | None:
         """Returns a +1 for every nominated pod of at least the priority of `pod`, if any (addGENominatedPods)."""
@@ -134,7 +134,7 @@ class Cycle(fwk.CycleState):
         *,
         observe: ObservePlugin | None = None,
     ) -> None:
-        """Begins a cycle for the pod; `observe`, if it is sampled, receives how long each plugin took."""
+        """Begins a cycle for the pod; `observe`, if the cycle is sampled, receives the duration of each plugin."""
         super().__init__()
         self.framework: Final = framework
         self.pod: Final = pod
@@ -155,8 +155,8 @@ class Cycle(fwk.CycleState):
         return self._snapshot
 
     def again(self, framework: Framework, now: Snapshot, slot: int) -> "Cycle":
-        """Returns a cycle with what this one has found, along its own nodes, for plugins that are to reserve the same
-        for the pod, which is in a slot by now.
+        """Returns a cycle with this one's results, over its own nodes, for plugins that reserve the same again for the
+        pod, which has a slot now.
         """
         other = Cycle(framework, self._snapshot, self.pod, Nominations(placed=(now, slot)))
         other._values.update(self._values)
@@ -169,7 +169,7 @@ class Cycle(fwk.CycleState):
 
     @property
     def demands_too_much(self) -> bool:
-        """True once PreFilter has refused the pod, because it demands more than plugins are to look at."""
+        """True once PreFilter has refused the pod because its demands exceed what plugins look at."""
         return self.pre_filter.status.plugin == DEMANDS
 
     @property
@@ -177,7 +177,7 @@ class Cycle(fwk.CycleState):
         """True if all pods with the signature of this one get the same verdicts while the snapshot is the same."""
         if self.depends_on_devices or self.within is not None or self.nominations.by_node:
             return False
-        return bool(self.pod_signature) and not self.framework.filter_plan(self.skip_filter_plugins).others
+        return bool(self.pod_signature) and not self.framework.filter_plan(self.skip_filter_plugins).of_cluster
 
     # PreFilter.
 
@@ -215,16 +215,16 @@ class Cycle(fwk.CycleState):
         names: frozenset[str] | None = None
         narrowed_by: set[str] = set()
         refused: fwk.Status | None = None
-        kept = None if self._remembered is None else self._remembered.pre_filter(self._snapshot)
-        for plugin in self._to_ask(self.framework.plugins.pre_filter, kept, skipped):
+        answers = None if self._remembered is None else self._remembered.pre_filter(self._snapshot)
+        for plugin in self._to_ask(self.framework.plugins.pre_filter, answers, skipped):
             num_kept = len(self._values)
             result = call_plugin(
                 self.observe, plugin.name, "PreFilter", pre_filter_result, plugin, self, self.pod, self._snapshot
             )
             status = result.status
             code = status.code
-            if kept is not None and status.for_equal_pods and result.node_names is None:
-                kept.keep(plugin.name, self._answer_of(plugin.name, status, num_kept))
+            if answers is not None and status.for_equal_pods and result.node_names is None:
+                answers.keep(plugin.name, self._answer_of(plugin.name, status, num_kept))
             if code is fwk.Code.SKIP:
                 skipped.add(plugin.name)
                 continue
@@ -242,18 +242,18 @@ class Cycle(fwk.CycleState):
                     return PreFilterOutcome(no_node_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
 
-    def _to_ask(self, plugins: Sequence[Q], kept: EqualPodsAnswers[Q] | None, skipped: set[str]) -> Iterator[Q]:
-        """Yields the plugins of a point to ask about the pod, and takes over between them what all equal pods get."""
+    def _to_ask(self, plugins: Sequence[Q], answers: EqualPodsAnswers[Q] | None, skipped: set[str]) -> Iterator[Q]:
+        """Yields the plugins of a point that have to run, and applies the answers for equal pods between them."""
         # A sampled cycle asks all plugins, so that each has its time.
-        for step in plugins if kept is None or self.observe is not None else kept.steps(plugins):
+        for step in plugins if answers is None or self.observe is not None else answers.steps(plugins):
             if isinstance(step, EqualPodsAnswer):
                 skipped.update(step.skipped)
-                self._values.update(step.written)
+                self._values.update(step.state_values)
             else:
                 yield step
 
     def _answer_of(self, plugin: str, status: fwk.Status, num_kept: int) -> EqualPodsAnswer:
-        """Returns the answer for equal pods, given how many values the state had before the plugin was asked."""
+        """Returns the answer for equal pods, given the number of values in the state before the plugin ran."""
         if status.is_skip:
             return EqualPodsAnswer((plugin,), {})
         return EqualPodsAnswer((), dict(islice(self._values.items(), num_kept, None)))
@@ -281,11 +281,11 @@ class Cycle(fwk.CycleState):
             codes[refused if standing is None else standing[refused]] = verdicts.codes[refused]
             reasons += scattered_reasons(verdicts.reasons, standing, num_rows)
             refused_by.append((name, scattered(refused, standing, num_rows)))
-            kept = np.flatnonzero(~refused)
-            standing = kept if standing is None else standing[kept]
-            if not len(kept):
+            passed_rows = np.flatnonzero(~refused)
+            standing = passed_rows if standing is None else standing[passed_rows]
+            if not len(passed_rows):
                 break
-            rows = rows.take(kept)
+            rows = rows.take(passed_rows)
         return fwk.Verdicts(codes, tuple(reasons), tuple(refused_by))
 
     def run_filters_with_nominated_pods(self, rows: Rows, *, only_pods_changed: bool = False) -> fwk.Verdicts:
@@ -315,8 +315,8 @@ class Cycle(fwk.CycleState):
             if not now.nodes.index.keys() >= set(rows.names):
                 return rows
             rows = Rows.of(now, np.array([now.nodes.index[name] for name in rows.names], np.intp))
-            at = np.flatnonzero(rows.node == now.pods.node[slot])
-            return rows.changed(PodChanges(at, np.full(len(at), slot), np.full(len(at), -1), rows_are_distinct=True))
+            row = np.flatnonzero(rows.node == now.pods.node[slot])
+            return rows.changed(PodChanges(row, np.full(len(row), slot), np.full(len(row), -1), rows_are_distinct=True))
         nominated = self.nominations.changes_for(self.pod, rows)
         return rows if nominated is None else rows.changed(nominated)
 
@@ -341,21 +341,21 @@ class Cycle(fwk.CycleState):
             return rows.take(self.run_filters_with_nominated_pods(rows).ok)
 
     def _shared_feasible_rows(self) -> Rows:
-        framework, snapshot, within = self.framework, self._snapshot, self.within
-        known = None if self.depends_on_devices else self._remembered
-        if known is None:
+        framework, snapshot, places = self.framework, self._snapshot, self.within
+        remembered = None if self.depends_on_devices else self._remembered
+        if remembered is None:
             memory = Memory() if self.depends_on_devices else framework.memory
-            known = self._remembered = memory.recall(self.pod_signature, snapshot)
+            remembered = self._remembered = memory.recall(self.pod_signature, snapshot)
         framework.evaluations.filtered[self.skip_filter_plugins] += 1
         plan = framework.filter_plan(self.skip_filter_plugins)
-        fits = remembered_fits(known, plan, self._passing, snapshot, self.pod)
-        rows = Rows.of(snapshot, within)
-        if within is not None:
-            fits = fits[within]
+        fits = remembered_fits(remembered, plan, self._passing, snapshot, self.pod)
+        rows = Rows.of(snapshot, places)
+        if places is not None:
+            fits = fits[places]
         if np.count_nonzero(fits) < len(fits):
-            rows = rows.take(fits) if within is not None else Rows.masked(snapshot, fits)
-        if plan.others and len(rows):
-            passed = self._passing(plan.others, rows)
+            rows = rows.take(fits) if places is not None else Rows.masked(snapshot, fits)
+        if plan.of_cluster and len(rows):
+            passed = self._passing(plan.of_cluster, rows)
             if not passed.all():
                 rows = Rows.masked(snapshot, passed) if rows.is_all else rows.take(passed)
         nominated = self.nominations.changes_for(self.pod, rows)
@@ -380,9 +380,9 @@ class Cycle(fwk.CycleState):
                 passing[standing] = ok
             if name == filters[-1][0] or not ok.any():
                 break
-            kept = ok.nonzero()[0]
-            standing = kept if standing is None else standing[kept]
-            rows = rows.take(kept)
+            passed_rows = ok.nonzero()[0]
+            standing = passed_rows if standing is None else standing[passed_rows]
+            rows = rows.take(passed_rows)
         return ~np.zeros(num_rows, np.bool_) if passing is None else passing
 
     # PreScore and Score.
@@ -390,12 +390,12 @@ class Cycle(fwk.CycleState):
     def run_pre_score_plugins(self, rows: Rows) -> None:
         """Runs every PreScore on the feasible rows. Raises PluginError for other answers than Success and Skip."""
         skipped: set[str] = set()
-        kept = None if self._remembered is None else self._remembered.pre_score
-        for plugin in self._to_ask(self.framework.plugins.pre_score, kept, skipped):
+        answers = None if self._remembered is None else self._remembered.pre_score
+        for plugin in self._to_ask(self.framework.plugins.pre_score, answers, skipped):
             num_kept = len(self._values)
             status = call_plugin(self.observe, plugin.name, "PreScore", pre_score_status, plugin, self, self.pod, rows)
-            if kept is not None and status.for_equal_pods:
-                kept.keep(plugin.name, self._answer_of(plugin.name, status, num_kept))
+            if answers is not None and status.for_equal_pods:
+                answers.keep(plugin.name, self._answer_of(plugin.name, status, num_kept))
             if status.is_skip:
                 skipped.add(plugin.name)
             elif not status.is_success:
@@ -421,15 +421,15 @@ class Cycle(fwk.CycleState):
 
         Raises PluginError; RuntimeError if `feasible_rows` was not called in this cycle.
         """
-        known, snapshot = self._remembered, self._snapshot
-        if known is None:
+        remembered, snapshot = self._remembered, self._snapshot
+        if remembered is None:
             raise RuntimeError("feasible_rows comes before ranking")
         plan = self.framework.score_plan(self.skip_score_plugins)
-        local_total = remembered_sum(known, plan, self._scores_in_range, snapshot, self.pod)
+        local_total = remembered_sum(remembered, plan, self._scores_in_range, snapshot, self.pod)
         ranked = RankedParts(plan.kind)
         for local in plan.normalized:
             (scorer,) = local.runs
-            raw = refreshed(known, local, np.int64, self._only_raw_scores, snapshot, self.pod)
+            raw = refreshed(remembered, local, np.int64, self._only_raw_scores, snapshot, self.pod)
             are_alike = scorer.plugin.normalizes_by_extremes and raw.are_alike
             of_rows = raw.values[:1] if are_alike else rows.of_nodes(raw.values)
             are_kept = are_alike or rows.is_all
@@ -442,30 +442,30 @@ class Cycle(fwk.CycleState):
                 ranked.add_common(scorer, int(of_rows[0]), int(weighted[0]))
             else:
                 ranked.add(scorer, of_rows, weighted)
-        for scorer in plan.others:
+        for scorer in plan.of_cluster:
             is_skipped = scorer.plugin.scores_nothing_when_skipped and scorer.name in self.skip_filter_plugins
             if is_skipped and self.observe is None:
                 ranked.add_common(scorer, 0, 0)
                 continue
             scores = self._raw_scores(scorer, rows)
             by_extremes = scorer.plugin.normalizes_by_extremes and len(rows) > 0
-            least, most = (int(scores.min()), int(scores.max())) if by_extremes else (0, 0)
-            if not by_extremes or most - least >= len(rows):
+            lowest, highest = (int(scores.min()), int(scores.max())) if by_extremes else (0, 0)
+            if not by_extremes or highest - lowest >= len(rows):
                 ranked.add(scorer, scores, self._normalized_scores(scorer, scores) * scorer.weight)
                 continue
             # Each possible score is normalised once, so that fewer arrays of the length of the rows are made.
-            weighted = self._normalized_scores(scorer, np.arange(least, most + 1)) * scorer.weight
-            if least == most:
-                ranked.add_common(scorer, least, int(weighted[0]))
+            weighted = self._normalized_scores(scorer, np.arange(lowest, highest + 1)) * scorer.weight
+            if lowest == highest:
+                ranked.add_common(scorer, lowest, int(weighted[0]))
             else:
-                ranked.add(scorer, scores, weighted.astype(ranked.kind).take(scores - least))
+                ranked.add(scorer, scores, weighted.astype(ranked.kind).take(scores - lowest))
         self._parts = ranked.parts
         return ranked.ranking(rows, local_total)
 
-    def scores_at(self, rows: Rows, at: Index) -> Scores:
-        """Returns what each plugin contributed to the `ranking` of some rows; see `scoring.scores_at`."""
+    def scores_at(self, rows: Rows, places: Index) -> Scores:
+        """Returns each plugin's part in the `ranking` of some rows; see `scoring.scores_at`."""
         plan = self.framework.score_plan(self.skip_score_plugins)
-        return scores_at(self, self.pod, rows, self._parts, (*plan.of_nodes.runs, *plan.of_pods.runs), at)
+        return scores_at(self, self.pod, rows, self._parts, (*plan.of_nodes.runs, *plan.of_pods.runs), places)
 
     def _raw_scores(self, scorer: WeightedScorer, rows: Rows) -> Int64s:
         return call_plugin(self.observe, scorer.name, "Score", plugin_scores, scorer.plugin, self, self.pod, rows)

@@ -16,7 +16,7 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.storage import PersistentVolumeClaim
 
 DEMANDS: Final = "Demands"
-"""The name that stands for this check among the plugins that refused a pod."""
+"""The name of this check among the plugins that refused a pod."""
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 
@@ -47,7 +47,7 @@ REGISTRATIONS: Final = (
     fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, fwk.ActionType.ADD, _claims_it),
     fwk.on(fwk.EventResource.RESOURCE_CLAIM, fwk.ActionType.ADD, _claims_it),
 )
-"""What may undo a refusal."""
+"""The events that may undo a refusal."""
 
 
 def demanded_bytes(pod: Pod, objects: ClusterObjects) -> int:
@@ -73,7 +73,7 @@ def _volume_claims(pod: Pod) -> Iterator[str]:
 
 
 def _resource_claims(pod: Pod) -> Iterator[str]:
-    generated = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    generated = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
     for reference in pod.spec.resource_claims:
         name = reference.resource_claim_name or generated.get(reference.name)
         if name:

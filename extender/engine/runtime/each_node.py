@@ -21,12 +21,12 @@ def _answers(
 ) -> list[Any]:
     """Returns an answer for each row. Raises TimeoutError if they took too long."""
     answers: list[Any] = []
-    most = limits.PLUGIN_SECONDS + SECONDS_A_NODE * len(rows)
-    ends = monotonic() + most
+    max_seconds = limits.PLUGIN_SECONDS + SECONDS_A_NODE * len(rows)
+    ends = monotonic() + max_seconds
     for node in rows.node_infos():
         answers.append(call(state, pod, node))
         if monotonic() > ends:
-            raise TimeoutError(f"it took longer than {most:.3g} s for {len(rows)} nodes, at node {node.name}")
+            raise TimeoutError(f"it took longer than {max_seconds:.3g} s for {len(rows)} nodes, at node {node.name}")
     return answers
 
 

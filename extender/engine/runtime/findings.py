@@ -1,5 +1,5 @@
-"""Findings: the results of PreFilter and the Filters for a pod, and the diagnosis made of them when no node is
-feasible; and PostFilter, what plugins do for such a pod.
+"""Findings: the results of PreFilter and the Filters for a pod, the diagnosis when no node is feasible, and the
+PostFilter that follows.
 
 Upstream: pkg/scheduler/schedule_one.go, findNodesThatFitPod; framework/types.go, Diagnosis;
 framework/runtime/framework.go, RunPostFilterPlugins.
@@ -41,7 +41,7 @@ def refused_by_pre_filter(cycle: Cycle) -> Findings:
 
 
 def find(cycle: Cycle) -> Findings:
-    """Returns what all Filters find on all nodes that PreFilter left in play. Raises PluginError."""
+    """Returns the verdicts of all Filters on all nodes that PreFilter left in play. Raises PluginError."""
     rows = Rows.of(cycle.snapshot, cycle.within)
     return Findings(
         rows, cycle.run_filters_with_nominated_pods(rows), cycle.pre_filter.status, cycle.pre_filter.narrowed_by
@@ -76,7 +76,7 @@ def out_of_play_reason(plugins: Iterable[str]) -> str:
 
 
 async def run_post_filter_plugins(cycle: Cycle, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-    """Runs the PostFilter plugins on why each node refused the pod, until one succeeds or gives the pod up.
+    """Runs the PostFilter plugins on the nodes' statuses, until one succeeds or gives the pod up.
 
     None is asked about a pod that demands too much. Returns the result of the one that succeeded, else the combined
     refusals or an Error status. Raises PluginError.

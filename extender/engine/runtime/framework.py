@@ -40,7 +40,7 @@ class Evaluations:
         self._interned: dict[frozenset[str], frozenset[str]] = {}
 
     def interned(self, skipped: set[str]) -> frozenset[str]:
-        """Returns the names as one object for all attempts with these, so that lookups compare nothing."""
+        """Returns one object for equal sets of names, so that lookups compare by identity."""
         names = frozenset(skipped)
         return self._interned.setdefault(names, names)
 
@@ -77,7 +77,7 @@ class PluginsByPoint:
 
 @final
 class Framework:
-    """The plugins of one profile, and their Handle. State: what is known of equal pods, and `evaluations`."""
+    """The plugins of one profile, and their Handle. State: the memory of equal pods, and `evaluations`."""
 
     def __init__(
         self,
@@ -137,8 +137,8 @@ class Framework:
             )
 
     def close(self) -> None:
-        """Lets go of plugins and cluster where a question ends, so that memory is free without a collector: plugins and
-        their framework refer to each other.
+        """Releases plugins and cluster at the end of a question: plugins and their framework refer to each other, so
+        that only the garbage collector would free them.
         """
         plugins = self.plugins
         for plugin in (

@@ -24,18 +24,18 @@ from extender.engine.snapshot.axes import Index, Int64s, Mask
 from extender.values.objects.pod import Pod
 
 KEPT_SIGNATURES = 64
-"""At least as many pod signatures are remembered; the least recently used is dropped first."""
+"""At least this many pod signatures are remembered; the least recently used is dropped first."""
 
 KEPT_VALUES = 2**20
-"""More signatures are kept while one value a node for each is no more: 700 for 1,500 nodes."""
+"""At most so many values in all, one a node for each signature: 700 signatures for 1,500 nodes."""
 
 KEPT_SIGNATURES_AT_MOST = 1024
 
 KEPT_SIGNATURE_BYTES = 4096
-"""Longer ones are kept as a hash, so that pods with large specs take no more memory than others."""
+"""Longer signatures are hashed, so that pods with large specs take no more memory than others."""
 
 HASH_BYTES = sha256().digest_size
-"""A pod with a signature of another length and without claims demands no more than KEPT_SIGNATURE_BYTES."""
+"""The length of a hashed signature. A pod with another one and without claims demands at most KEPT_SIGNATURE_BYTES."""
 
 NEVER = -1
 
@@ -53,7 +53,7 @@ Scorers = tuple[WeightedScorer, ...]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalPlugins(Generic[P]):
-    """Filters or scorers that look only at a node, and whose results are computed and remembered together."""
+    """Filters or scorers that look only at a node, whose results are computed and remembered together."""
 
     runs: P
     """The Filters or the scorers, in order."""
@@ -81,7 +81,7 @@ class FilterPlan:
     """Filters that look only at a node, and at none of its pods."""
     of_pods: LocalPlugins[Filters]
     """Filters that look only at a node and its pods."""
-    others: Filters
+    of_cluster: Filters
     """Filters that look at other nodes or objects as well."""
 
 
@@ -96,7 +96,7 @@ class ScorePlan:
     """Scorers that look only at a node and its pods, and whose scores need no normalising."""
     normalized: tuple[LocalPlugins[Scorers], ...]
     """Scorers that look only at a node, and whose scores are normalised over the feasible nodes; each by itself."""
-    others: Scorers
+    of_cluster: Scorers
     """Scorers that look at other nodes or objects as well."""
     kind: type[np.signedinteger]
     """The type of sums of weighted scores."""
@@ -107,7 +107,7 @@ def filter_plan(filters: Filters, skipped: frozenset[str]) -> FilterPlan:
     return FilterPlan(
         of_nodes=_local_filters(running, looks_at_pods=False),
         of_pods=_local_filters(running, looks_at_pods=True),
-        others=tuple((name, plugin) for name, plugin in running if not plugin.looks_only_at_node),
+        of_cluster=tuple((name, plugin) for name, plugin in running if not plugin.looks_only_at_node),
     )
 
 
@@ -121,7 +121,7 @@ def score_plan(scorers: Sequence[WeightedScorer], skipped: frozenset[str]) -> Sc
         normalized=tuple(
             _local_scorers([scorer], looks_at_pods=scorer.plugin.looks_at_pods) for scorer in local if scorer.normalizes
         ),
-        others=tuple(scorer for scorer in running if not scorer.plugin.looks_only_at_node),
+        of_cluster=tuple(scorer for scorer in running if not scorer.plugin.looks_only_at_node),
         kind=type_of_totals(scorer.weight for scorer in running),
     )
 
@@ -151,8 +151,8 @@ class PerNodeAnswer(Generic[A]):
         self.values = values
         """(N,)"""
         self.weighted: npt.NDArray[A] | None = None
-        """(N,) the weighted scores made of raw ones while all nodes are feasible, or (1,) while all raw ones are alike
-        and normalised by extremes; None until they are asked for.
+        """(N,) the weighted scores while all nodes are feasible; (1,) while all raw ones are equal and normalised by
+        extremes; None until they are computed.
         """
         self._are_alike: bool | None = None
 
@@ -163,28 +163,28 @@ class PerNodeAnswer(Generic[A]):
             self._are_alike = bool((self.values == self.values[:1]).all())
         return self._are_alike
 
-    def set(self, at: Index, values: npt.NDArray[A]) -> None:
-        self.values[at] = values
+    def set(self, places: Index, values: npt.NDArray[A]) -> None:
+        self.values[places] = values
         self.weighted = self._are_alike = None
 
 
 AnswersInUse = WeakValueDictionary[Hashable, PerNodeAnswer[Any]]
-"""What the answer is about and follows from -> the answer, while it is remembered for any signature."""
+"""The inputs of an answer -> the answer, while it is remembered for any signature."""
 
 
 @final
 class EqualPodsAnswer(NamedTuple):
-    """What successive plugins of a point answered for equal pods: `SKIP_EQUAL_PODS` or `SUCCESS_EQUAL_PODS`."""
+    """The answers of successive plugins of a point for equal pods: `SKIP_EQUAL_PODS` or `SUCCESS_EQUAL_PODS`."""
 
     skipped: tuple[str, ...]
     """The plugins that skip."""
-    written: Mapping[fwk.StateKey[Any], Any]
-    """What those that do not skip wrote into the state of the cycle."""
+    state_values: Mapping[fwk.StateKey[Any], Any]
+    """The values that the other plugins wrote into the state of the cycle."""
 
 
 @final
 class EqualPodsAnswers(Generic[Q]):
-    """The answers of the plugins of PreFilter or PreScore that all equal pods get. State: these, until `clear`."""
+    """The answers of PreFilter or PreScore plugins for all equal pods. State: the answers, until `clear`."""
 
     __slots__ = ("_answers", "_steps")
 
@@ -197,23 +197,25 @@ class EqualPodsAnswers(Generic[Q]):
         self._steps = []
 
     def keep(self, plugin: str, answer: EqualPodsAnswer) -> None:
-        """Keeps what a plugin answered for the first time."""
+        """Keeps the first answer of a plugin."""
         if plugin not in self._answers:
             self._answers[plugin] = answer
             self._steps = []
 
     def steps(self, plugins: Sequence[Q]) -> Sequence[Q | EqualPodsAnswer]:
-        """Returns the point's plugins to ask about an equal pod, and between them, as one, known answers."""
+        """Returns the point's plugins that have to run for an equal pod, and between them the kept answers, joined."""
         if not self._steps:
             for plugin in plugins:
-                kept = self._answers.get(plugin.name)
+                answer = self._answers.get(plugin.name)
                 last = self._steps[-1] if self._steps else None
-                if kept is None:
+                if answer is None:
                     self._steps.append(plugin)
                 elif isinstance(last, EqualPodsAnswer):
-                    self._steps[-1] = EqualPodsAnswer((*last.skipped, *kept.skipped), {**last.written, **kept.written})
+                    self._steps[-1] = EqualPodsAnswer(
+                        (*last.skipped, *answer.skipped), {**last.state_values, **answer.state_values}
+                    )
                 else:
-                    self._steps.append(kept)
+                    self._steps.append(answer)
         return self._steps
 
 
@@ -244,14 +246,14 @@ class Remembered:
         self._pre_filter = EqualPodsAnswers[fwk.PreFilterPlugin]()
         self._device_classes = snapshot.objects.device_classes.version
         self.pre_score = EqualPodsAnswers[fwk.PreScorePlugin]()
-        """What PreScore answered for all equal pods; a cluster's changes do not end it."""
+        """The answers of PreScore for all equal pods; changes of the cluster do not affect them."""
 
     def is_about(self, snapshot: Snapshot) -> bool:
         """Returns whether the results are about this snapshot's nodes; another cache's generations mean nothing."""
         return self._changes is snapshot.changes and self._num_nodes == len(snapshot.nodes)
 
     def pre_filter(self, snapshot: Snapshot) -> EqualPodsAnswers[fwk.PreFilterPlugin]:
-        """Returns what PreFilter answered. Nothing is kept when device classes change."""
+        """Returns the answers of PreFilter, cleared when device classes change."""
         version = snapshot.objects.device_classes.version
         if version != self._device_classes:
             self._pre_filter.clear()
@@ -259,7 +261,7 @@ class Remembered:
         return self._pre_filter
 
     def answer(self, local: LocalPlugins[Any], kind: type[A], pod: Pod) -> PerNodeAnswer[A]:
-        """Returns what these plugins answered, a `kind`, about each node for pods alike to them."""
+        """Returns these plugins' answer, a `kind` for each node, for pods that they cannot tell apart."""
         answer = self._answers.get(local)
         if answer is None:
             key = (local.sign(pod, self._signature), kind, self._changes, self._num_nodes)
@@ -275,9 +277,9 @@ class Remembered:
         These are all nodes when the log does not reach back so far.
         """
         # Filters and scores ask for the same nodes within a cycle.
-        known = self._changed.get(looks_at_pods)
-        if known is not None and known[0] == generation and known[1] == snapshot.generation:
-            return known[2]
+        cached = self._changed.get(looks_at_pods)
+        if cached is not None and cached[0] == generation and cached[1] == snapshot.generation:
+            return cached[2]
         log = snapshot.changes if looks_at_pods else snapshot.node_changes
         changed = None if generation == NEVER else log.since(generation)
         rows = Rows.of(snapshot) if changed is None else Rows.of(snapshot, changed) if len(changed) else None
@@ -286,7 +288,7 @@ class Remembered:
 
 
 def kept_signatures(num_nodes: int) -> int:
-    """Returns how many signatures are remembered in a cluster of this size."""
+    """Returns the number of signatures to remember in a cluster of this size."""
     return min(max(KEPT_SIGNATURES, KEPT_VALUES // max(num_nodes, 1)), KEPT_SIGNATURES_AT_MOST)
 
 
@@ -303,14 +305,14 @@ class Memory:
 
     def recall(self, signature: bytes, snapshot: Snapshot) -> Remembered:
         """Returns the results for this signature, blank for a new one, and after the nodes were renumbered."""
-        known = self._kept.get(signature)
-        if known is None or not known.is_about(snapshot):
-            known = self._kept[signature] = Remembered(signature, snapshot, self._in_use)
+        remembered = self._kept.get(signature)
+        if remembered is None or not remembered.is_about(snapshot):
+            remembered = self._kept[signature] = Remembered(signature, snapshot, self._in_use)
             if len(self._kept) > kept_signatures(len(snapshot.nodes)):
                 self._kept.popitem(last=False)
         else:
             self._kept.move_to_end(signature)
-        return known
+        return remembered
 
 
 def signature_of(pod: Pod) -> bytes:
@@ -324,15 +326,19 @@ def signature_of(pod: Pod) -> bytes:
 
 
 def remembered_fits(
-    known: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot, pod: Pod
+    remembered: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot, pod: Pod
 ) -> Mask:
     """Returns (N,) the nodes that pass the plan's local Filters; only changed nodes are filtered, by `passing`."""
-    of_nodes = refreshed(known, plan.of_nodes, np.bool_, passing, snapshot, pod)
-    return of_nodes.values & refreshed(known, plan.of_pods, np.bool_, passing, snapshot, pod).values
+    of_nodes = refreshed(remembered, plan.of_nodes, np.bool_, passing, snapshot, pod)
+    return of_nodes.values & refreshed(remembered, plan.of_pods, np.bool_, passing, snapshot, pod).values
 
 
 def remembered_sum(
-    known: Remembered, plan: ScorePlan, scores: Callable[[WeightedScorer, Rows], Int64s], snapshot: Snapshot, pod: Pod
+    remembered: Remembered,
+    plan: ScorePlan,
+    scores: Callable[[WeightedScorer, Rows], Int64s],
+    snapshot: Snapshot,
+    pod: Pod,
 ) -> Totals:
     """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, as a new array.
 
@@ -346,26 +352,26 @@ def remembered_sum(
             total = total + (of_one if scorer.weight == 1 else of_one * scorer.weight)
         return np.zeros(len(stale), plan.kind) if isinstance(total, int) else total.astype(plan.kind)
 
-    of_nodes = refreshed(known, plan.of_nodes, plan.kind, weighted_sum, snapshot, pod)
-    total: Totals = of_nodes.values + refreshed(known, plan.of_pods, plan.kind, weighted_sum, snapshot, pod).values
+    of_nodes = refreshed(remembered, plan.of_nodes, plan.kind, weighted_sum, snapshot, pod)
+    total: Totals = of_nodes.values + refreshed(remembered, plan.of_pods, plan.kind, weighted_sum, snapshot, pod).values
     return total
 
 
 def refreshed(
-    known: Remembered,
+    remembered: Remembered,
     local: LocalPlugins[P],
     kind: type[A],
     compute: Callable[[P, Rows], npt.NDArray[A]],
     snapshot: Snapshot,
     pod: Pod,
 ) -> PerNodeAnswer[A]:
-    """Returns what these plugins answer, a `kind`, about each node; `compute` is asked about changed ones."""
-    kept = known.answer(local, kind, pod)
+    """Returns these plugins' answer, a `kind` for each node; `compute` runs on changed nodes only."""
+    answer = remembered.answer(local, kind, pod)
     log = snapshot.changes if local.looks_at_pods else snapshot.node_changes
-    if kept.generation < log.newest:
-        stale = known.changed_since(kept.generation, snapshot, looks_at_pods=local.looks_at_pods)
+    if answer.generation < log.newest:
+        stale = remembered.changed_since(answer.generation, snapshot, looks_at_pods=local.looks_at_pods)
         if stale is not None:
-            kept.generation = NEVER  # if a plugin fails here, the values hold for no generation
-            kept.set(stale.node, compute(local.runs, stale))
-        kept.generation = snapshot.generation
-    return kept
+            answer.generation = NEVER  # if a plugin fails here, the values hold for no generation
+            answer.set(stale.node, compute(local.runs, stale))
+        answer.generation = snapshot.generation
+    return answer

@@ -49,7 +49,7 @@ _PROGRAM: Final = f"{Path(fwk.__file__).parents[2]}/"
 _CALLERS: Final = tuple(
     f"{_PROGRAM}{folder}/" for folder in ("engine/framework", "engine/runtime", "answers", "testing")
 )
-"""What calls plugins, or stands between a call and the plugin."""
+"""The files that call plugins, or stand between a call and the plugin."""
 
 
 @final
@@ -67,7 +67,7 @@ class PluginError(fwk.EvaluationError):
 
 
 def told(exc: BaseException) -> str:
-    """Returns the message of what a plugin raised, and of a plugin from outside the tree its type and the place."""
+    """Returns the message of a plugin's exception; for a plugin from outside the tree, with its type and the place."""
     place = place_of(exc)
     return f"{exc} ({type(exc).__name__}, {place})" if place else str(exc)
 
@@ -75,10 +75,10 @@ def told(exc: BaseException) -> str:
 def place_of(exc: BaseException) -> str:
     """Returns the file and line where a plugin from outside the tree raised; empty for one of the tree."""
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(exc.__traceback__)]
-    file = next((each for each, _ in lines if not (each.startswith(_CALLERS) or "importlib" in each)), _PROGRAM)
+    file = next((name for name, _ in lines if not (name.startswith(_CALLERS) or "importlib" in name)), _PROGRAM)
     if file.startswith(_PROGRAM):
         return ""
-    return f"{'/'.join(Path(file).parts[-2:])}, line {[line for each, line in lines if each == file][-1]}"
+    return f"{'/'.join(Path(file).parts[-2:])}, line {[line for name, line in lines if name == file][-1]}"
 
 
 def call_plugin(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[[*Ts], T], *args: *Ts) -> T:
@@ -139,7 +139,7 @@ def _timed(observe: ObservePlugin, plugin: str, point: str, call: Callable[[*Ts]
 
 
 def _status_of(answer: object) -> str:
-    """Returns the code of a result; of one about many rows, Success if any row passes."""
+    """Returns the code of a result; of Verdicts, Success if any row passes."""
     match answer:
         case fwk.Status():
             return str(answer.code)
@@ -213,10 +213,10 @@ def _check_kind(answer: object, kind: type) -> None:
         raise TypeError(f"it returned {type(answer).__name__}, not {kind.__name__}")
 
 
-def _check_array(answer: object, num_rows: int, of: str) -> None:
-    wanted = {"integers": "iu", "booleans": "b"}[of]
-    if not isinstance(answer, np.ndarray) or answer.shape != (num_rows,) or answer.dtype.kind not in wanted:
-        raise TypeError(f"it returned no array of {num_rows} {of}, one a row")
+def _check_array(answer: object, num_rows: int, kind: str) -> None:
+    dtype_kinds = {"integers": "iu", "booleans": "b"}[kind]
+    if not isinstance(answer, np.ndarray) or answer.shape != (num_rows,) or answer.dtype.kind not in dtype_kinds:
+        raise TypeError(f"it returned no array of {num_rows} {kind}, one a row")
 
 
 def refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
@@ -231,27 +231,27 @@ def refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
 
 
 def scattered_reasons(
-    reasons: Sequence[tuple[str, Mask]], at: Index | None, num_rows: int
+    reasons: Sequence[tuple[str, Mask]], places: Index | None, num_rows: int
 ) -> Sequence[tuple[str, Mask]]:
-    """Returns reasons for the rows `at` as reasons for all rows; thousands that share a mask still do."""
-    if at is None:
+    """Returns reasons for the rows at `places` as reasons for all rows; reasons that share a mask still do."""
+    if places is None:
         return reasons
     masks = {id(mask): mask for _, mask in reasons}
-    of_all = {which: scattered(mask, at, num_rows) for which, mask in masks.items()}
+    of_all = {which: scattered(mask, places, num_rows) for which, mask in masks.items()}
     return [(reason, of_all[id(mask)]) for reason, mask in reasons]
 
 
-def scattered(mask: Mask, at: Index | None, num_rows: int) -> Mask:
-    """Returns (num_rows,) a mask over the rows `at` as a mask over all rows; `at` is None for all of them."""
-    if at is None:
+def scattered(mask: Mask, places: Index | None, num_rows: int) -> Mask:
+    """Returns (num_rows,) a mask over the rows at `places` as a mask over all rows; None means all of them."""
+    if places is None:
         return mask
     scattered = np.zeros(num_rows, np.bool_)
-    scattered[at[mask]] = True
+    scattered[places[mask]] = True
     return scattered
 
 
 def no_node_left(plugins: list[str]) -> fwk.Status:
-    """Returns why PreFilter plugins left no node in play, given the sorted names of those that narrowed the search."""
+    """Returns the status of a search that these PreFilter plugins, sorted by name, narrowed to no node."""
     if len(plugins) == 1:
         return fwk.unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}")
     return fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously")
@@ -278,7 +278,7 @@ async def do_long_work(long: LongWork) -> None:
 
 
 async def with_long_work(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Returns what the attempt comes to, which is repeated after each `LongWork` that it raises."""
+    """Returns the result of the attempt, which is repeated after each `LongWork` that it raises."""
     done: list[LongWork] = []
     while True:
         try:

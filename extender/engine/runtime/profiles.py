@@ -70,8 +70,8 @@ def resolve_all(configuration: Configuration, points_of: PointsOf) -> dict[str, 
 def check_arguments(profile: Profile, points_of: PointsOf, features: FeatureGates) -> None:
     """Checks that every enabled plugin accepts its arguments.
 
-    Raises ConfigErrors if a plugin has some twice, or refuses them. Of several such plugins the first by name is
-    reported, whereas upstream makes them in any order.
+    Raises ConfigErrors for arguments that are repeated or refused: those of the first plugin by name, whereas upstream
+    makes plugins in any order.
     """
     arguments: dict[str, object] = {}
     for config in profile.plugin_configs:
@@ -81,8 +81,10 @@ def check_arguments(profile: Profile, points_of: PointsOf, features: FeatureGate
     for name in sorted(enabled_names(profile.plugins) & ARGS_OF.keys() & points_of.keys()):
         args = arguments.get(name)
         if not isinstance(args, ARGS_OF[name]):
-            wanted = ARGS_OF[name].__name__
-            _refuse(f"initializing plugin {quoted(name)}: want args to be of type {wanted}, got {type(args).__name__}")
+            args_type = ARGS_OF[name].__name__
+            _refuse(
+                f"initializing plugin {quoted(name)}: want args to be of type {args_type}, got {type(args).__name__}"
+            )
         errors = validate_args("", args, features)
         if errors:
             _refuse(f"initializing plugin {quoted(name)}: {aggregate(errors)}")
@@ -120,46 +122,46 @@ def resolve(profile: Profile, points_of: PointsOf) -> ResolvedProfile:
 
 def _check_named(point: str, enabled: Sequence[PluginRef], points_of: PointsOf) -> None:
     """Checks the plugins that are named at the point (updatePluginList)."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for plugin in enabled:
         _check_exists(point, plugin.name, points_of)
         if point not in points_of[plugin.name]:
             _refuse(f"plugin {quoted(plugin.name)} does not extend {_interface(point)} plugin")
-        if plugin.name in seen:
+        if plugin.name in names:
             _refuse(f"plugin {quoted(plugin.name)} already registered as {quoted(_interface(point))}")
-        seen.add(plugin.name)
+        names.add(plugin.name)
 
 
 def _expand(
     point: str, plugin_set: PluginSet, multi_point: Sequence[PluginRef], points_of: PointsOf
 ) -> tuple[str, ...]:
     """Returns the plugins of the point with those of `multiPoint` (expandMultiPointPlugins)."""
-    named = [plugin.name for plugin in plugin_set.enabled]
+    enabled = [plugin.name for plugin in plugin_set.enabled]
     disabled = {plugin.name for plugin in plugin_set.disabled}
     if EVERYTHING in disabled:
-        return tuple(named)
+        return tuple(enabled)
     overridden: set[str] = set()
     added: dict[str, None] = {}
     for plugin in multi_point:
         _check_exists(point, plugin.name, points_of)
         if point not in points_of[plugin.name] or plugin.name in disabled:
             continue
-        if plugin.name in named:
+        if plugin.name in enabled:
             overridden.add(plugin.name)
         elif plugin.name in added:
             _refuse(f"plugin {quoted(plugin.name)} already registered as {quoted(_interface(point))}")
         else:
             added[plugin.name] = None
     return (
-        *(name for name in named if name in overridden),
+        *(name for name in enabled if name in overridden),
         *added,
-        *(name for name in named if name not in overridden),
+        *(name for name in enabled if name not in overridden),
     )
 
 
 def _weights(
     point: str,
-    named: Sequence[PluginRef],
+    enabled: Sequence[PluginRef],
     multi_point: Sequence[PluginRef],
     resolved: Sequence[str],
     points_of: PointsOf,
@@ -174,7 +176,7 @@ def _weights(
     """
     weights: dict[str, int] = {}
     total = 0
-    for plugin in (*named, *multi_point):
+    for plugin in (*enabled, *multi_point):
         if plugin.name in weights or point not in points_of[plugin.name]:
             continue
         weight = plugin.weight or 1

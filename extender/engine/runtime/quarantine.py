@@ -23,10 +23,10 @@ MOST_FAILURES: Final = 5
 """The number of calls in a row that may fail or overrun."""
 FIRST_PAUSE: Final = timedelta(seconds=10)
 LONGEST_PAUSE: Final = timedelta(minutes=5)
-"""For how long a plugin is not called; doubled each time until a call succeeds again."""
+"""The longest pause. Pauses double until a call succeeds again."""
 
 QUARANTINED: Final = "the plugin is quarantined"
-"""What the reason of such an error begins with."""
+"""The beginning of the reason of such an error."""
 
 _CALLED_IN_LOOP: Final = (
     "pre_enqueue", "pre_filter", "filter", "pre_score", "score", "normalize_score", "reserve", "permit",
@@ -51,10 +51,10 @@ class Quarantine:
     plugin: str
     now: Callable[[], datetime]
     num_failures: int = 0
-    """How many calls in a row have failed."""
+    """The number of failed calls in a row."""
     last_failure: str = ""
     times: int = 0
-    """How often the plugin was quarantined."""
+    """The number of quarantines."""
     _until: datetime | None = None
     _pause: timedelta = FIRST_PAUSE
 
@@ -105,7 +105,7 @@ QUARANTINES: Final = fwk.StateKey[Quarantines]("Quarantines")
 def guard(plugin: fwk.Plugin, quarantine: Quarantine, *, holds_time: bool = False) -> None:
     """Has the quarantine watch all calls of the plugin but Unreserve, which only undoes and is always called.
 
-    What runs a plugin of one node on rows is watched with it. With `holds_time` the plugin itself fails long calls.
+    The wrapper of a plugin of one node is watched with it. With `holds_time` the plugin itself fails long calls.
     """
     for name in _CALLED_IN_LOOP:
         if hasattr(plugin, name) and not (isinstance(plugin, _EACH_NODE) and name in ("filter", "score")):
@@ -181,4 +181,4 @@ _LEFT_OUT: Final[dict[str, Callable[..., Any]]] = {
     "score": lambda state, pod, rows: np.zeros(len(rows), np.int64),
     "normalize_score": lambda state, pod, scores: scores,
 }
-"""What is answered in place of a quarantined plugin whose scores only would be missing."""
+"""The answers in place of a quarantined plugin that only scores."""

@@ -1,4 +1,4 @@
-"""What the queue needs from the plugins of a profile: the events they registered for, and which of them gates a pod.
+"""The queue's view of the plugins of a profile: the events that they registered for, and the one that gates a pod.
 
 Upstream: pkg/scheduler/scheduler.go, buildQueueingHintMap; backend/queue/scheduling_queue.go, runPreEnqueuePlugins.
 """
@@ -16,8 +16,7 @@ from extender.values.metrics import ObservePlugin
 from extender.values.objects.pod import Pod
 
 EXTENDER: Final = "Extender"
-"""The name that stands for all HTTP extenders among the plugins that refused a pod. Upstream: framework.ExtenderName.
-"""
+"""The name of all HTTP extenders among the plugins that refused a pod. Upstream: framework.ExtenderName."""
 
 _LOG: Final = Logger(__name__)
 _NODE_TAINT_CHANGE: Final = fwk.ClusterEvent(fwk.EventResource.NODE, fwk.ActionType.UPDATE_NODE_TAINT)
@@ -44,7 +43,7 @@ def registrations(
 
 
 def hints_of_profile(plugins: PluginsByPoint, *, has_extenders: bool = False) -> QueueingHintMap:
-    """Returns event -> hints of whatever can refuse a pod: the plugins, extenders, and the check of what it demands."""
+    """Returns event -> hints of all that can refuse a pod: plugins, extenders, and the check of its demands."""
     return queueing_hint_map({**registrations(plugins, has_extenders=has_extenders), DEMANDS: REGISTRATIONS})
 
 
@@ -52,9 +51,15 @@ def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint
     """Returns event -> its hints; those for new nodes also at taints, which nodes often lose later."""
     hints: dict[fwk.ClusterEvent, list[QueueingHintFunction]] = {}
     for name, events in registered.items():
-        for each in events:
-            hints.setdefault(each.event, []).append(QueueingHintFunction(name, each.hint or always_queue))
-        of_nodes = [each.event.action for each in events if each.event.resource is fwk.EventResource.NODE]
+        for registration in events:
+            hints.setdefault(registration.event, []).append(
+                QueueingHintFunction(name, registration.hint or always_queue)
+            )
+        of_nodes = [
+            registration.event.action
+            for registration in events
+            if registration.event.resource is fwk.EventResource.NODE
+        ]
         adds_nodes = any(fwk.ActionType.ADD in action for action in of_nodes)
         if adds_nodes and not any(fwk.ActionType.UPDATE_NODE_TAINT in action for action in of_nodes):
             hints.setdefault(_NODE_TAINT_CHANGE, []).append(QueueingHintFunction(name, always_queue))

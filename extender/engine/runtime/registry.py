@@ -34,7 +34,7 @@ ENTRY_POINTS = "extender.plugins"
 DROPPED_PROMISES: Final = (
     "fits", "score_by_label", "follows_group_cycle", "prepare", "deadline", "async_deadline", "blocking",
 )  # fmt: skip
-"""What plugins could say of themselves before docs/decisions/0022-a-lean-plugin-contract.md."""
+"""The promises that plugins could make before docs/decisions/0022-a-lean-plugin-contract.md."""
 
 _LOG: Final = Logger(__name__)
 
@@ -154,16 +154,16 @@ class Registry:
         """Returns the profile's plugins by extension point, each made once. Raises ConfigErrors for arguments."""
         errors: list[str] = []
         arguments = {config.name: config.args for config in profile.plugin_configs}
-        made: dict[str, fwk.Plugin] = {}
+        by_name: dict[str, fwk.Plugin] = {}
         quarantines = handle.shared(QUARANTINES, lambda: Quarantines(handle.now))
         for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
             if name in GATE_OF and not handle.feature_gates.enabled(GATE_OF[name]):
                 continue  # where upstream's plugin does nothing either
             try:
-                made[name] = self._classes[name](arguments.get(name), handle)
+                by_name[name] = self._classes[name](arguments.get(name), handle)
                 if name not in self._in_tree:
-                    made[name].events_to_register()  # which may fail, too
-                    guard(made[name], quarantines.of(name))
+                    by_name[name].events_to_register()  # which may fail, too
+                    guard(by_name[name], quarantines.of(name))
             except Exception as exc:
                 where = f'initializing profile "{profile.scheduler_name}": initializing plugin "{name}"'
                 errors.append(f"{where}: {told(exc)}")
@@ -171,7 +171,7 @@ class Registry:
             raise ConfigErrors(errors, "create")
 
         def at(point: str, kind: type[P]) -> tuple[P, ...]:
-            plugins = (made.get(name) for name in plan.plugins.get(point, ()))
+            plugins = (by_name.get(name) for name in plan.plugins.get(point, ()))
             return tuple(plugin for plugin in plugins if isinstance(plugin, kind))
 
         (queue_sort,) = at("queueSort", fwk.QueueSortPlugin)
@@ -196,8 +196,8 @@ class Registry:
                 (plugin, plan.placement_score_weights[plugin.name])
                 for plugin in at("placementScore", fwk.PlacementScorePlugin)
             ),
-            advice={name: plugin for name, plugin in made.items() if isinstance(plugin, fwk.AdvicePlugin)},
-            every=tuple(made.values()),
+            advice={name: plugin for name, plugin in by_name.items() if isinstance(plugin, fwk.AdvicePlugin)},
+            every=tuple(by_name.values()),
         )
 
 
@@ -210,23 +210,23 @@ def _warn_of_dropped_promises(plugin: type[fwk.Plugin]) -> None:
         )
 
 
-def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> type[fwk.Plugin]:
+def load_plugin(entry: EntryPoint, classes: Mapping[str, type[fwk.Plugin]]) -> type[fwk.Plugin]:
     """Returns the plugin class of an entry point.
 
     Raises ValueError if it cannot be loaded, is no plugin, has the name of a known one, or is a known one under a
     second name; the message says what to do.
     """
-    if entry.name in known:
+    if entry.name in classes:
         raise ValueError(f"the name is taken; {entry.value} must be registered under another one")
     try:
         loaded = entry.load()
     except Exception as exc:
-        place = f" ({found})" if (found := place_of(exc)) else ""
+        place = f" ({file_and_line})" if (file_and_line := place_of(exc)) else ""
         raise ValueError(f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}{place}") from exc
     if isinstance(loaded, ModuleType):
         loaded = _only_plugin_in(loaded)
     wrong = why_not_a_plugin(loaded)
-    if wrong is None and loaded in known.values():
+    if wrong is None and loaded in classes.values():
         wrong = "is registered under another name already; derive a separate class from it"
     if wrong is not None:
         raise ValueError(f"{entry.value} {wrong}")
@@ -236,16 +236,16 @@ def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> typ
 
 def _only_plugin_in(module: ModuleType) -> type[fwk.Plugin]:
     """Returns the plugin that a module defines; ValueError if it defines none, or several."""
-    found = [
-        each
-        for name, each in vars(module).items()
-        if inspect.isclass(each) and issubclass(each, fwk.Plugin) and each.__module__ == module.__name__
+    plugins = [
+        member
+        for name, member in vars(module).items()
+        if inspect.isclass(member) and issubclass(member, fwk.Plugin) and member.__module__ == module.__name__
         if not name.startswith("_")
     ]
-    if len(found) != 1:
-        names = f" ({', '.join(each.__name__ for each in found)})" if found else ""
-        raise ValueError(f"{module.__name__} defines {len(found)} plugins{names}; write {module.__name__}:NAME")
-    return found[0]
+    if len(plugins) != 1:
+        names = f" ({', '.join(member.__name__ for member in plugins)})" if plugins else ""
+        raise ValueError(f"{module.__name__} defines {len(plugins)} plugins{names}; write {module.__name__}:NAME")
+    return plugins[0]
 
 
 def implemented_points(plugin: type[fwk.Plugin]) -> frozenset[str]:
@@ -258,8 +258,8 @@ def why_not_a_plugin(loaded: object) -> str | None:
         fix = "; decorate it with @fwk.node_filter or @fwk.node_score" if inspect.isroutine(loaded) else ""
         return f"is not a class derived from one of the plugin classes of reprieve.plugin{fix}"
     if inspect.isabstract(loaded):
-        missing = ", ".join(sorted(loaded.__abstractmethods__))
-        return f"does not implement {missing}"
+        methods = ", ".join(sorted(loaded.__abstractmethods__))
+        return f"does not implement {methods}"
     if not implemented_points(loaded):
         return "implements no extension point"
     wrongly_async = _wrongly_async(loaded)
@@ -273,7 +273,7 @@ def _wrongly_async(plugin: type[fwk.Plugin]) -> list[str]:
     return [
         name
         for name, method in inspect.getmembers(plugin, _is_async)
-        if any(name in each and not _is_async(each[name]) for each in contract)
+        if any(name in members and not _is_async(members[name]) for members in contract)
     ]
 
 

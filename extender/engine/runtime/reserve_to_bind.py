@@ -40,7 +40,7 @@ def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str, but: Container[str] =
 
 
 def run_unreserve_plugins(cycle: Cycle, pod: Pod, node: str, but: Container[str] = ()) -> None:
-    """Makes all plugins give back, in reverse order, what they reserved, whether or not others fail."""
+    """Withdraws the reservations of all plugins, in reverse order, whether or not others fail."""
     for plugin in reversed(cycle.framework.plugins.reserve):
         if plugin.name in but:
             continue
@@ -57,8 +57,8 @@ def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, M
     for plugin in cycle.framework.plugins.permit:
         try:
             answer: object = call_plugin(cycle.observe, plugin.name, "Permit", plugin.permit, cycle, pod, node)
-            said, seconds = answer if isinstance(answer, tuple) else (answer, 0.0)
-            status = _or_success(said, plugin, "Permit")
+            decision, seconds = answer if isinstance(answer, tuple) else (answer, 0.0)
+            status = _or_success(decision, plugin, "Permit")
         except PluginError as exc:
             return _raised(exc, pod), {}
         if status.is_success:
@@ -143,7 +143,7 @@ def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
 
 
 def without_pre_flights(cycle: Cycle, but: Container[str] = ()) -> PreBindPlan:
-    """Returns all PreBind plugins one after the other, where nobody asks them first what they have to do."""
+    """Returns all PreBind plugins one after the other, for callers without pre-flights."""
     groups = [[plugin] for plugin in cycle.framework.plugins.pre_bind if plugin.name not in but]
     return PreBindPlan(fwk.SUCCESS if groups else fwk.SKIP, groups)
 

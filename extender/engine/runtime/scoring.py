@@ -1,4 +1,4 @@
-"""Scores of feasible rows: raw, normalised, weighted, summed; and the ranking, which knows the best.
+"""Scores of feasible rows: raw, normalised, weighted, summed; and the ranking, which chooses the best.
 
 In a large cluster every pass over all nodes takes its time, and most of it goes into moving memory. Totals are
 therefore as narrow as the weights allow, and nodes that are not feasible stay in the arrays, as zeros, instead of being
@@ -25,7 +25,7 @@ Totals = npt.NDArray[np.signedinteger]
 """Sums of weighted scores, of the type that `type_of_totals` returns."""
 
 FEW_ROWS: Final = 8192
-"""In as many rows the best ones are listed, which takes as long as counting them."""
+"""In up to this many rows the best ones are listed, which takes as long as counting them."""
 
 
 def type_of_totals(weights: Iterable[int]) -> type[np.signedinteger]:
@@ -43,9 +43,9 @@ class Ranking:
     scores: Totals
     """(R,) the scores, less `common`; or (N,) the same plus one, and 0 for nodes that are no rows."""
     is_over_nodes: bool = False
-    """Whether the scores are (N,)."""
+    """True if the scores are (N,)."""
     common: int = 0
-    """What all rows get alike."""
+    """A summand of every row's score."""
 
     @property
     def total(self) -> Int64s:
@@ -136,7 +136,7 @@ their places among all rows.
 
 @final
 class RankedParts:
-    """Collects what the scorers of a decision add to the totals."""
+    """Collects the parts of scorers in the totals of a decision."""
 
     def __init__(self, kind: type[np.signedinteger]) -> None:
         self.parts: list[Part] = []
@@ -155,10 +155,10 @@ class RankedParts:
         """Adds one score for each row, (R,) before normalising and (R,) weighted."""
         # The narrow type is wide enough: the totals, not only this part, were bounded when it was chosen.
         self._per_row.append(weighted.astype(self.kind, copy=False))
-        self.parts.append((scorer, lambda _, at: (raw[at], weighted[at].astype(np.int64))))
+        self.parts.append((scorer, lambda _, places: (raw[places], weighted[places].astype(np.int64))))
 
     def ranking(self, rows: Rows, per_node: Totals) -> Ranking:
-        """Returns the rows with their totals, adding to (N,) what the other scorers give, in place."""
+        """Returns the rows with their totals; the collected parts are added to `local_total` (N,) in place."""
         # Scores of single rows are (R,), and so are the totals then.
         mask = None if self._per_row else rows.mask
         scores = per_node if mask is not None or rows.is_all else per_node.take(rows.node)
@@ -182,7 +182,7 @@ class Choice:
     place: int
     """The place on axis N of the node that was chosen."""
     scores_at: Callable[[Index], Scores]
-    """Returns what each plugin contributed to the totals of some of the rows. Call it at most once, for few rows."""
+    """Returns each plugin's part in the totals of some of the rows. Call it at most once, for few rows."""
 
     @property
     def rows(self) -> Rows:
@@ -199,15 +199,15 @@ class Choice:
 
 
 def scores_at(
-    cycle: fwk.CycleState, pod: Pod, rows: Rows, parts: Sequence[Part], summed: Sequence[WeightedScorer], at: Index
+    cycle: fwk.CycleState, pod: Pod, rows: Rows, parts: Sequence[Part], summed: Sequence[WeightedScorer], places: Index
 ) -> Scores:
     """Returns the scores of some rows, after all of them were scored.
 
-    `parts` were computed for all rows. Of the `summed` scorers only the sum is known: they look at each node by itself,
-    and so are run again on these rows alone.
+    `parts` were computed for all rows. The `summed` scorers, of which only the sum is kept, look at each node by
+    itself, and so are run again on these rows alone.
     """
-    few = rows.take(at)
-    of_few = [(scorer, *scores_of(few, at)) for scorer, scores_of in parts]
+    few = rows.take(places)
+    of_few = [(scorer, *scores_of(few, places)) for scorer, scores_of in parts]
     for scorer in summed:
         scores = plugin_scores(scorer.plugin, cycle, pod, few)
         of_few.append((scorer, scores, scores * scorer.weight))
@@ -215,12 +215,12 @@ def scores_at(
 
 
 def plugin_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, rows: Rows) -> Int64s:
-    """Returns (R,) what the plugin answers, once it is checked."""
+    """Returns (R,) the plugin's answer, checked."""
     return checked_scores(plugin.score(cycle, pod, rows), len(rows))
 
 
 def normalized_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:
-    """Returns (R,) the scores as the plugin normalises them, once they are checked. None means unchanged."""
+    """Returns (R,) the scores as the plugin normalises them, checked; None means unchanged."""
     normalized: Int64s | None = plugin.normalize_score(cycle, pod, scores)
     return scores if normalized is None else checked_scores(normalized, len(scores))
 

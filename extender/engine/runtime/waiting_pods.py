@@ -20,7 +20,7 @@ class HeldPod:
     """A pod that Permit plugins hold. The first decision counts; later calls change nothing."""
 
     def __init__(self, pod: Pod, timeouts: Mapping[str, float]) -> None:
-        """Takes the most seconds that each plugin holds the pod; the first of them to expire refuses it."""
+        """Takes plugin -> the most seconds that it holds the pod; the first to expire refuses it."""
         loop = asyncio.get_running_loop()
         self.pod: Final = pod
         self._answer: asyncio.Future[fwk.Status] = loop.create_future()

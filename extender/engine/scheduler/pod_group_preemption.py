@@ -165,7 +165,9 @@ async def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> Equal
     if not cycle.run_pre_filter_plugins().status.is_success or cycle.depends_on_devices:
         return None
     skipped = cycle.skip_filter_plugins
-    if framework.filter_plan(skipped).others or any(plugin.name not in skipped for plugin in framework.plugins.reserve):
+    if framework.filter_plan(skipped).of_cluster or any(
+        plugin.name not in skipped for plugin in framework.plugins.reserve
+    ):
         return None
     needed = trial.num_needed(cycle)
     return None if needed is None else EqualMembers(cycle, slot, len(trial.pods), needed)
