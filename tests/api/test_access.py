@@ -21,6 +21,7 @@ from extender.client.client import Client
 from extender.values import limits
 from extender.values.targets.target import Target
 from tests.extender.client.scripted import Answer, Scripted, answer, html, refusal
+from tests.kit.tables import cases
 
 
 def caller(headers: Mapping[str, str] | None = None, cookie: str = "", address: str = "10.0.0.1") -> HTTPConnection:
@@ -67,36 +68,30 @@ async def refused(server: Scripted, who: HTTPConnection) -> Refusal:
 # Who asks.
 
 
-@pytest.mark.parametrize(
+@cases(
     "who",
-    [
-        pytest.param(bearing("anna's"), id="in the header"),
-        pytest.param(bearing("anna's", "bearer"), id="whatever the case of the scheme"),
-        pytest.param(bearing("  anna's "), id="with blanks around it"),
-        pytest.param(caller(cookie="anna's"), id="in the page's cookie"),
-        pytest.param(
-            caller({"Authorization": "Basic YTpi"}, "anna's"), id="in the cookie, with other credentials in the header"
-        ),
-        pytest.param(caller({"Authorization": "Bearer anna's"}, "bert's"), id="the header goes before the cookie"),
-    ],
+    ("in the header", bearing("anna's")),
+    ("whatever the case of the scheme", bearing("anna's", "bearer")),
+    ("with blanks around it", bearing("  anna's ")),
+    ("in the page's cookie", caller(cookie="anna's")),
+    ("in the cookie, with other credentials in the header", caller({"Authorization": "Basic YTpi"}, "anna's")),
+    ("the header goes before the cookie", caller({"Authorization": "Bearer anna's"}, "bert's")),
 )
 async def test_caller_is_identified_by_its_token(who: HTTPConnection) -> None:
     assert await sight_of(reviewer(anna={"shop"}, bert={"bank"}), who, "shop", "bank") == {"shop"}
 
 
-@pytest.mark.parametrize(
+@cases(
     "who",
-    [
-        pytest.param(caller(), id="nothing"),
-        pytest.param(bearing(""), id="no token"),
-        pytest.param(caller({"Authorization": "anna's"}), id="no scheme"),
-        pytest.param(caller({"Authorization": "Basic YTpi"}), id="another scheme"),
-        pytest.param(caller({"Cookie": "reprieve-token"}), id="a cookie without a value"),
-        pytest.param(caller({"Cookie": ";;=;\x00=\xff; reprieve-token=\xe4\xf6"}), id="garbage in the cookie"),
-        pytest.param(bearing("an\xf6\xfa's"), id="no ASCII"),
-        pytest.param(bearing("x" * (limits.TOKEN_CHARACTERS + 1)), id="too long"),
-        pytest.param(caller({"Authorization": "Bearer"}, "anna's"), id="an empty header, whatever the cookie says"),
-    ],
+    ("nothing", caller()),
+    ("no token", bearing("")),
+    ("no scheme", caller({"Authorization": "anna's"})),
+    ("another scheme", caller({"Authorization": "Basic YTpi"})),
+    ("a cookie without a value", caller({"Cookie": "reprieve-token"})),
+    ("garbage in the cookie", caller({"Cookie": ";;=;\x00=\xff; reprieve-token=\xe4\xf6"})),
+    ("no ASCII", bearing("an\xf6\xfa's")),
+    ("too long", bearing("x" * (limits.TOKEN_CHARACTERS + 1))),
+    ("an empty header, whatever the cookie says", caller({"Authorization": "Bearer"}, "anna's")),
 )
 async def test_caller_without_token_is_refused_without_asking_the_server(who: HTTPConnection) -> None:
     server = reviewer(anna={""})
@@ -187,21 +182,19 @@ async def test_a_service_that_may_not_ask_says_what_it_needs() -> None:
     assert "system:auth-delegator" in str(refusal_)
 
 
-@pytest.mark.parametrize(
+@cases(
     "said",
-    [
-        pytest.param(httpx.ConnectError("connection refused"), id="connection refused"),
-        pytest.param(httpx.ReadError("cut"), id="cut off"),
-        pytest.param(refusal(401, "Unauthorized"), id="own credentials are refused"),
-        pytest.param(refusal(429, "TooManyRequests"), id="too many questions"),
-        pytest.param(refusal(500, "InternalError"), id="broken"),
-        pytest.param(refusal(503, "ServiceUnavailable"), id="not ready"),
-        pytest.param(refusal(404, "NotFound"), id="does not know the question"),
-        pytest.param(html(), id="a login page"),
-        pytest.param(answer(201, b'{"status": {"authenticated": tr'), id="half an answer"),
-        pytest.param(answer(201, {"status": {"authenticated": "yes"}}), id="an answer of the wrong types"),
-        pytest.param(answer(201, []), id="no object"),
-    ],
+    ("connection refused", httpx.ConnectError("connection refused")),
+    ("cut off", httpx.ReadError("cut")),
+    ("own credentials are refused", refusal(401, "Unauthorized")),
+    ("too many questions", refusal(429, "TooManyRequests")),
+    ("broken", refusal(500, "InternalError")),
+    ("not ready", refusal(503, "ServiceUnavailable")),
+    ("does not know the question", refusal(404, "NotFound")),
+    ("a login page", html()),
+    ("half an answer", answer(201, b'{"status": {"authenticated": tr')),
+    ("an answer of the wrong types", answer(201, {"status": {"authenticated": "yes"}})),
+    ("no object", answer(201, [])),
 )
 async def test_failed_review_refuses_the_caller_until_a_retry(said: Answer) -> None:
     refusal = await refused(Scripted(said), bearing("anna's"))

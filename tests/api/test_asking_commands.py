@@ -15,6 +15,7 @@ from api.cli.sources import Source
 from tests.api.test_questions import get, pod
 from tests.kit.objects import priority_class
 from tests.kit.service import Service, kubeconfig_for, serving
+from tests.kit.tables import cases
 from tests.kit.waiting import until
 
 
@@ -143,22 +144,15 @@ def test_whatif_drains_a_node(dump: Path) -> None:
     assert "drained" in told
 
 
-@pytest.mark.parametrize(
-    ("arguments", "budget_row", "summary"),
-    [
-        pytest.param(
-            ["--drain", "n1"],
-            "drained, once budget keep allows it",
-            "wait for PodDisruptionBudget default/keep",
-            id="drain",
-        ),
-        pytest.param(
-            ["-f", "-"],
-            "preempted by default/vip, against budget keep",
-            "of default/db violates PodDisruptionBudget default/keep",
-            id="preemption",
-        ),
-    ],
+@cases(
+    "arguments, budget_row, summary",
+    ("drain", ["--drain", "n1"], "drained, once budget keep allows it", "wait for PodDisruptionBudget default/keep"),
+    (
+        "preemption",
+        ["-f", "-"],
+        "preempted by default/vip, against budget keep",
+        "of default/db violates PodDisruptionBudget default/keep",
+    ),
 )
 def test_whatif_names_the_budget_and_the_pod_that_it_protects(
     tmp_path: Path, arguments: list[str], budget_row: str, summary: str

@@ -7,6 +7,7 @@ import pytest
 from api.documents.documentation import POD
 from tests.api.verb_requests import asking, pod_with, with_node
 from tests.kit.service import Service, assert_is_refusal
+from tests.kit.tables import cases
 
 SECRET = "s3cr3t-in-the-request"
 VERBS = ["filter", "prioritize"]
@@ -151,13 +152,11 @@ def test_the_limits_hold_inside_of_nodes_too(example: Service, text: bytes) -> N
     assert_is_refusal(answer, 400)
 
 
-@pytest.mark.parametrize(
-    ("body", "place"),
-    [
-        pytest.param(WRONG["node name: null"], "[1]", id="null"),
-        pytest.param(WRONG["node name: path"], "NodeNames[1]", id="path"),
-        pytest.param(asking(Nodes={"items": [{"metadata": {"name": "n"}}, 1]}), "Nodes.items[1]", id="in full"),
-    ],
+@cases(
+    "body, place",
+    ("null", WRONG["node name: null"], "[1]"),
+    ("path", WRONG["node name: path"], "NodeNames[1]"),
+    ("in full", asking(Nodes={"items": [{"metadata": {"name": "n"}}, 1]}), "Nodes.items[1]"),
 )
 def test_a_refusal_tells_the_place_of_a_wrong_name(example: Service, body: object, place: str) -> None:
     assert place in example.call("filter", body).json()["message"]

@@ -11,6 +11,7 @@ import yaml
 from api.documents.documentation import BINDING, POD
 from api.settings.settings import EXAMPLE_CLUSTER
 from tests.kit.service import Service, assert_is_refusal, serving
+from tests.kit.tables import cases
 
 CLUSTER = yaml.safe_load(EXAMPLE_CLUSTER.read_text())["items"]
 PODS = {item["metadata"]["name"]: item for item in CLUSTER if item["kind"] == "Pod"}
@@ -91,16 +92,14 @@ def test_victims_in_full_are_answered_by_uid(example: Service) -> None:
     assert chosen(example, asking(GOOD))["node-a2"]["Pods"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "value",
-    [
-        pytest.param(None, id="null node"),
-        pytest.param({"Pods": [None]}, id="null pod"),
-        pytest.param({"Pods": [{"UID": None}]}, id="no UID"),
-        pytest.param({"Pods": [{}]}, id="UID absent"),
-        pytest.param(victims("db-0"), id="victim of the same priority"),
-        pytest.param(victims("report-03"), id="victim on another node"),
-    ],
+    ("null node", None),
+    ("null pod", {"Pods": [None]}),
+    ("no UID", {"Pods": [{"UID": None}]}),
+    ("UID absent", {"Pods": [{}]}),
+    ("victim of the same priority", victims("db-0")),
+    ("victim on another node", victims("report-03")),
 )
 def test_a_node_with_impossible_victims_is_left_out_and_the_others_are_answered(
     example: Service, value: object
@@ -233,14 +232,12 @@ def test_unreadable_binding_is_a_bad_request(example: Service, body: object) -> 
     assert_is_refusal(example.call("bind", body), 400)
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
-    [
-        pytest.param({}, id="the pod is unknown"),
-        pytest.param({"PodName": "web-6", "PodUID": UNKNOWN}, id="another UID"),
-        pytest.param({"PodName": "web-0", "PodUID": uid("web-0"), "Node": "node-b1"}, id="bound elsewhere"),
-        pytest.param({"PodName": "web-6", "PodUID": uid("web-6"), "Node": "new-node"}, id="the node is unknown"),
-    ],
+    ("the pod is unknown", {}),
+    ("another UID", {"PodName": "web-6", "PodUID": UNKNOWN}),
+    ("bound elsewhere", {"PodName": "web-0", "PodUID": uid("web-0"), "Node": "node-b1"}),
+    ("the node is unknown", {"PodName": "web-6", "PodUID": uid("web-6"), "Node": "new-node"}),
 )
 def test_refused_binding_answers_with_an_error_in_words(example: Service, change: dict[str, str]) -> None:
     answer = example.call("bind", BINDING | change)

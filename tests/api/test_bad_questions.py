@@ -21,6 +21,7 @@ from extender.values import limits
 from tests.api.fake_engines import FailingEngine
 from tests.api.test_questions import pod
 from tests.kit.service import JSON, Service, assert_is_refusal, serving
+from tests.kit.tables import cases
 
 CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 LONG = 2**20
@@ -82,25 +83,23 @@ def nested(levels: int) -> bytes:
 
 
 @pytest.mark.parametrize("path", ["/v1/whatif", "/v1/capacity"])
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        pytest.param(b"", 400, id="nothing"),
-        pytest.param(b"null", 400, id="null"),
-        pytest.param(b"[]", 400, id="a list"),
-        pytest.param(b"{", 400, id="cut off"),
-        pytest.param(b"\xef\xbb\xbf{}", 400, id="a byte order mark"),
-        pytest.param(b'{"create":[{"x":"\xff"}]}', 400, id="no UTF-8"),
-        pytest.param(b'{"drainNodes":["\\ud800"]}', 400, id="half a character"),
-        pytest.param(nested(65), 400, id="deep"),
-        pytest.param(nested(100_000), 400, id="very deep"),
-        pytest.param(b'{"create":' + b"[" * 100_000, 400, id="very deep, and never closed"),
-        pytest.param(with_number(b"NaN"), 400, id="NaN"),
-        pytest.param(with_number(b"1e400"), 400, id="beyond any number"),
-        pytest.param(with_number(b"9" * 5000), 400, id="5,000 digits"),
-        pytest.param(b'{"create":[' + b"0," * (limits.JSON_VALUES + 1) + b"0]}", 413, id="millions of values"),
-        pytest.param(b" " * (limits.QUESTION_BYTES + 1), 413, id="too long"),
-    ],
+@cases(
+    "body, code",
+    ("nothing", b"", 400),
+    ("null", b"null", 400),
+    ("a list", b"[]", 400),
+    ("cut off", b"{", 400),
+    ("a byte order mark", b"\xef\xbb\xbf{}", 400),
+    ("no UTF-8", b'{"create":[{"x":"\xff"}]}', 400),
+    ("half a character", b'{"drainNodes":["\\ud800"]}', 400),
+    ("deep", nested(65), 400),
+    ("very deep", nested(100_000), 400),
+    ("very deep, and never closed", b'{"create":' + b"[" * 100_000, 400),
+    ("NaN", with_number(b"NaN"), 400),
+    ("beyond any number", with_number(b"1e400"), 400),
+    ("5,000 digits", with_number(b"9" * 5000), 400),
+    ("millions of values", b'{"create":[' + b"0," * (limits.JSON_VALUES + 1) + b"0]}", 413),
+    ("too long", b" " * (limits.QUESTION_BYTES + 1), 413),
 )
 def test_malformed_or_oversized_question_is_refused(service: Service, path: str, body: bytes, code: int) -> None:
     answer = service.post(path, body)
@@ -109,38 +108,34 @@ def test_malformed_or_oversized_question_is_refused(service: Service, path: str,
     assert len(answer.content) < 1000
 
 
-@pytest.mark.parametrize(
+@cases(
     "question",
-    [
-        pytest.param({"creat": []}, id="unknown"),
-        pytest.param({"create": None}, id="null"),
-        pytest.param({"create": {}}, id="no list"),
-        pytest.param({"create": [5]}, id="no object"),
-        pytest.param({"drainNodes": [5]}, id="no name"),
-        pytest.param({"drainNodes": "node-0"}, id="no list of names"),
-        pytest.param({"includePending": "yes"}, id="neither yes nor no"),
-        pytest.param({"configuration": []}, id="no configuration"),
-    ],
+    ("unknown", {"creat": []}),
+    ("null", {"create": None}),
+    ("no list", {"create": {}}),
+    ("no object", {"create": [5]}),
+    ("no name", {"drainNodes": [5]}),
+    ("no list of names", {"drainNodes": "node-0"}),
+    ("neither yes nor no", {"includePending": "yes"}),
+    ("no configuration", {"configuration": []}),
 )
 def test_members_of_a_what_if_are_of_their_types(service: Service, question: object) -> None:
     assert_is_refusal(service.post("/v1/whatif", question), 400)
 
 
-@pytest.mark.parametrize(
-    ("path", "question", "words"),
-    [
-        pytest.param("whatif", {"drain": ["node-0"]}, "unknown field `drain`; did you mean drainNodes?", id="a part"),
-        pytest.param("whatif", {"drainnodes": []}, "did you mean drainNodes?", id="in small letters"),
-        pytest.param("whatif", {"include_pending": True}, "did you mean includePending?", id="as Python writes it"),
-        pytest.param(
-            "whatif",
-            {"addNodes": [{"like": "node-0", "cuont": 2}]},
-            "unknown field `cuont` - at `$.addNodes[0]`; did you mean count?",
-            id="inside",
-        ),
-        pytest.param("plan", {"maxMove": 3}, "did you mean maxMoves?", id="of a plan"),
-        pytest.param("plan", {"freeNode": 3}, "did you mean freeNodes?", id="of a plan that frees nodes"),
-    ],
+@cases(
+    "path, question, words",
+    ("a part", "whatif", {"drain": ["node-0"]}, "unknown field `drain`; did you mean drainNodes?"),
+    ("in small letters", "whatif", {"drainnodes": []}, "did you mean drainNodes?"),
+    ("as Python writes it", "whatif", {"include_pending": True}, "did you mean includePending?"),
+    (
+        "inside",
+        "whatif",
+        {"addNodes": [{"like": "node-0", "cuont": 2}]},
+        "unknown field `cuont` - at `$.addNodes[0]`; did you mean count?",
+    ),
+    ("of a plan", "plan", {"maxMove": 3}, "did you mean maxMoves?"),
+    ("of a plan that frees nodes", "plan", {"freeNode": 3}, "did you mean freeNodes?"),
 )
 def test_name_that_a_member_may_have_meant_is_told(service: Service, path: str, question: object, words: str) -> None:
     answer = service.post(f"/v1/{path}", question)
@@ -153,16 +148,14 @@ def test_member_that_is_like_none_has_no_suggestion(service: Service) -> None:
     assert "did you mean" not in service.post("/v1/whatif", {"zzz": 1}).json()["message"]
 
 
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        pytest.param("explain/shop/urgnt", "; did you mean shop/urgent?", id="a slip of the pen"),
-        pytest.param("explain/default/urgent", "; did you mean shop/urgent?", id="another namespace"),
-        pytest.param("capacity?pod=shop/urgen", "; did you mean shop/urgent?", id="a part of the name"),
-        pytest.param("cluster/node0", "; did you mean node-0?", id="a node"),
-        pytest.param("explain/shop/elsewhere", "no recent decision about one", id="nothing like it"),
-        pytest.param("decisions/4711", "the oldest are dropped first", id="what has no name"),
-    ],
+@cases(
+    "path, words",
+    ("a slip of the pen", "explain/shop/urgnt", "; did you mean shop/urgent?"),
+    ("another namespace", "explain/default/urgent", "; did you mean shop/urgent?"),
+    ("a part of the name", "capacity?pod=shop/urgen", "; did you mean shop/urgent?"),
+    ("a node", "cluster/node0", "; did you mean node-0?"),
+    ("nothing like it", "explain/shop/elsewhere", "no recent decision about one"),
+    ("what has no name", "decisions/4711", "the oldest are dropped first"),
 )
 def test_pod_or_node_that_may_be_meant_is_told_of_one_that_does_not_exist(
     service: Service, path: str, words: str
@@ -182,63 +175,41 @@ def test_last_of_two_equal_members_counts(service: Service) -> None:
 # What makes no sense.
 
 
-@pytest.mark.parametrize(
-    ("create", "words"),
-    [
-        pytest.param([{}], "has no kind", id="nothing"),
-        pytest.param([{"kind": 5}], "has no kind", id="a number for a kind"),
-        pytest.param([{"kind": "Pod", "metadata": 5}], "needs an apiVersion and metadata", id="no metadata"),
-        pytest.param([{"kind": "List", "items": [5]}], "an item is no object", id="a list of no objects"),
-        pytest.param([obj("Gizmo")], "not known here", id="an unknown kind"),
-        pytest.param([pod("q", "-1")], "greater than or equal to 0", id="a negative request"),
-        pytest.param([pod("q", "1e999")], "exponents of quantities", id="an absurd request"),
-        pytest.param([pod("q", "1" * 200)], "quantities", id="a long request"),
-        pytest.param([node(cpu="-1", pods="-5")], "greater than or equal to 0", id="a node with less than nothing"),
-        pytest.param([obj("Node", status={"allocatable": [1]})], "cannot unmarshal array", id="a node with a list"),
-        pytest.param([named(pod("q", "1"), ownerReferences=[{}])], "ownerReferences", id="an owner without a name"),
-        pytest.param([named(pod("q", "1"), ownerReferences=5)], "cannot unmarshal number", id="a number of owners"),
-        pytest.param(
-            [obj("Pod", spec=A_SPEC | {"priorityClassName": "nope"})],
-            "no PriorityClass with name nope",
-            id="an unknown class",
-        ),
-        pytest.param([workload("Deployment", replicas=-1)], "spec.replicas", id="less than no replicas"),
-        pytest.param([workload("Deployment", replicas=10**9)], "more than 5000 pods", id="a billion replicas"),
-        pytest.param(
-            [workload("Deployment", replicas=2**63)], "cannot be handled", id="more replicas than a number holds"
-        ),
-        pytest.param([workload("Deployment", replicas=1.5)], "cannot be handled", id="a pod and a half"),
-        pytest.param(
-            [workload("StatefulSet", replicas=10**9, serviceName="s")], "more than 5000 pods", id="a billion ordinals"
-        ),
-        pytest.param(
-            [workload("Job", "batch/v1", parallelism=10**9, template=ENDING)],
-            "more than 5000 pods",
-            id="a billion at a time",
-        ),
-        pytest.param(
-            [workload("Deployment", name=f"d{place}", replicas=3000) for place in range(50)],
-            "more than 5000 pods",
-            id="in all",
-        ),
-        pytest.param([pod(f"p{place}", "1m") for place in range(10_000)], "more than 5000 pods", id="10,000 pods"),
-        pytest.param([obj("Node")] * 20_001, "more than 20000 objects", id="20,001 objects"),
-        pytest.param([workload("CronJob", "batch/v1", jobTemplate=5)], "jobTemplate", id="a number for a template"),
-        pytest.param([obj("ReplicaSet", "apps/v1", spec={"replicas": 3})], "spec.template", id="no template"),
-        pytest.param(
-            [obj("PodDisruptionBudget", "policy/v1", spec={"minAvailable": "1000%"})],
-            "minAvailable",
-            id="1000 per cent",
-        ),
-        pytest.param([pod("x" * LONG, "1")], "must be no more than", id="a name of a megabyte"),
-        pytest.param([named(pod("q", "1"), labels={"x" * LONG: "y"})], "metadata.labels", id="a label of a megabyte"),
-        pytest.param([obj("K" * LONG)], "KKK", id="a kind of a megabyte"),
-        pytest.param(
-            [named(obj("Pod", name="p"), resourceVersion="1")],
-            "spec.containers: Required value",
-            id="a pod of a server without a spec",
-        ),
-    ],
+@cases(
+    "create, words",
+    ("nothing", [{}], "has no kind"),
+    ("a number for a kind", [{"kind": 5}], "has no kind"),
+    ("no metadata", [{"kind": "Pod", "metadata": 5}], "needs an apiVersion and metadata"),
+    ("a list of no objects", [{"kind": "List", "items": [5]}], "an item is no object"),
+    ("an unknown kind", [obj("Gizmo")], "not known here"),
+    ("a negative request", [pod("q", "-1")], "greater than or equal to 0"),
+    ("an absurd request", [pod("q", "1e999")], "exponents of quantities"),
+    ("a long request", [pod("q", "1" * 200)], "quantities"),
+    ("a node with less than nothing", [node(cpu="-1", pods="-5")], "greater than or equal to 0"),
+    ("a node with a list", [obj("Node", status={"allocatable": [1]})], "cannot unmarshal array"),
+    ("an owner without a name", [named(pod("q", "1"), ownerReferences=[{}])], "ownerReferences"),
+    ("a number of owners", [named(pod("q", "1"), ownerReferences=5)], "cannot unmarshal number"),
+    ("an unknown class", [obj("Pod", spec=A_SPEC | {"priorityClassName": "nope"})], "no PriorityClass with name nope"),
+    ("less than no replicas", [workload("Deployment", replicas=-1)], "spec.replicas"),
+    ("a billion replicas", [workload("Deployment", replicas=10**9)], "more than 5000 pods"),
+    ("more replicas than a number holds", [workload("Deployment", replicas=2**63)], "cannot be handled"),
+    ("a pod and a half", [workload("Deployment", replicas=1.5)], "cannot be handled"),
+    ("a billion ordinals", [workload("StatefulSet", replicas=10**9, serviceName="s")], "more than 5000 pods"),
+    ("a billion at a time", [workload("Job", "batch/v1", parallelism=10**9, template=ENDING)], "more than 5000 pods"),
+    ("in all", [workload("Deployment", name=f"d{place}", replicas=3000) for place in range(50)], "more than 5000 pods"),
+    ("10,000 pods", [pod(f"p{place}", "1m") for place in range(10_000)], "more than 5000 pods"),
+    ("20,001 objects", [obj("Node")] * 20_001, "more than 20000 objects"),
+    ("a number for a template", [workload("CronJob", "batch/v1", jobTemplate=5)], "jobTemplate"),
+    ("no template", [obj("ReplicaSet", "apps/v1", spec={"replicas": 3})], "spec.template"),
+    ("1000 per cent", [obj("PodDisruptionBudget", "policy/v1", spec={"minAvailable": "1000%"})], "minAvailable"),
+    ("a name of a megabyte", [pod("x" * LONG, "1")], "must be no more than"),
+    ("a label of a megabyte", [named(pod("q", "1"), labels={"x" * LONG: "y"})], "metadata.labels"),
+    ("a kind of a megabyte", [obj("K" * LONG)], "KKK"),
+    (
+        "a pod of a server without a spec",
+        [named(obj("Pod", name="p"), resourceVersion="1")],
+        "spec.containers: Required value",
+    ),
 )
 def test_objects_that_cannot_be_created_are_refused_in_few_words(
     service: Service, create: list[object], words: str
@@ -250,26 +221,20 @@ def test_objects_that_cannot_be_created_are_refused_in_few_words(
     assert len(answer.content) < 10_000
 
 
-@pytest.mark.parametrize(
-    ("question", "words"),
-    [
-        pytest.param({"drainNodes": [""]}, 'node "" not found', id="no name"),
-        pytest.param({"drainNodes": ["n" * LONG]}, 'node "nnn', id="a name of a megabyte"),
-        pytest.param({"drainNodes": ["nod-0"]}, 'node "nod-0" not found; did you mean node-0?', id="a slip of the pen"),
-        pytest.param(
-            {"addNodes": [{"like": "Node-1", "count": 2}]}, "did you mean node-1?", id="another slip of the pen"
-        ),
-        pytest.param({"removeNodes": ["node-0"] * 100_000}, "more than 1000 nodes", id="too many times"),
-        pytest.param({"configuration": {}}, "'Kind' is missing", id="an empty configuration"),
-        pytest.param(
-            {"configuration": CONFIGURATION | {"profiles": 5}}, "cannot unmarshal number", id="a number of profiles"
-        ),
-        pytest.param(
-            {"configuration": CONFIGURATION | {"profiles": [{"schedulerName": f"s{place}"} for place in range(101)]}},
-            "more than 100 profiles",
-            id="too many profiles",
-        ),
-    ],
+@cases(
+    "question, words",
+    ("no name", {"drainNodes": [""]}, 'node "" not found'),
+    ("a name of a megabyte", {"drainNodes": ["n" * LONG]}, 'node "nnn'),
+    ("a slip of the pen", {"drainNodes": ["nod-0"]}, 'node "nod-0" not found; did you mean node-0?'),
+    ("another slip of the pen", {"addNodes": [{"like": "Node-1", "count": 2}]}, "did you mean node-1?"),
+    ("too many times", {"removeNodes": ["node-0"] * 100_000}, "more than 1000 nodes"),
+    ("an empty configuration", {"configuration": {}}, "'Kind' is missing"),
+    ("a number of profiles", {"configuration": CONFIGURATION | {"profiles": 5}}, "cannot unmarshal number"),
+    (
+        "too many profiles",
+        {"configuration": CONFIGURATION | {"profiles": [{"schedulerName": f"s{place}"} for place in range(101)]}},
+        "more than 100 profiles",
+    ),
 )
 def test_impossible_question_is_refused_in_few_words(service: Service, question: object, words: str) -> None:
     answer = service.post("/v1/whatif", question)
@@ -282,39 +247,25 @@ def test_impossible_question_is_refused_in_few_words(service: Service, question:
 # What makes some.
 
 
-@pytest.mark.parametrize(
-    ("question", "summary"),
-    [
-        pytest.param({"create": [pod("q", "9P")]}, NO_ROOM, id="a huge request"),
-        pytest.param({"create": [pod("q", "1e30")]}, "shop/q would ", id="more than a number holds"),
-        pytest.param({"create": [pod("q", "1n")]}, "shop/q would go to node-1.", id="a tiny request"),
-        pytest.param(
-            {"create": [node(cpu="9P", memory="7E", pods="100"), pod("q", "5")]},
-            "shop/q would go to new.",
-            id="a huge node",
-        ),
-        pytest.param({"create": [obj("Node"), pod("q", "1")]}, "shop/q would go to node-1.", id="a node with nothing"),
-        pytest.param({"create": [workload("DaemonSet")]}, "All 3 pods would be scheduled.", id="a pod for each node"),
-        pytest.param(
-            {"create": [{"kind": "List", "items": [{"kind": "PodList", "items": []}]}]},
-            "Nothing would",
-            id="empty lists",
-        ),
-        pytest.param({"create": [obj("Secret"), obj("Lease")]}, "Nothing would change.", id="what means nothing here"),
-        pytest.param({"create": [owned_by("q", "q")]}, "shop/q would go to node-1.", id="a pod that owns itself"),
-        pytest.param(
-            {"drainNodes": ["node-0"] * 5, "removeNodes": ["node-0"] * 5},
-            "bank/batch-0 would be evicted",
-            id="ten times",
-        ),
-        pytest.param({"drainNodes": NODES}, "3 pods would be evicted", id="all nodes drained"),
-        pytest.param({"removeNodes": NODES, "includePending": True}, "None of 3 pods would", id="all nodes removed"),
-        pytest.param(
-            {"create": [pod("q", "1", schedulerName="x" * LONG)]},
-            "shop/q would be unschedulable: 0/3 nodes are available: the pod's scheduling demands have",
-            id="a scheduler of a megabyte",
-        ),
-    ],
+@cases(
+    "question, summary",
+    ("a huge request", {"create": [pod("q", "9P")]}, NO_ROOM),
+    ("more than a number holds", {"create": [pod("q", "1e30")]}, "shop/q would "),
+    ("a tiny request", {"create": [pod("q", "1n")]}, "shop/q would go to node-1."),
+    ("a huge node", {"create": [node(cpu="9P", memory="7E", pods="100"), pod("q", "5")]}, "shop/q would go to new."),
+    ("a node with nothing", {"create": [obj("Node"), pod("q", "1")]}, "shop/q would go to node-1."),
+    ("a pod for each node", {"create": [workload("DaemonSet")]}, "All 3 pods would be scheduled."),
+    ("empty lists", {"create": [{"kind": "List", "items": [{"kind": "PodList", "items": []}]}]}, "Nothing would"),
+    ("what means nothing here", {"create": [obj("Secret"), obj("Lease")]}, "Nothing would change."),
+    ("a pod that owns itself", {"create": [owned_by("q", "q")]}, "shop/q would go to node-1."),
+    ("ten times", {"drainNodes": ["node-0"] * 5, "removeNodes": ["node-0"] * 5}, "bank/batch-0 would be evicted"),
+    ("all nodes drained", {"drainNodes": NODES}, "3 pods would be evicted"),
+    ("all nodes removed", {"removeNodes": NODES, "includePending": True}, "None of 3 pods would"),
+    (
+        "a scheduler of a megabyte",
+        {"create": [pod("q", "1", schedulerName="x" * LONG)]},
+        "shop/q would be unschedulable: 0/3 nodes are available: the pod's scheduling demands have",
+    ),
 )
 def test_odd_questions_have_their_answers(service: Service, question: object, summary: str) -> None:
     answer = service.post("/v1/whatif", question)
@@ -385,36 +336,32 @@ def test_a_limit_is_a_number_within_limits(service: Service, limit: str) -> None
     assert_is_refusal(service.client.get(f"/v1/capacity?pod=shop/urgent&limit={limit}00000"), 400)
 
 
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
-        pytest.param("/v1/explain/shop/" + "x" * 300, 400, id="a long name"),
-        pytest.param("/v1/explain/shop/%00", 404, id="no character"),
-        pytest.param("/v1/explain/%ff/%ed%a0%80", 404, id="no UTF-8"),
-        pytest.param("/v1/explain/shop/a%2Fb", 404, id="a name with a slash"),
-        pytest.param("/v1/explain/shop/", 404, id="no name"),
-        pytest.param("/v1/cluster/%00", 404, id="no node"),
-        pytest.param("/v1/decisions?pod=a/b/c", 400, id="two slashes"),
-        pytest.param("/v1/decisions?before=9007199254740993", 400, id="an id that no number holds"),
-        pytest.param("/v1/decisions/9007199254740993", 400, id="the same in the path"),
-        pytest.param("/v1/decisions/latest", 400, id="no id in the path"),
-    ],
+@cases(
+    "path, code",
+    ("a long name", "/v1/explain/shop/" + "x" * 300, 400),
+    ("no character", "/v1/explain/shop/%00", 404),
+    ("no UTF-8", "/v1/explain/%ff/%ed%a0%80", 404),
+    ("a name with a slash", "/v1/explain/shop/a%2Fb", 404),
+    ("no name", "/v1/explain/shop/", 404),
+    ("no node", "/v1/cluster/%00", 404),
+    ("two slashes", "/v1/decisions?pod=a/b/c", 400),
+    ("an id that no number holds", "/v1/decisions?before=9007199254740993", 400),
+    ("the same in the path", "/v1/decisions/9007199254740993", 400),
+    ("no id in the path", "/v1/decisions/latest", 400),
 )
 def test_unknown_names_are_not_found(service: Service, path: str, code: int) -> None:
     assert_is_refusal(service.client.get(path), code)
 
 
-@pytest.mark.parametrize(
-    ("manifest", "code"),
-    [
-        pytest.param(BOMB, 422, id="a bomb"),
-        pytest.param("&r\nkind: List\nitems: [*r]\n", 422, id="a list of itself"),
-        pytest.param("[" * 5000, 422, id="deep"),
-        pytest.param("!!python/object/apply:os.system ['true']", 422, id="a tag that runs something"),
-        pytest.param("kind: Pod\x00", 422, id="no character"),
-        pytest.param("kind: Pod\napiVersion: v1\nmetadata: {name: x}\nspec: {priority: .nan}", 422, id="not a number"),
-        pytest.param("x" * limits.WHAT_IF_FORM, 413, id="too long"),
-    ],
+@cases(
+    "manifest, code",
+    ("a bomb", BOMB, 422),
+    ("a list of itself", "&r\nkind: List\nitems: [*r]\n", 422),
+    ("deep", "[" * 5000, 422),
+    ("a tag that runs something", "!!python/object/apply:os.system ['true']", 422),
+    ("no character", "kind: Pod\x00", 422),
+    ("not a number", "kind: Pod\napiVersion: v1\nmetadata: {name: x}\nspec: {priority: .nan}", 422),
+    ("too long", "x" * limits.WHAT_IF_FORM, 413),
 )
 def test_manifests_on_the_page_are_refused_alike(service: Service, manifest: str, code: int) -> None:
     assert_is_refusal(service.post("/ui/what-if", {"manifest": manifest}), code)

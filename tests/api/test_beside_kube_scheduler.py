@@ -20,6 +20,7 @@ import pytest
 
 from tests.api.in_process import ROOT, reprieve
 from tests.kit.stand_in_kube_scheduler import stand_in
+from tests.kit.tables import cases
 from tests.kit.waiting import DEADLINE, until
 
 RULE = """
@@ -188,29 +189,23 @@ def refused(folder: Path, binary: str, *flags: str) -> str:
 WHERE = "; https://dl.k8s.io/v1.36.2/bin/linux/amd64/kube-scheduler is one"
 
 
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        pytest.param("#!/bin/sh\necho Hello", f"not kube-scheduler; it says that it is 'Hello'{WHERE}", id="another"),
-        pytest.param("#!/bin/sh\nexit 1", f"not kube-scheduler; it says that it is 'nothing'{WHERE}", id="silent"),
-        pytest.param(
-            "#!/bin/sh\nif [ $1 = --version ]; then echo Kubernetes v1.36.2; else echo 'Usage:\n  kube-proxy [flags]'; fi",
-            f"not kube-scheduler; it says that it is 'kube-proxy v1.36.2'{WHERE}",
-            id="another of Kubernetes",
-        ),
-        pytest.param(
-            "#!/bin/sh\nprintf '\\033[31mred'",
-            f"not kube-scheduler; it says that it is '\\\\x1b[31mred'{WHERE}",
-            id="control",
-        ),
-        pytest.param("no program", f"cannot be run: exec format error{WHERE}", id="no program"),
-        pytest.param("#!/nowhere/sh\n", f"cannot be run: no such file or directory{WHERE}", id="no interpreter"),
-        pytest.param(
-            "#!/bin/sh\nif [ $1 = --version ]; then echo Kubernetes v1.24.17; else echo 'Usage:\n  kube-scheduler'; fi",
-            "v1.24.17 does not read kubescheduler.config.k8s.io/v1; take 1.25 or newer",
-            id="old",
-        ),
-    ],
+@cases(
+    "script, words",
+    ("another", "#!/bin/sh\necho Hello", f"not kube-scheduler; it says that it is 'Hello'{WHERE}"),
+    ("silent", "#!/bin/sh\nexit 1", f"not kube-scheduler; it says that it is 'nothing'{WHERE}"),
+    (
+        "another of Kubernetes",
+        "#!/bin/sh\nif [ $1 = --version ]; then echo Kubernetes v1.36.2; else echo 'Usage:\n  kube-proxy [flags]'; fi",
+        f"not kube-scheduler; it says that it is 'kube-proxy v1.36.2'{WHERE}",
+    ),
+    ("control", "#!/bin/sh\nprintf '\\033[31mred'", f"not kube-scheduler; it says that it is '\\\\x1b[31mred'{WHERE}"),
+    ("no program", "no program", f"cannot be run: exec format error{WHERE}"),
+    ("no interpreter", "#!/nowhere/sh\n", f"cannot be run: no such file or directory{WHERE}"),
+    (
+        "old",
+        "#!/bin/sh\nif [ $1 = --version ]; then echo Kubernetes v1.24.17; else echo 'Usage:\n  kube-scheduler'; fi",
+        "v1.24.17 does not read kubescheduler.config.k8s.io/v1; take 1.25 or newer",
+    ),
 )
 def test_what_is_no_kube_scheduler_is_refused_with_what_it_is(tmp_path: Path, script: str, words: str) -> None:
     assert refused(tmp_path, program(tmp_path, script)) == words

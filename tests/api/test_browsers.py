@@ -8,6 +8,7 @@ import pytest
 
 from tests.api.raw_http import assert_refused, connected, head
 from tests.kit.service import Service, serving
+from tests.kit.tables import cases
 
 POD = b'{"metadata": {"name": "csrf"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}'
 PODS = "/api/v1/namespaces/default/pods"
@@ -63,18 +64,16 @@ def test_addresses_loopback_names_and_configured_names_are_ours(service: Service
     assert status(service, "GET /livez HTTP/1.1", f"Host: {host}") == 200
 
 
-@pytest.mark.parametrize(
+@cases(
     "hosts",
-    [
-        pytest.param([], id="none"),
-        pytest.param(["Host: 127.0.0.1", "Host: 127.0.0.1"], id="two"),
-        pytest.param(["Host: 127.0.0.1", "Host: evil.example"], id="two that differ"),
-        pytest.param(["Host:"], id="an empty one"),
-        pytest.param(["Host: 127.0.0.1, evil.example"], id="a list"),
-        pytest.param(["Host: user@127.0.0.1"], id="with a user"),
-        pytest.param(["Host: 127.0.0.1/x"], id="with a path"),
-        pytest.param(["Host: 127.0.0.1:port"], id="a port that is no number"),
-    ],
+    ("none", []),
+    ("two", ["Host: 127.0.0.1", "Host: 127.0.0.1"]),
+    ("two that differ", ["Host: 127.0.0.1", "Host: evil.example"]),
+    ("an empty one", ["Host:"]),
+    ("a list", ["Host: 127.0.0.1, evil.example"]),
+    ("with a user", ["Host: user@127.0.0.1"]),
+    ("with a path", ["Host: 127.0.0.1/x"]),
+    ("a port that is no number", ["Host: 127.0.0.1:port"]),
 )
 def test_a_request_has_exactly_one_host(service: Service, hosts: list[str]) -> None:
     assert status(service, "GET /livez HTTP/1.1", *hosts) == 400
@@ -121,14 +120,12 @@ def test_a_page_of_another_origin_may_link_here(service: Service, path: str) -> 
     assert linked == (404 if path == "/nothing" else 200)
 
 
-@pytest.mark.parametrize(
+@cases(
     "way",
-    [
-        pytest.param(["Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: document"], id="a request of a script"),
-        pytest.param(["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"], id="a frame"),
-        pytest.param(["Sec-Fetch-Mode: navigate"], id="to nobody knows where"),
-        pytest.param([*LINK[1:], "Sec-Purpose: prefetch;prerender"], id="in advance"),
-    ],
+    ("a request of a script", ["Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: document"]),
+    ("a frame", ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"]),
+    ("to nobody knows where", ["Sec-Fetch-Mode: navigate"]),
+    ("in advance", [*LINK[1:], "Sec-Purpose: prefetch;prerender"]),
 )
 def test_what_is_no_link_is_refused(service: Service, way: list[str]) -> None:
     assert status(service, "GET / HTTP/1.1", "Host: 127.0.0.1:8888", "Sec-Fetch-Site: cross-site", *way) == 403

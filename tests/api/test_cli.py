@@ -21,6 +21,7 @@ from extender.values.config.completion import written
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from tests.api.in_process import HEADER, ROOT, configured, reprieve
+from tests.kit.tables import cases
 from tests.kit.waiting import DEADLINE
 from tests.parity.cases import FOLDER
 from tests.parity.compare import differences
@@ -64,40 +65,26 @@ def test_print_config_shows_preemption_rules_that_were_chosen() -> None:
     assert rules_of(default) == [None]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text", "why"),
-    [
-        pytest.param(["serve", "--state", "FILE"], None, "no such file", id="no state"),
-        pytest.param(["serve", "--state", "FILE"], "kind: [", "state file", id="bad state"),
-        pytest.param(["serve", "--save", "FILE.txt"], None, "the name has to end in", id="no form to save in"),
-        pytest.param(["serve", "--save", "/nowhere/at/all.yaml"], None, "cannot be written to", id="nowhere to save"),
-        pytest.param(["serve", "--config", "FILE"], None, "no such file", id="no configuration"),
-        pytest.param(["serve", "--config", "FILE"], "a: 1", "'Kind' is missing", id="no configuration at all"),
-        pytest.param(
-            ["serve", "--config", "FILE"],
-            f"{HEADER}parallelism: 0\n",
-            "parallelism: Invalid value: 0",
-            id="bad value",
-        ),
-        pytest.param(
-            ["serve", "--config", "FILE"],
-            f"{HEADER}profiles: [{{plugins: {{filter: {{enabled: [{{name: Nope}}]}}}}}}]\n",
-            "Nope",
-            id="unknown plugin",
-        ),
-        pytest.param(["serve", "--port", "99999"], None, "--port", id="bad port"),
-        pytest.param(
-            ["serve", "--host", "192.0.2.1", "--access", "open"],
-            None,
-            "cannot listen on 192.0.2.1:",
-            id="not our address",
-        ),
-        pytest.param(["print-config", "--config", "FILE"], "a: 1", "'Kind' is missing", id="print-config"),
-        pytest.param(["evaluate", "FILE"], None, "no such file", id="no scenarios"),
-        pytest.param(
-            ["evaluate", "FILE", "--config", "FILE"], "a: 1", "'Kind' is missing", id="evaluate with bad configuration"
-        ),
-    ],
+@cases(
+    "arguments, text, why",
+    ("no state", ["serve", "--state", "FILE"], None, "no such file"),
+    ("bad state", ["serve", "--state", "FILE"], "kind: [", "state file"),
+    ("no form to save in", ["serve", "--save", "FILE.txt"], None, "the name has to end in"),
+    ("nowhere to save", ["serve", "--save", "/nowhere/at/all.yaml"], None, "cannot be written to"),
+    ("no configuration", ["serve", "--config", "FILE"], None, "no such file"),
+    ("no configuration at all", ["serve", "--config", "FILE"], "a: 1", "'Kind' is missing"),
+    ("bad value", ["serve", "--config", "FILE"], f"{HEADER}parallelism: 0\n", "parallelism: Invalid value: 0"),
+    (
+        "unknown plugin",
+        ["serve", "--config", "FILE"],
+        f"{HEADER}profiles: [{{plugins: {{filter: {{enabled: [{{name: Nope}}]}}}}}}]\n",
+        "Nope",
+    ),
+    ("bad port", ["serve", "--port", "99999"], None, "--port"),
+    ("not our address", ["serve", "--host", "192.0.2.1", "--access", "open"], None, "cannot listen on 192.0.2.1:"),
+    ("print-config", ["print-config", "--config", "FILE"], "a: 1", "'Kind' is missing"),
+    ("no scenarios", ["evaluate", "FILE"], None, "no such file"),
+    ("evaluate with bad configuration", ["evaluate", "FILE", "--config", "FILE"], "a: 1", "'Kind' is missing"),
 )
 def test_command_that_cannot_start_gives_the_reason_in_one_line(
     tmp_path: Path, arguments: list[str], text: str | None, why: str

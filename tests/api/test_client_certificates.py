@@ -32,6 +32,7 @@ from tests.api.in_process import reprieve
 from tests.kit.certificates import Authority, CertificateFiles
 from tests.kit.ports import free_port
 from tests.kit.service import Service, process, serving, serving_app
+from tests.kit.tables import cases
 from tests.kit.waiting import DEADLINE, until
 
 SCHEDULER = "system:kube-scheduler"
@@ -205,13 +206,11 @@ def test_another_authority_counts_once_its_certificate_is_in_the_file(files: Fil
         assert asked(service.port, files, caller, "/metrics") == 200
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        pytest.param(None, "no such file or directory", id="missing"),
-        pytest.param(b"", "NO_CERTIFICATE_OR_CRL_FOUND", id="empty"),
-        pytest.param(b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", "", id="garbage"),
-    ],
+@cases(
+    "content, why",
+    ("missing", None, "no such file or directory"),
+    ("empty", b"", "NO_CERTIFICATE_OR_CRL_FOUND"),
+    ("garbage", b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", ""),
 )
 def test_unreadable_client_ca_is_reported_at_the_start(
     files: Files, tmp_path: Path, content: bytes | None, why: str

@@ -14,6 +14,7 @@ import yaml
 from api.cli import names
 from tests.kit.ports import free_port
 from tests.kit.service import ROOT, Service
+from tests.kit.tables import cases
 from tests.kit.waiting import DEADLINE, until
 
 THREE_PODS = {
@@ -73,16 +74,14 @@ def completed(home: Path, line: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        pytest.param("why shop/w", ["shop/web-0"], id="a pod of a namespace"),
-        pytest.param("why ", ["shop/web-0", "shop/cart-0", "web-1"], id="every pod, as short as it may be given"),
-        pytest.param("why -n shop ", ["web-0", "cart-0"], id="a pod of the namespace that an option names"),
-        pytest.param("why -n ", ["shop", "default"], id="a namespace"),
-        pytest.param("whatif --drain node-", ["node-0", "node-1"], id="a node"),
-        pytest.param("why nobody", [], id="nobody"),
-    ],
+@cases(
+    "line, offered",
+    ("a pod of a namespace", "why shop/w", ["shop/web-0"]),
+    ("every pod, as short as it may be given", "why ", ["shop/web-0", "shop/cart-0", "web-1"]),
+    ("a pod of the namespace that an option names", "why -n shop ", ["web-0", "cart-0"]),
+    ("a namespace", "why -n ", ["shop", "default"]),
+    ("a node", "whatif --drain node-", ["node-0", "node-1"]),
+    ("nobody", "why nobody", []),
 )
 def test_names_of_a_dump_are_completed(home: Path, line: str, offered: list[str]) -> None:
     command, _, rest = line.partition(" ")

@@ -3,13 +3,12 @@
 import json
 import threading
 
-import pytest
-
 from api.documents.documentation import BY_NAME
 from api.settings.settings import Settings
 from extender.values import limits
 from tests.api.raw_http import assert_refused, connected, head
 from tests.kit.service import Service
+from tests.kit.tables import cases
 
 FILTER = "/extender/filter"
 CALL = json.dumps(BY_NAME).encode()
@@ -67,14 +66,12 @@ def test_trickling_headers_time_out(hasty: Service) -> None:
     assert_refused(answer, 408)
 
 
-@pytest.mark.parametrize(
+@cases(
     "request_head",
-    [
-        pytest.param(head(FILTER, X="x" * 5000), id="long header"),
-        pytest.param(head(FILTER + "?" + "x" * 5000), id="long line"),
-        pytest.param(head(FILTER, **{f"X{n}": n for n in range(30)}), id="many headers"),
-        pytest.param(b"POST /extender/filter HTTP/1.1\r\nX: " + b"x" * 5000, id="a header without end"),
-    ],
+    ("long header", head(FILTER, X="x" * 5000)),
+    ("long line", head(FILTER + "?" + "x" * 5000)),
+    ("many headers", head(FILTER, **{f"X{n}": n for n in range(30)})),
+    ("a header without end", b"POST /extender/filter HTTP/1.1\r\nX: " + b"x" * 5000),
 )
 def test_headers_that_are_too_large_are_refused(tight: Service, request_head: bytes) -> None:
     with connected(tight.port) as connection:

@@ -9,6 +9,7 @@ import pytest
 from api.documents.documentation import POD, SCENARIO
 from extender.values import limits
 from tests.kit.service import Service, assert_is_refusal
+from tests.kit.tables import cases
 from tests.parity.cases import decision_cases
 from tests.parity.compare import differences
 
@@ -39,21 +40,17 @@ def test_malformed_body_is_a_bad_request(example: Service, body: bytes) -> None:
     assert_is_refusal(example.post("/v1/evaluate", body), 400)
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        pytest.param({"pod": None}, "pod", id="no pod"),
-        pytest.param({"pod": 7}, "pod", id="pod is a number"),
-        pytest.param({"objects": {"cows": []}}, "cows", id="unknown kind"),
-        pytest.param({"objects": {"nodes": {}}}, "objects.nodes", id="nodes are an object"),
-        pytest.param(
-            {"objects": {"nodes": [{"spec": {"taints": 1}}]}}, "objects.nodes[0]", id="a field of the wrong type"
-        ),
-        pytest.param({"config": {}}, "apiVersion and kind", id="empty configuration"),
-        pytest.param({"config": CONFIG | {"parallelism": 0}}, "parallelism", id="wrong value"),
-        pytest.param({"config": CONFIG | {"colour": "red"}}, "colour", id="unknown field"),
-        pytest.param({"nominated": [{"pod": POD}]}, "nominated[0]", id="nomination without node"),
-    ],
+@cases(
+    "change, why",
+    ("no pod", {"pod": None}, "pod"),
+    ("pod is a number", {"pod": 7}, "pod"),
+    ("unknown kind", {"objects": {"cows": []}}, "cows"),
+    ("nodes are an object", {"objects": {"nodes": {}}}, "objects.nodes"),
+    ("a field of the wrong type", {"objects": {"nodes": [{"spec": {"taints": 1}}]}}, "objects.nodes[0]"),
+    ("empty configuration", {"config": {}}, "apiVersion and kind"),
+    ("wrong value", {"config": CONFIG | {"parallelism": 0}}, "parallelism"),
+    ("unknown field", {"config": CONFIG | {"colour": "red"}}, "colour"),
+    ("nomination without node", {"nominated": [{"pod": POD}]}, "nominated[0]"),
 )
 def test_invalid_scenario_is_refused_with_the_reason(example: Service, change: dict[str, object], why: str) -> None:
     answer = example.post("/v1/evaluate", SCENARIO | change)

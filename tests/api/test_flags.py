@@ -31,36 +31,27 @@ from tests.api.in_process import ROOT, reprieve
 from tests.kit.certificates import Authority
 from tests.kit.ports import free_port
 from tests.kit.service import process, serving
+from tests.kit.tables import cases
 from tests.kit.waiting import DEADLINE, until
 from tools import generate_feature_gates_page
 from tools.generate_flags_page import page
 
 
-@pytest.mark.parametrize(
-    ("given", "taken"),
-    [
-        pytest.param(["--leader-elect=false"], ["--no-leader-elect"], id="a switch is off"),
-        pytest.param(["--leader-elect=T", "--schedule"], ["--leader-elect", "--schedule"], id="a switch is on"),
-        pytest.param(["-v=2"], ["--v=2"], id="short, with a value"),
-        pytest.param(["-v", "2", "--v=3"], ["-v", "2", "--v=3"], id="as we take them"),
-        pytest.param(
-            ["--kube_api_qps=5", "--state", "a_b"], ["--kube-api-qps=5", "--state", "a_b"], id="underscores in names"
-        ),
-        pytest.param(
-            ["--tls-sni-cert-key", "/x", "--port", "1"],
-            ["--foreign-flag=tls-sni-cert-key", "--port", "1"],
-            id="means nothing here",
-        ),
-        pytest.param(
-            ["--contention-profiling", "--port=1"],
-            ["--foreign-flag=contention-profiling", "--port=1"],
-            id="needs no value",
-        ),
-        pytest.param(
-            ["--kube-api-content-type=application/json"], ["--foreign-flag=kube-api-content-type"], id="its value in it"
-        ),
-        pytest.param(["--tls-sni-cert-key"], ["--foreign-flag=tls-sni-cert-key"], id="without its value"),
-    ],
+@cases(
+    "given, taken",
+    ("a switch is off", ["--leader-elect=false"], ["--no-leader-elect"]),
+    ("a switch is on", ["--leader-elect=T", "--schedule"], ["--leader-elect", "--schedule"]),
+    ("short, with a value", ["-v=2"], ["--v=2"]),
+    ("as we take them", ["-v", "2", "--v=3"], ["-v", "2", "--v=3"]),
+    ("underscores in names", ["--kube_api_qps=5", "--state", "a_b"], ["--kube-api-qps=5", "--state", "a_b"]),
+    (
+        "means nothing here",
+        ["--tls-sni-cert-key", "/x", "--port", "1"],
+        ["--foreign-flag=tls-sni-cert-key", "--port", "1"],
+    ),
+    ("needs no value", ["--contention-profiling", "--port=1"], ["--foreign-flag=contention-profiling", "--port=1"]),
+    ("its value in it", ["--kube-api-content-type=application/json"], ["--foreign-flag=kube-api-content-type"]),
+    ("without its value", ["--tls-sni-cert-key"], ["--foreign-flag=tls-sni-cert-key"]),
 )
 def test_flags_may_be_written_as_gos_programs_take_them(given: list[str], taken: list[str]) -> None:
     assert list(as_options(given)) == taken

@@ -4,6 +4,7 @@ import pytest
 
 from api.routes.health import answer_of
 from tests.kit.service import Service, assert_is_refusal
+from tests.kit.tables import cases
 
 
 @pytest.mark.parametrize(
@@ -17,24 +18,20 @@ def test_a_healthy_service_says_ok(example: Service, path: str) -> None:
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize(
-    ("query", "text"),
-    [
-        pytest.param(
-            "verbose", "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync ok\nreadyz check passed\n", id="verbose"
-        ),
-        pytest.param(
-            "verbose&exclude=informer-sync",
-            "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync excluded: ok\nreadyz check passed\n",
-            id="excluded",
-        ),
-        pytest.param(
-            "verbose&exclude=b&exclude=a",
-            "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync ok\n"
-            'warn: some health checks cannot be excluded: no matches for "a","b"\nreadyz check passed\n',
-            id="unknown excluded",
-        ),
-    ],
+@cases(
+    "query, text",
+    ("verbose", "verbose", "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync ok\nreadyz check passed\n"),
+    (
+        "excluded",
+        "verbose&exclude=informer-sync",
+        "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync excluded: ok\nreadyz check passed\n",
+    ),
+    (
+        "unknown excluded",
+        "verbose&exclude=b&exclude=a",
+        "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync ok\n"
+        'warn: some health checks cannot be excluded: no matches for "a","b"\nreadyz check passed\n',
+    ),
 )
 def test_every_check_is_listed_on_request(example: Service, query: str, text: str) -> None:
     assert example.client.get(f"/readyz?{query}").text == text

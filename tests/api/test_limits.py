@@ -22,6 +22,7 @@ from extender.values import limits
 from tests.api.fake_engines import GateEngine
 from tests.api.raw_http import assert_refused, connected, head, post
 from tests.kit.service import JSON, Service, assert_is_refusal, serving
+from tests.kit.tables import cases
 from tests.kit.waiting import DEADLINE, until
 
 FILTER = "/extender/filter"
@@ -47,16 +48,14 @@ def test_body_announced_as_too_large_is_refused_before_it_is_read(example: Servi
         assert connection.is_closed()
 
 
-@pytest.mark.parametrize(
-    ("encoding", "body", "code"),
-    [
-        pytest.param("chunked", b"ffffffffffffffffff\r\n", 400, id="a size that overflows"),
-        pytest.param("chunked", b"5\r\n{}   \r\nx\r\n", 400, id="a size that is no number"),
-        pytest.param("chunked", b"2\r\n{}0\r\n\r\n", 400, id="a chunk without an end"),
-        pytest.param("gzip, chunked", b"0\r\n\r\n", 501, id="another encoding beside it"),
-        pytest.param("identity", b"{}", 501, id="another encoding"),
-        pytest.param("x", b"", 501, id="an unknown encoding"),
-    ],
+@cases(
+    "encoding, body, code",
+    ("a size that overflows", "chunked", b"ffffffffffffffffff\r\n", 400),
+    ("a size that is no number", "chunked", b"5\r\n{}   \r\nx\r\n", 400),
+    ("a chunk without an end", "chunked", b"2\r\n{}0\r\n\r\n", 400),
+    ("another encoding beside it", "gzip, chunked", b"0\r\n\r\n", 501),
+    ("another encoding", "identity", b"{}", 501),
+    ("an unknown encoding", "x", b"", 501),
 )
 def test_body_that_cannot_be_read_is_refused_in_words(tight: Service, encoding: str, body: bytes, code: int) -> None:
     with connected(tight.port) as connection:

@@ -13,6 +13,7 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 from api.settings.settings import EXAMPLE_CLUSTER
 from tests.api.in_process import ROOT, reprieve
 from tests.kit.service import Service
+from tests.kit.tables import cases
 
 POD = """
 apiVersion: v1
@@ -102,19 +103,15 @@ def test_plan_frees_nodes() -> None:
     assert (plan["fits"], len(plan["free"]), plan["resource"]) == (True, 4, "nvidia.com/gpu")
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "words"),
-    [
-        pytest.param("why", {"pod": "shop/nobody"}, "there is no pod shop/nobody", id="no such pod"),
-        pytest.param("whatif", {}, "nothing to try", id="nothing to try"),
-        pytest.param("plan", {}, "ask for one of them", id="nothing to plan"),
-        pytest.param("plan", {"free_nodes": 900}, "900 nodes cannot be free: there are", id="too many nodes"),
-        pytest.param("plan", {"manifests": POD, "same": "zone"}, "say how many, too", id="no number of nodes"),
-        pytest.param("victims", {"manifests": "a: ["}, "yaml", id="no manifest"),
-        pytest.param(
-            "who_preempted", {"pod": "web-6"}, "only a Reprieve service records", id="only a service remembers"
-        ),
-    ],
+@cases(
+    "tool, arguments, words",
+    ("no such pod", "why", {"pod": "shop/nobody"}, "there is no pod shop/nobody"),
+    ("nothing to try", "whatif", {}, "nothing to try"),
+    ("nothing to plan", "plan", {}, "ask for one of them"),
+    ("too many nodes", "plan", {"free_nodes": 900}, "900 nodes cannot be free: there are"),
+    ("no number of nodes", "plan", {"manifests": POD, "same": "zone"}, "say how many, too"),
+    ("no manifest", "victims", {"manifests": "a: ["}, "yaml"),
+    ("only a service remembers", "who_preempted", {"pod": "web-6"}, "only a Reprieve service records"),
 )
 def test_unanswerable_tool_call_fails_with_the_reason(
     tool: str, arguments: dict[str, Any], words: str, about_the_example: Ask

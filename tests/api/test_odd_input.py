@@ -8,14 +8,13 @@ import pytest
 from api.documents.documentation import POD
 from tests.api.verb_requests import asking, pod_with, pod_with_requests, with_node
 from tests.kit.service import Service
+from tests.kit.tables import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     "body",
-    [
-        pytest.param(b'{"Pod":{"metadata":{"name":"p"}},"NodeNames":["node-b1"],"NodeNames":["node-a1"]}', id="top"),
-        pytest.param(b'{"Pod":{"metadata":{"name":"?"},"metadata":{"name":"p"}},"NodeNames":["node-a1"]}', id="inside"),
-    ],
+    ("top", b'{"Pod":{"metadata":{"name":"p"}},"NodeNames":["node-b1"],"NodeNames":["node-a1"]}'),
+    ("inside", b'{"Pod":{"metadata":{"name":"?"},"metadata":{"name":"p"}},"NodeNames":["node-a1"]}'),
 )
 def test_last_of_duplicate_keys_counts(example: Service, body: bytes) -> None:
     assert example.call("filter", body).json()["NodeNames"] == ["node-a1"]
@@ -43,18 +42,11 @@ def test_missing_nodes_are_an_error_in_words(example: Service, body: object) -> 
     assert example.call("prioritize", body).json() == []
 
 
-@pytest.mark.parametrize(
-    ("nodes", "names", "kept"),
-    [
-        pytest.param(None, [], {"Nodes": None, "NodeNames": []}, id="by name"),
-        pytest.param({"items": []}, None, {"Nodes": {"metadata": {}, "items": []}, "NodeNames": None}, id="in full"),
-        pytest.param(
-            {"metadata": {}, "items": None},
-            None,
-            {"Nodes": {"metadata": {}, "items": []}, "NodeNames": None},
-            id="Go's none",
-        ),
-    ],
+@cases(
+    "nodes, names, kept",
+    ("by name", None, [], {"Nodes": None, "NodeNames": []}),
+    ("in full", {"items": []}, None, {"Nodes": {"metadata": {}, "items": []}, "NodeNames": None}),
+    ("Go's none", {"metadata": {}, "items": None}, None, {"Nodes": {"metadata": {}, "items": []}, "NodeNames": None}),
 )
 def test_empty_nodes_are_answered_by_empty_lists(
     example: Service, nodes: object, names: object, kept: dict[str, object]
@@ -115,14 +107,7 @@ def test_node_whose_capacity_cannot_be_read_fails_alone(example: Service, cpu: s
     assert set(answer["FailedNodes"]) == {"fresh-node"}
 
 
-@pytest.mark.parametrize(
-    "cpu",
-    [
-        pytest.param("10 GB", id="no quantity"),
-        pytest.param("1E+1000000", id="out of all bounds"),
-        pytest.param("-1", id="negative"),
-    ],
-)
+@cases("cpu", ("no quantity", "10 GB"), ("out of all bounds", "1E+1000000"), ("negative", "-1"))
 def test_a_request_that_is_no_quantity_is_an_error_that_names_the_field(example: Service, cpu: str) -> None:
     body = asking(pod_with_requests(cpu=cpu))
 
@@ -134,12 +119,10 @@ def test_a_request_that_is_no_quantity_is_an_error_that_names_the_field(example:
     assert example.call("prioritize", body).json() == [{"Host": "node-a1", "Score": 0}]
 
 
-@pytest.mark.parametrize(
+@cases(
     "requirement",
-    [
-        pytest.param({"key": "disk", "operator": "Near", "values": ["ssd"]}, id="operator"),
-        pytest.param({"key": "disk", "operator": "Gt", "values": ["many"]}, id="value of Gt"),
-    ],
+    ("operator", {"key": "disk", "operator": "Near", "values": ["ssd"]}),
+    ("value of Gt", {"key": "disk", "operator": "Gt", "values": ["many"]}),
 )
 def test_unreadable_node_affinity_term_matches_nothing(example: Service, requirement: object) -> None:
     affinity = {
@@ -180,14 +163,12 @@ def test_unreadable_spread_selector_is_an_error(example: Service) -> None:
     assert answer.json()["Error"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "metadata",
-    [
-        pytest.param({"labels": {"a": "v" * 64}}, id="label value of 64 characters"),
-        pytest.param({"labels": {f"l{n}": "v" for n in range(1_000)}}, id="1,000 labels"),
-        pytest.param({"annotations": {"a": "v" * 300_000}}, id="annotations of 300 KB"),
-        pytest.param({"labels": {"a": "\u202e🙂\x00\r\n\x1b[31m"}}, id="label value of all sorts"),
-    ],
+    ("label value of 64 characters", {"labels": {"a": "v" * 64}}),
+    ("1,000 labels", {"labels": {f"l{n}": "v" for n in range(1_000)}}),
+    ("annotations of 300 KB", {"annotations": {"a": "v" * 300_000}}),
+    ("label value of all sorts", {"labels": {"a": "\u202e🙂\x00\r\n\x1b[31m"}}),
 )
 def test_metadata_that_the_api_server_would_refuse_is_accepted(example: Service, metadata: dict[str, object]) -> None:
     answer = example.call("filter", asking(pod_with(lambda pod: pod["metadata"].update(metadata))))
@@ -195,12 +176,10 @@ def test_metadata_that_the_api_server_would_refuse_is_accepted(example: Service,
     assert (answer.status_code, answer.json()["NodeNames"]) == (200, ["node-a1"])
 
 
-@pytest.mark.parametrize(
+@cases(
     "labels",
-    [
-        pytest.param({"a": "v" * 10**6}, id="label value of a megabyte"),
-        pytest.param({f"l{n}": "v" for n in range(10_000)}, id="10,000 labels"),
-    ],
+    ("label value of a megabyte", {"a": "v" * 10**6}),
+    ("10,000 labels", {f"l{n}": "v" for n in range(10_000)}),
 )
 def test_pod_with_too_many_bytes_of_labels_fits_nowhere(example: Service, labels: dict[str, str]) -> None:
     answer = example.call("filter", asking(pod_with(lambda pod: pod["metadata"].update(labels=labels))))
@@ -209,15 +188,13 @@ def test_pod_with_too_many_bytes_of_labels_fits_nowhere(example: Service, labels
     assert "scheduling demands have" in str(answer.json())
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
-    [
-        pytest.param(lambda pod: pod["metadata"].update(deletionTimestamp="2026-03-01T00:00:00Z"), id="being deleted"),
-        pytest.param(lambda pod: pod["spec"].update(nodeName="node-a1"), id="bound"),
-        pytest.param(lambda pod: pod["spec"].update(schedulingGates=[{"name": "example.com/wait"}]), id="gated"),
-        pytest.param(lambda pod: pod["spec"].update(schedulerName="other-scheduler"), id="other scheduler"),
-        pytest.param(lambda pod: pod.update(status={"phase": "Running"}), id="running"),
-    ],
+    ("being deleted", lambda pod: pod["metadata"].update(deletionTimestamp="2026-03-01T00:00:00Z")),
+    ("bound", lambda pod: pod["spec"].update(nodeName="node-a1")),
+    ("gated", lambda pod: pod["spec"].update(schedulingGates=[{"name": "example.com/wait"}])),
+    ("other scheduler", lambda pod: pod["spec"].update(schedulerName="other-scheduler")),
+    ("running", lambda pod: pod.update(status={"phase": "Running"})),
 )
 def test_pod_that_needs_no_node_is_answered_all_the_same(
     example: Service, change: Callable[[dict[str, Any]], object]
@@ -251,13 +228,11 @@ def test_fifteen_thousand_names_and_a_large_pod_are_answered(example: Service) -
     assert (answer.status_code, len(answer.json()["FailedNodes"])) == (200, 15_000)
 
 
-@pytest.mark.parametrize(
+@cases(
     "body",
-    [
-        pytest.param({"pod": POD, "nodenames": ["node-a1"]}, id="small"),
-        pytest.param({"POD": POD, "NODES": None, "nodeNames": ["node-a1"]}, id="mixed"),
-        pytest.param({"Pod": POD, "NodeNames": ["node-a1"], "FromANewerScheduler": {"x": [1]}}, id="unknown members"),
-    ],
+    ("small", {"pod": POD, "nodenames": ["node-a1"]}),
+    ("mixed", {"POD": POD, "NODES": None, "nodeNames": ["node-a1"]}),
+    ("unknown members", {"Pod": POD, "NodeNames": ["node-a1"], "FromANewerScheduler": {"x": [1]}}),
 )
 def test_members_are_known_in_any_case_and_others_ignored(example: Service, body: object) -> None:
     assert example.call("filter", body).json()["NodeNames"] == ["node-a1"]

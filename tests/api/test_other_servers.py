@@ -14,6 +14,7 @@ import pytest
 
 from tests.kit.ports import free_port
 from tests.kit.service import process, running
+from tests.kit.tables import cases
 from tests.kit.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow
@@ -63,17 +64,15 @@ def test_the_service_says_which_cluster_answers_and_every_address_it_names_is_se
     assert f"kubectl --server http://127.0.0.1:{port} apply -f FILE" in page
 
 
-@pytest.mark.parametrize(
-    ("environment", "words"),
-    [
-        pytest.param({}, "a second worker would be a second cluster in memory", id="in memory"),
-        pytest.param({"SCHEDULE": "false"}, "a second worker would be a second cluster in memory", id="not deciding"),
-        pytest.param(
-            {"MASTER": "http://127.0.0.1:1", "SCHEDULE": "true"},
-            "a second worker would schedule the same pods",
-            id="deciding for a cluster",
-        ),
-    ],
+@cases(
+    "environment, words",
+    ("in memory", {}, "a second worker would be a second cluster in memory"),
+    ("not deciding", {"SCHEDULE": "false"}, "a second worker would be a second cluster in memory"),
+    (
+        "deciding for a cluster",
+        {"MASTER": "http://127.0.0.1:1", "SCHEDULE": "true"},
+        "a second worker would schedule the same pods",
+    ),
 )
 @pytest.mark.parametrize("workers", ["2", "3"])
 def test_a_second_worker_ends_the_whole_server(
@@ -107,23 +106,19 @@ def test_workers_that_only_answer_for_a_cluster_are_as_many_as_wanted(tmp_path: 
     )
 
 
-@pytest.mark.parametrize(
-    ("environment", "line"),
-    [
-        pytest.param(
-            {"STATE": "/nowhere.yaml"},
-            "reprieve: state file /nowhere.yaml: no such file or directory; give a cluster with --state",
-            id="a file",
-        ),
-        pytest.param(
-            {"PREFIX": "a b"}, "reprieve: REPRIEVE_PREFIX: must be a plain path such as /extender", id="a path"
-        ),
-        pytest.param(
-            {"KUBERNETES_PORT": "x"},
-            "reprieve: REPRIEVE_KUBERNETES_PORT: input should be a valid integer, unable to parse string as an integer",
-            id="a number",
-        ),
-    ],
+@cases(
+    "environment, line",
+    (
+        "a file",
+        {"STATE": "/nowhere.yaml"},
+        "reprieve: state file /nowhere.yaml: no such file or directory; give a cluster with --state",
+    ),
+    ("a path", {"PREFIX": "a b"}, "reprieve: REPRIEVE_PREFIX: must be a plain path such as /extender"),
+    (
+        "a number",
+        {"KUBERNETES_PORT": "x"},
+        "reprieve: REPRIEVE_KUBERNETES_PORT: input should be a valid integer, unable to parse string as an integer",
+    ),
 )
 def test_what_is_wrong_at_the_start_is_one_line(tmp_path: Path, environment: dict[str, str], line: str) -> None:
     log = tmp_path / "log"

@@ -20,6 +20,7 @@ from api.settings.settings import Settings
 from extender.answers.redaction import Visibility
 from tests.kit.objects import priority_class
 from tests.kit.service import LetsIn, Service, assert_is_refusal, serving, serving_app
+from tests.kit.tables import cases
 from tests.kit.waiting import until
 
 PREEMPTED = "bank/batch-0"
@@ -227,16 +228,14 @@ def test_question_about_what_is_not_there_is_refused(deciding: Service, path: st
     assert_is_refusal(deciding.client.get(path), 404)
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "words"),
-    [
-        pytest.param(b"{", 400, "not JSON", id="cut off"),
-        pytest.param({"creat": []}, 400, "creat", id="a misspelt member"),
-        pytest.param({"create": [{"kind": "Pod"}]}, 422, "metadata", id="an object without metadata"),
-        pytest.param({"drainNodes": ["nowhere"]}, 422, "nowhere", id="an unknown node"),
-        pytest.param({"configuration": {"apiVersion": "v1", "kind": "Config"}}, 422, "", id="another configuration"),
-        pytest.param({"create": [pod("vip", "lots")]}, 422, "quantities must match", id="no quantity"),
-    ],
+@cases(
+    "body, code, words",
+    ("cut off", b"{", 400, "not JSON"),
+    ("a misspelt member", {"creat": []}, 400, "creat"),
+    ("an object without metadata", {"create": [{"kind": "Pod"}]}, 422, "metadata"),
+    ("an unknown node", {"drainNodes": ["nowhere"]}, 422, "nowhere"),
+    ("another configuration", {"configuration": {"apiVersion": "v1", "kind": "Config"}}, 422, ""),
+    ("no quantity", {"create": [pod("vip", "lots")]}, 422, "quantities must match"),
 )
 def test_a_what_if_that_makes_no_sense_is_refused_in_words(
     deciding: Service, body: object, code: int, words: str

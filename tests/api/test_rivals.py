@@ -1,11 +1,11 @@
 """How many nodes `who-preempted` says could have been chosen."""
 
-import pytest
 from rich.console import Console
 
 from api.cli.who_preempted import print_preemption
 from extender.answers.parts import CandidateNode, PodName
 from extender.answers.stories import Preemption
+from tests.kit.tables import cases
 
 
 def preempted_on(node: str, kept: list[str], num_candidates: int) -> str:
@@ -20,19 +20,15 @@ def preempted_on(node: str, kept: list[str], num_candidates: int) -> str:
     return console.export_text()
 
 
-@pytest.mark.parametrize(
-    ("node", "kept", "num_candidates", "told"),
-    [
-        pytest.param("a", ["a"], 1, "", id="there was no choice"),
-        pytest.param("a", ["a", "b", "c"], 3, "Other candidates: 2 nodes", id="one of three"),
-        pytest.param("a", ["a", "b"], 12, "Other candidates: 11 nodes", id="the best are kept"),
-        pytest.param(
-            "x", ["a", "b"], 2, "Other candidates: 2 nodes", id="another scheduler chose a node that was none of them"
-        ),
-        pytest.param("x", ["a", "b"], 12, "Other candidates: 11 nodes", id="it chose one that was not kept"),
-        pytest.param("", ["a", "b"], 2, "Other candidates: 2 nodes", id="nothing is chosen yet"),
-        pytest.param("a", [], 5, "4 other nodes could have been chosen", id="none is kept"),
-    ],
+@cases(
+    "node, kept, num_candidates, told",
+    ("there was no choice", "a", ["a"], 1, ""),
+    ("one of three", "a", ["a", "b", "c"], 3, "Other candidates: 2 nodes"),
+    ("the best are kept", "a", ["a", "b"], 12, "Other candidates: 11 nodes"),
+    ("another scheduler chose a node that was none of them", "x", ["a", "b"], 2, "Other candidates: 2 nodes"),
+    ("it chose one that was not kept", "x", ["a", "b"], 12, "Other candidates: 11 nodes"),
+    ("nothing is chosen yet", "", ["a", "b"], 2, "Other candidates: 2 nodes"),
+    ("none is kept", "a", [], 5, "4 other nodes could have been chosen"),
 )
 def test_the_node_that_was_chosen_is_no_rival(node: str, kept: list[str], num_candidates: int, told: str) -> None:
     words = preempted_on(node, kept, num_candidates)

@@ -17,6 +17,7 @@ import yaml
 from tests.kit.objects import HIGH, LOW, node, pod
 from tests.kit.service import PROGRAM, ROOT, process
 from tests.kit.shared_gpu import EXAMPLE, cards_of, limits, shared_gpu, with_cards
+from tests.kit.tables import cases
 from tests.kit.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow
@@ -180,16 +181,12 @@ URGENT["metadata"] |= {"namespace": "default", "uid": "urgent"}
 URGENT["spec"]["priority"] = 100
 
 
-@pytest.mark.parametrize(
-    ("command", "says"),
-    [
-        pytest.param(["why", "urgent"], [shared_gpu.NO_CARD, "low-2-3-a", "low-2-3-b"], id="why"),
-        pytest.param(["victims", "-f", "urgent.json"], ["2 pods on n2", "low-2-3-a", "low-2-3-b"], id="victims"),
-        pytest.param(["whatif", "-f", "urgent.json"], ["would go to n2, and 2 pods would be evicted"], id="what-if"),
-        pytest.param(
-            ["fits", "-f", "urgent.json"], ["no pod like this one fits on any node", shared_gpu.NO_CARD], id="fits"
-        ),
-    ],
+@cases(
+    "command, says",
+    ("why", ["why", "urgent"], [shared_gpu.NO_CARD, "low-2-3-a", "low-2-3-b"]),
+    ("victims", ["victims", "-f", "urgent.json"], ["2 pods on n2", "low-2-3-a", "low-2-3-b"]),
+    ("what-if", ["whatif", "-f", "urgent.json"], ["would go to n2, and 2 pods would be evicted"]),
+    ("fits", ["fits", "-f", "urgent.json"], ["no pod like this one fits on any node", shared_gpu.NO_CARD]),
 )
 def test_answers_know_the_reasons_and_victims_of_the_plugin(folder: Path, command: list[str], says: list[str]) -> None:
     (folder / "full.json").write_text(json.dumps(_full()))

@@ -15,6 +15,7 @@ from api.cli import app
 from reprieve.errors import StartUpError
 from reprieve.lab.verification.rules import Expectation, Given, NodeGroup, Spread, When
 from tests.kit.device_objects import device_class, devices, wanting
+from tests.kit.tables import cases
 from tests.stories.test_device_taint_rules import rule
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
@@ -92,30 +93,22 @@ def test_build_servers_read_the_outcome_as_junit(rules: Path) -> None:
     assert (lost[0].tag, lost[0].get("message")) == ("error", f"{rules / 'gone.yaml'}: no such file or directory")
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        pytest.param(
-            "then: [{plcaed: 1}]", "Object contains unknown field `plcaed` - at `$.then[0]`", id="a slip of the pen"
-        ),
-        pytest.param("then: {", "did not find expected node content", id="no YAML"),
-        pytest.param("when: {drain: n9}\nthen: [{placed: 0}]", 'node "n9" not found', id="a node that is not there"),
-        pytest.param(
-            "given: {configuration: gone.yaml}\nthen: [{placed: 0}]",
-            "no such file or directory",
-            id="a configuration that is not there",
-        ),
-        pytest.param(
-            "given: {configuration: {kind: Riddle}}\nthen: [{placed: 0}]",
-            "Object 'apiVersion' is missing",
-            id="no configuration",
-        ),
-        pytest.param(
-            "given: {existing: gone.yaml}\nthen: [{placed: 0}]",
-            "gone.yaml: no such file",
-            id="a cluster that is not there",
-        ),
-    ],
+@cases(
+    "text, why",
+    ("a slip of the pen", "then: [{plcaed: 1}]", "Object contains unknown field `plcaed` - at `$.then[0]`"),
+    ("no YAML", "then: {", "did not find expected node content"),
+    ("a node that is not there", "when: {drain: n9}\nthen: [{placed: 0}]", 'node "n9" not found'),
+    (
+        "a configuration that is not there",
+        "given: {configuration: gone.yaml}\nthen: [{placed: 0}]",
+        "no such file or directory",
+    ),
+    (
+        "no configuration",
+        "given: {configuration: {kind: Riddle}}\nthen: [{placed: 0}]",
+        "Object 'apiVersion' is missing",
+    ),
+    ("a cluster that is not there", "given: {existing: gone.yaml}\nthen: [{placed: 0}]", "gone.yaml: no such file"),
 )
 def test_a_rule_that_cannot_be_tried_fails_with_the_reason(rules: Path, text: str, why: str) -> None:
     (rules / "rule.yaml").write_text(text)

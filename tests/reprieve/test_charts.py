@@ -10,6 +10,7 @@ import yaml
 from extender.values.objects.meta import Object
 from reprieve import Chart, Cluster, ReprieveError
 from tests.kit.objects import node, pod, priority_class, workload
+from tests.kit.tables import cases
 
 ZONE = "topology.kubernetes.io/zone"
 MONITOR = {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "metadata": {"name": "m"}, "spec": {}}
@@ -77,14 +78,10 @@ def test_failure_says_which_pods_are_pending_and_what_would_help() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        pytest.param({"nodeSelector": {"disk": "ssd"}}, "\n  no node has disk=ssd\n", id="a label that no node has"),
-        pytest.param(
-            {"schedulingGates": [{"name": "quota"}]}, "It is held back by the scheduling gate quota", id="a gate"
-        ),
-    ],
+@cases(
+    "spec, words",
+    ("a label that no node has", {"nodeSelector": {"disk": "ssd"}}, "\n  no node has disk=ssd\n"),
+    ("a gate", {"schedulingGates": [{"name": "quota"}]}, "It is held back by the scheduling gate quota"),
 )
 def test_failure_says_what_the_pods_lack(spec: dict[str, Any], words: str) -> None:
     assert words in failure(chart(deployment(replicas=1, **spec)).will_fit)
@@ -120,15 +117,13 @@ def test_failure_says_who_is_evicted_for_whom_and_what_would_spare_them() -> Non
     ]
 
 
-@pytest.mark.parametrize(
-    ("limits", "said"),
-    [
-        pytest.param({}, "", id="over two zones if nothing else is said"),
-        pytest.param({"min_domains": 2, "max_skew": 2}, "", id="as far as is asked"),
-        pytest.param({"min_domains": 3}, "over at least 3, but a skew of 2: 2 in zone-0, 0 in zone-1", id="over more"),
-        pytest.param({"max_skew": 1}, "with a skew of at most 1, but a skew of 2: 2 in zone-0", id="more evenly"),
-        pytest.param({"workload": "Deployment/shop"}, "", id="of one workload"),
-    ],
+@cases(
+    "limits, said",
+    ("over two zones if nothing else is said", {}, ""),
+    ("as far as is asked", {"min_domains": 2, "max_skew": 2}, ""),
+    ("over more", {"min_domains": 3}, "over at least 3, but a skew of 2: 2 in zone-0, 0 in zone-1"),
+    ("more evenly", {"max_skew": 1}, "with a skew of at most 1, but a skew of 2: 2 in zone-0"),
+    ("of one workload", {"workload": "Deployment/shop"}, ""),
 )
 def test_spread_is_at_least_over_so_many_values_and_at_most_so_uneven(limits: dict[str, Any], said: str) -> None:
     """Two pods in zone-0, the only node with room for two, none in zone-1, and one in zone-2."""
@@ -153,12 +148,10 @@ def test_spread_of_pods_that_are_pending_says_why_they_are() -> None:
     assert "default/large-1" not in said
 
 
-@pytest.mark.parametrize(
-    ("workload", "words"),
-    [
-        pytest.param("Deployment/web", "the chart has no pods of Deployment/web", id="one that is not there"),
-        pytest.param("", "the chart has no pods of a workload with several", id="none has several pods"),
-    ],
+@cases(
+    "workload, words",
+    ("one that is not there", "Deployment/web", "the chart has no pods of Deployment/web"),
+    ("none has several pods", "", "the chart has no pods of a workload with several"),
 )
 def test_nothing_to_spread_is_no_success(workload: str, words: str) -> None:
     with pytest.raises(ReprieveError, match=words):
@@ -254,17 +247,7 @@ def test_objects_without_a_namespace_go_to_that_of_the_release() -> None:
         cluster(*spaces).chart(text(deployment()), namespace="web")
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        pytest.param("nowhere.yaml", "^nowhere.yaml: no such file or directory", id="no such file"),
-        pytest.param(text(CONFIG_MAP, MONITOR), "^the chart: ConfigMap, ServiceMonitor, and no pod or workload in it$", id="no pods"),
-        pytest.param("\n", "^the text has no objects$", id="nothing"),
-        pytest.param(text(deployment(replicas=0)), "^the chart: no pod comes of it: its workloads want none now$", id="none wanted"),
-        pytest.param("kind: [\n", "^yaml: line 2: did not find expected node content$", id="no YAML"),
-        pytest.param("a: b\n", "every document has to be a Kubernetes object", id="no object"),
-    ],
-)  # fmt: skip
+@cases("given, words", ("no such file", "nowhere.yaml", "^nowhere.yaml: no such file or directory"), ("no pods", text(CONFIG_MAP, MONITOR), "^the chart: ConfigMap, ServiceMonitor, and no pod or workload in it$"), ("nothing", "\n", "^the text has no objects$"), ("none wanted", text(deployment(replicas=0)), "^the chart: no pod comes of it: its workloads want none now$"), ("no YAML", "kind: [\n", "^yaml: line 2: did not find expected node content$"), ("no object", "a: b\n", "every document has to be a Kubernetes object"))  # fmt: skip
 def test_what_cannot_be_tried_is_said_in_a_line(given: str, words: str) -> None:
     with pytest.raises(ReprieveError, match=words) as failed:
         cluster().chart(given)

@@ -16,6 +16,7 @@ from gymnasium.utils.env_checker import check_env
 
 from reprieve import Cluster, ReprieveError
 from reprieve.gym import Progress, SchedulingEnvironment, TrialEnvironment
+from tests.kit.tables import cases
 from tests.reprieve.lab.simulation.test_environment import WORKLOAD, last_feasible, played
 from tests.reprieve.test_library import ROOT, node, pod
 
@@ -270,14 +271,12 @@ def test_cluster_and_configuration_are_those_of_a_trial(tmp_path: Path) -> None:
         TrialEnvironment(cluster, configuration=3)
 
 
-@pytest.mark.parametrize(
+@cases(
     "objects",
-    [
-        pytest.param([node("only"), pod("web")], id="one node"),
-        pytest.param([node("one"), node("other"), pod("huge", "16")], id="no feasible node"),
-        pytest.param([node("one"), node("other")], id="no pod"),
-        pytest.param([pod("web")], id="no node"),
-    ],
+    ("one node", [node("only"), pod("web")]),
+    ("no feasible node", [node("one"), node("other"), pod("huge", "16")]),
+    ("no pod", [node("one"), node("other")]),
+    ("no node", [pod("web")]),
 )
 def test_cluster_without_a_choice_is_refused(objects: list[dict[str, Any]]) -> None:
     with pytest.raises(ReprieveError, match="no pod has several nodes to choose from"):

@@ -29,6 +29,7 @@ from extender.values.config.configuration import Configuration
 from reprieve import Cluster, Placement, plugin as fwk
 from reprieve.sources.configurations import with_plugins
 from reprieve.sources.manifest_files import state_of
+from tests.kit.tables import cases
 from tests.kit.told_scheduler import NOON, ToldScheduler
 from tests.reprieve.test_library import NO_PREEMPTION, node, pod
 
@@ -104,23 +105,19 @@ class FailsOnB(fwk.FilterPlugin):
         return fwk.reject(np.zeros(len(rows), np.bool_), "")
 
 
-@pytest.mark.parametrize(
-    ("b", "pods", "more", "nodes"),
-    [
-        pytest.param(node("b", "1"), [], {}, None, id="too small a node"),
-        pytest.param(node("b"), [pod("full", "4", on="b")], {}, None, id="a node that is full"),
-        pytest.param(
-            node("b"),
-            [pod("first", "4", priority=9) | {"status": {"nominatedNodeName": "b"}}],
-            {},
-            None,
-            id="a node that is kept for another pod",
-        ),
-        pytest.param(
-            node("b", **{"kubernetes.io/hostname": "b"}), [], {"nodeSelector": {"zone": "x"}}, None, id="others"
-        ),
-        pytest.param(node("b"), [], {}, ["a"], id="a node that is not asked about"),
-    ],
+@cases(
+    "b, pods, more, nodes",
+    ("too small a node", node("b", "1"), [], {}, None),
+    ("a node that is full", node("b"), [pod("full", "4", on="b")], {}, None),
+    (
+        "a node that is kept for another pod",
+        node("b"),
+        [pod("first", "4", priority=9) | {"status": {"nominatedNodeName": "b"}}],
+        {},
+        None,
+    ),
+    ("others", node("b", **{"kubernetes.io/hostname": "b"}), [], {"nodeSelector": {"zone": "x"}}, None),
+    ("a node that is not asked about", node("b"), [], {}, ["a"]),
 )
 def test_filter_that_fails_on_a_node_that_is_out_of_the_question_fails_no_pod(
     b: dict[str, Any], pods: list[dict[str, Any]], more: dict[str, Any], nodes: list[str] | None

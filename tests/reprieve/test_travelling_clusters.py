@@ -22,6 +22,7 @@ from tests.extender.answers.test_trial import objects_of
 from tests.kit.api_with_roles import serving_with_roles
 from tests.kit.objects import pod_group
 from tests.kit.random_storage import random_cluster_with_volumes
+from tests.kit.tables import cases
 from tests.reprieve.lab.recordings.recorded_cluster import record, zoned
 from tests.reprieve.test_library import as_mapping, node, nodes_of, pod, state_of
 
@@ -131,17 +132,15 @@ def saved(path: Path) -> dict[str, Any]:
     return content
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        pytest.param({"reprieve": 2}, "a cluster in form 2, and this version of Reprieve reads form 1", id="newer"),
-        pytest.param({"reprieve": 0}, "a cluster in form 0", id="older"),
-        pytest.param({"reprieve": "new"}, "not a whole cluster", id="no form"),
-        pytest.param({"pods": [["one"]]}, "not a whole cluster", id="wrong pods"),
-        pytest.param({"pods": [[7, "one", "u", "", "a", None, None, []]]}, "not a whole cluster", id="like no other"),
-        pytest.param({"configuration": {"kind": "Pod"}}, "not a whole cluster", id="no configuration"),
-        pytest.param({"gaps": [["dragons", "", []]]}, "not a whole cluster", id="an unknown kind"),
-    ],
+@cases(
+    "changes, words",
+    ("newer", {"reprieve": 2}, "a cluster in form 2, and this version of Reprieve reads form 1"),
+    ("older", {"reprieve": 0}, "a cluster in form 0"),
+    ("no form", {"reprieve": "new"}, "not a whole cluster"),
+    ("wrong pods", {"pods": [["one"]]}, "not a whole cluster"),
+    ("like no other", {"pods": [[7, "one", "u", "", "a", None, None, []]]}, "not a whole cluster"),
+    ("no configuration", {"configuration": {"kind": "Pod"}}, "not a whole cluster"),
+    ("an unknown kind", {"gaps": [["dragons", "", []]]}, "not a whole cluster"),
 )
 def test_a_file_of_another_form_says_so_in_one_line(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     file = tmp_path / "cluster.reprieve"

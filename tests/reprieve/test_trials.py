@@ -15,6 +15,7 @@ from tests.extender.answers.test_trial import NO_SHRINKING, objects_of
 from tests.kit.examples import examples
 from tests.kit.objects import ONLY_GANGS, pod_group, workload
 from tests.kit.storage import make_claim, make_class, make_volume
+from tests.kit.tables import cases
 from tests.reprieve.test_library import as_mapping, node, nodes_of, pod, state_of
 
 
@@ -37,15 +38,7 @@ def test_cluster_of_the_objects_of_a_trial_decides_alike(seed: int) -> None:
 DEPLOYMENT = workload("Deployment", "web", {"spec": {"containers": [{"name": "c", "image": "i"}]}}, replicas=2)
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        pytest.param(lambda trial: trial.schedule(DEPLOYMENT), id="placed"),
-        pytest.param(lambda trial: trial.add(DEPLOYMENT), id="pending"),
-        pytest.param(lambda trial: (trial.add(pod("x")), trial.schedule(DEPLOYMENT)), id="in a later step"),
-        pytest.param(lambda trial: (trial.schedule(DEPLOYMENT), trial.remove("web-1")), id="one of them gone again"),
-    ],
-)  # fmt: skip
+@cases("first", ("placed", lambda trial: trial.schedule(DEPLOYMENT)), ("pending", lambda trial: trial.add(DEPLOYMENT)), ("in a later step", lambda trial: (trial.add(pod("x")), trial.schedule(DEPLOYMENT))), ("one of them gone again", lambda trial: (trial.schedule(DEPLOYMENT), trial.remove("web-1"))))  # fmt: skip
 def test_pods_of_a_trial_stay_beside_those_of_a_later_one(first: Callable[[Trial], object]) -> None:
     """All have UIDs of their own."""
     cluster = Cluster.load([node("a"), node("b")])
@@ -394,14 +387,12 @@ def slots_of(trial: Trial) -> dict[str, str]:
     return {pod["name"]: pod["annotations"]["example.com/slot"] for pod in pods if "annotations" in pod}
 
 
-@pytest.mark.parametrize(
+@cases(
     "step",
-    [
-        pytest.param(lambda trial: trial.evict("one"), id="evict"),
-        pytest.param(lambda trial: trial.remove("one"), id="remove"),
-        pytest.param(lambda trial: trial.drain("a"), id="drain"),
-        pytest.param(lambda trial: trial.remove(nodes="a"), id="remove the node"),
-    ],
+    ("evict", lambda trial: trial.evict("one")),
+    ("remove", lambda trial: trial.remove("one")),
+    ("drain", lambda trial: trial.drain("a")),
+    ("remove the node", lambda trial: trial.remove(nodes="a")),
 )
 @pytest.mark.parametrize("pods", [["one"], ["one", "two"], ["two", "one"], ["gone", "one"]], ids="-".join)
 def test_what_a_plugin_wrote_on_a_pod_is_there_again_after_undo_and_in_a_fork(

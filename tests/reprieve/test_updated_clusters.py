@@ -13,6 +13,7 @@ from tests.api.test_asking_with_few_rights import ANN, OBJECTS, role
 from tests.extender.answers.test_trial import objects_of
 from tests.kit.api_with_roles import serving_with_roles
 from tests.kit.random_storage import random_cluster_with_volumes
+from tests.kit.tables import cases
 from tests.reprieve.test_library import as_mapping, node, nodes_of, pod, state_of
 
 Object = dict[str, Any]
@@ -62,42 +63,34 @@ def test_what_stays_is_shared() -> None:
     assert all(after[name] is item for name, item in before.items())
 
 
-@pytest.mark.parametrize(
-    ("change", "pods"),
-    [
-        pytest.param(pod("one", on="b"), {"default/one": "b", "default/two": ""}, id="a pod on another node"),
-        pytest.param(pod("two", on="b"), {"default/one": "a", "default/two": "b"}, id="a pending one that runs now"),
-        pytest.param(
-            {**pod("one", on="a"), "status": {"phase": "Succeeded"}}, {"default/two": ""}, id="a finished one"
-        ),
-        pytest.param(
-            {"type": "MODIFIED", "object": {**pod("one"), "metadata": {"name": "one", "uid": "another"}}},
-            {"default/one": "", "default/two": ""},
-            id="another one of its name",
-        ),
-        pytest.param(
-            deleted({"kind": "Pod", "metadata": {"name": "two"}}), {"default/one": "a"}, id="a name is enough"
-        ),
-        pytest.param(deleted(pod("none")), {"default/one": "a", "default/two": ""}, id="what is not there"),
-        pytest.param(
-            {"type": None, "object": pod("three")},
-            {"default/one": "a", "default/two": "", "default/three": ""},
-            id="an event of kopf's first list",
-        ),
-        pytest.param(
-            {"type": "DELETED", "object": "a model", "raw_object": pod("two")},
-            {"default/one": "a"},
-            id="an event of the Kubernetes client",
-        ),
-        pytest.param(
-            {"type": "BOOKMARK", "object": {"kind": "Pod"}}, {"default/one": "a", "default/two": ""}, id="none"
-        ),
-        pytest.param(
-            {"apiVersion": "example.com/v1", "kind": "Gateway", "metadata": {"name": "one"}},
-            {"default/one": "a", "default/two": ""},
-            id="a kind of which nothing hangs",
-        ),
-    ],
+@cases(
+    "change, pods",
+    ("a pod on another node", pod("one", on="b"), {"default/one": "b", "default/two": ""}),
+    ("a pending one that runs now", pod("two", on="b"), {"default/one": "a", "default/two": "b"}),
+    ("a finished one", {**pod("one", on="a"), "status": {"phase": "Succeeded"}}, {"default/two": ""}),
+    (
+        "another one of its name",
+        {"type": "MODIFIED", "object": {**pod("one"), "metadata": {"name": "one", "uid": "another"}}},
+        {"default/one": "", "default/two": ""},
+    ),
+    ("a name is enough", deleted({"kind": "Pod", "metadata": {"name": "two"}}), {"default/one": "a"}),
+    ("what is not there", deleted(pod("none")), {"default/one": "a", "default/two": ""}),
+    (
+        "an event of kopf's first list",
+        {"type": None, "object": pod("three")},
+        {"default/one": "a", "default/two": "", "default/three": ""},
+    ),
+    (
+        "an event of the Kubernetes client",
+        {"type": "DELETED", "object": "a model", "raw_object": pod("two")},
+        {"default/one": "a"},
+    ),
+    ("none", {"type": "BOOKMARK", "object": {"kind": "Pod"}}, {"default/one": "a", "default/two": ""}),
+    (
+        "a kind of which nothing hangs",
+        {"apiVersion": "example.com/v1", "kind": "Gateway", "metadata": {"name": "one"}},
+        {"default/one": "a", "default/two": ""},
+    ),
 )
 def test_a_change_has_the_meaning_that_a_watch_gives_it(change: Object, pods: dict[str, str]) -> None:
     cluster = Cluster.load([node("a"), node("b"), pod("one", on="a"), pod("two")])
@@ -106,23 +99,19 @@ def test_a_change_has_the_meaning_that_a_watch_gives_it(change: Object, pods: di
         assert trial.pods == pods
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        pytest.param([3], "3 is no object with a kind", id="a number"),
-        pytest.param(["default/one"], "'default/one' is no object with a kind", id="a name"),
-        pytest.param([{"metadata": {"name": "one"}}], "is no object with a kind", id="no kind"),
-        pytest.param([{"type": "DELETED", "object": None}], "None is no object with a kind", id="nothing"),
-        pytest.param(
-            [{"type": "ERROR", "object": {"kind": "Status", "message": "too old resource version"}}],
-            "an event of type ERROR is no change: too old resource version; list the objects anew",
-            id="the end of a watch",
-        ),
-        pytest.param(
-            [{"kind": "Pod", "metadata": {"name": "one"}, "spec": 3}], "Pod one: Expected `object`", id="a wrong form"
-        ),
-        pytest.param(None, "None is no object with a kind", id="none at all"),
-    ],
+@cases(
+    "changes, words",
+    ("a number", [3], "3 is no object with a kind"),
+    ("a name", ["default/one"], "'default/one' is no object with a kind"),
+    ("no kind", [{"metadata": {"name": "one"}}], "is no object with a kind"),
+    ("nothing", [{"type": "DELETED", "object": None}], "None is no object with a kind"),
+    (
+        "the end of a watch",
+        [{"type": "ERROR", "object": {"kind": "Status", "message": "too old resource version"}}],
+        "an event of type ERROR is no change: too old resource version; list the objects anew",
+    ),
+    ("a wrong form", [{"kind": "Pod", "metadata": {"name": "one"}, "spec": 3}], "Pod one: Expected `object`"),
+    ("none at all", None, "None is no object with a kind"),
 )
 def test_what_is_no_change_is_told_in_one_line(changes: Any, words: str) -> None:
     cluster = Cluster.load([node("a")])

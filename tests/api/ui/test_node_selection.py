@@ -8,6 +8,7 @@ from api.ui.resources import resources_of
 from extender.answers.overviews import NodeOnMap
 from extender.values import limits
 from tests.api.ui.samples import node, standing
+from tests.kit.tables import cases
 
 GPU = "nvidia.com/gpu=present:NoSchedule"
 NODES = (
@@ -26,19 +27,17 @@ def names(nodes: tuple[NodeOnMap, ...]) -> list[str]:
     return [each.name for each in nodes]
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        pytest.param("", ["n1", "n2", "n10"], id="all"),
-        pytest.param("N1", ["n1", "n10"], id="a part of the name"),
-        pytest.param("pool=gpu", ["n2"], id="a label"),
-        pytest.param("ssd", ["n2"], id="the value of a label"),
-        pytest.param("nvidia.com/gpu", ["n2"], id="a taint"),
-        pytest.param("diskpressure", ["n10"], id="a condition"),
-        pytest.param("cordoned", ["n10"], id="cordoned"),
-        pytest.param("n1 -cordoned", ["n1"], id="without a word"),
-        pytest.param("n1 pool=gpu", [], id="all words"),
-    ],
+@cases(
+    "words, found",
+    ("all", "", ["n1", "n2", "n10"]),
+    ("a part of the name", "N1", ["n1", "n10"]),
+    ("a label", "pool=gpu", ["n2"]),
+    ("the value of a label", "ssd", ["n2"]),
+    ("a taint", "nvidia.com/gpu", ["n2"]),
+    ("a condition", "diskpressure", ["n10"]),
+    ("cordoned", "cordoned", ["n10"]),
+    ("without a word", "n1 -cordoned", ["n1"]),
+    ("all words", "n1 pool=gpu", []),
 )
 def test_words_of_the_filter_select_nodes(words: str, found: list[str]) -> None:
     assert names(chosen(NODES, words)) == found
@@ -91,18 +90,16 @@ def sorted_names(written: str) -> list[str]:
     return [each.name for each in in_order(TABLE, written, COLUMNS)]
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        pytest.param("", ["node-2", "node-10", "node-1"], id="as on the map"),
-        pytest.param("zone", ["node-2", "node-10", "node-1"], id="so is by zone"),
-        pytest.param("-zone", ["node-1", "node-2", "node-10"], id="nodes of a zone keep their order"),
-        pytest.param("name", ["node-1", "node-2", "node-10"], id="numbers in names are numbers"),
-        pytest.param("-pods", ["node-1", "node-2", "node-10"], id="most pods first"),
-        pytest.param("-pods-free", ["node-10", "node-2", "node-1"], id="most room for pods first"),
-        pytest.param("cpu", ["node-10", "node-1", "node-2"], id="least promised first"),
-        pytest.param("-cpu-free", ["node-10", "node-1", "node-2"], id="most room first"),
-    ],
+@cases(
+    "written, expected",
+    ("as on the map", "", ["node-2", "node-10", "node-1"]),
+    ("so is by zone", "zone", ["node-2", "node-10", "node-1"]),
+    ("nodes of a zone keep their order", "-zone", ["node-1", "node-2", "node-10"]),
+    ("numbers in names are numbers", "name", ["node-1", "node-2", "node-10"]),
+    ("most pods first", "-pods", ["node-1", "node-2", "node-10"]),
+    ("most room for pods first", "-pods-free", ["node-10", "node-2", "node-1"]),
+    ("least promised first", "cpu", ["node-10", "node-1", "node-2"]),
+    ("most room first", "-cpu-free", ["node-10", "node-1", "node-2"]),
 )
 def test_nodes_stand_in_the_order_that_is_asked_for(written: str, expected: list[str]) -> None:
     assert sorted_names(written) == expected

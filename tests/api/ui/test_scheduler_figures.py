@@ -8,6 +8,7 @@ from api.ui.scheduler_figures import durations, scheduler_figures
 from extender.answers.parts import PodName
 from extender.answers.types import Attempt
 from extender.values.metrics.metrics import Histogram, counter, gauge
+from tests.kit.tables import cases
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 
@@ -19,14 +20,12 @@ def histogram(*observed: tuple[float, str]) -> Histogram:
     return made
 
 
-@pytest.mark.parametrize(
-    ("observed", "p50", "p99"),
-    [
-        pytest.param([0.5], 0.5, 0.99, id="one: within its bucket"),
-        pytest.param([1.5, 1.5, 3.0, 3.0], 2.0, 3.96, id="half of them in each of two buckets"),
-        pytest.param([9.0], 4.0, 4.0, id="beyond the last bound: that bound"),
-        pytest.param([3.0], 3.0, 3.98, id="empty buckets before"),
-    ],
+@cases(
+    "observed, p50, p99",
+    ("one: within its bucket", [0.5], 0.5, 0.99),
+    ("half of them in each of two buckets", [1.5, 1.5, 3.0, 3.0], 2.0, 3.96),
+    ("beyond the last bound: that bound", [9.0], 4.0, 4.0),
+    ("empty buckets before", [3.0], 3.0, 3.98),
 )
 def test_quantiles_are_those_of_histogram_quantile(observed: list[float], p50: float, p99: float) -> None:
     (row,) = durations(histogram(*((value, "filter") for value in observed)).collect(), "verb")

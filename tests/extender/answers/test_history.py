@@ -18,6 +18,7 @@ from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.snapshot import Rows
 from extender.testing import make_framework, make_node, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Looks, Refuses
+from tests.kit.tables import cases
 from tests.kit.told_scheduler import NOON, ToldScheduler
 
 NO, NEVER = fwk.unschedulable("no"), fwk.unresolvable("never")
@@ -36,17 +37,13 @@ def refused_by(*plugins: fwk.Plugin) -> Findings:
     return caught.value.findings
 
 
-@pytest.mark.parametrize(
+@cases(
     "plugins",
-    [
-        pytest.param(
-            (Refuses("A", {"a": NO, "b": NEVER}), Refuses("B", {"a": NO, "c": NO, "d": NEVER})), id="two Filters"
-        ),
-        pytest.param((Looks("P", fwk.SUCCESS, "a", "c"), Refuses("A", {"a": NO, "c": NEVER})), id="PreFilter narrows"),
-        pytest.param((Looks("P", NEVER),), id="PreFilter refuses for good"),
-        pytest.param((Looks("P", NO),), id="PreFilter refuses"),
-        pytest.param((Looks("P", fwk.SUCCESS, "*"),), id="PreFilter leaves nothing"),
-    ],
+    ("two Filters", (Refuses("A", {"a": NO, "b": NEVER}), Refuses("B", {"a": NO, "c": NO, "d": NEVER}))),
+    ("PreFilter narrows", (Looks("P", fwk.SUCCESS, "a", "c"), Refuses("A", {"a": NO, "c": NEVER}))),
+    ("PreFilter refuses for good", (Looks("P", NEVER),)),
+    ("PreFilter refuses", (Looks("P", NO),)),
+    ("PreFilter leaves nothing", (Looks("P", fwk.SUCCESS, "*"),)),
 )
 async def test_the_waterfall_is_that_of_the_live_explanation(plugins: tuple[fwk.Plugin, ...]) -> None:
     framework = make_framework(*plugins)

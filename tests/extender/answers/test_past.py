@@ -7,8 +7,6 @@ from collections.abc import Container
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from extender.answers.history import PastQuery, past
 from extender.answers.overviews import Past
 from extender.answers.records.records import Records
@@ -18,6 +16,7 @@ from extender.engine.runtime.findings import Findings
 from extender.engine.snapshot import Rows
 from extender.testing import make_node, make_pod, make_snapshot
 from extender.values import limits
+from tests.kit.tables import cases
 from tests.kit.told_scheduler import ToldScheduler
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
@@ -53,24 +52,18 @@ def rows(found: Past) -> list[tuple[str, int]]:
 TOLD = Told(("shop/web-1", "a1"), ("batch/job-1", ""), ("shop/web-2", "b1"), ("batch/job-1", ""), ("shop/db-0", "a2"))
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        pytest.param(
-            {},
-            [("shop/db-0", 1), ("batch/job-1", 2), ("shop/web-2", 1), ("shop/web-1", 1)],
-            id="everything, newest first",
-        ),
-        pytest.param({"outcome": "unschedulable"}, [("batch/job-1", 2)], id="an outcome"),
-        pytest.param({"outcome": "asked"}, [], id="another outcome"),
-        pytest.param({"name": "web"}, [("shop/web-2", 1), ("shop/web-1", 1)], id="a workload"),
-        pytest.param({"name": "shop/db"}, [("shop/db-0", 1)], id="a part of a name"),
-        pytest.param({"namespace": "batch"}, [("batch/job-1", 2)], id="a namespace"),
-        pytest.param({"node": "a"}, [("shop/db-0", 1), ("shop/web-1", 1)], id="nodes"),
-        pytest.param({"since": NOON - 60}, [("shop/db-0", 1), ("batch/job-1", 1)], id="since a time"),
-        pytest.param({"until": NOON - 180}, [("batch/job-1", 1), ("shop/web-1", 1)], id="until a time"),
-        pytest.param({"name": "web", "node": "b"}, [("shop/web-2", 1)], id="both"),
-    ],
+@cases(
+    "query, found",
+    ("everything, newest first", {}, [("shop/db-0", 1), ("batch/job-1", 2), ("shop/web-2", 1), ("shop/web-1", 1)]),
+    ("an outcome", {"outcome": "unschedulable"}, [("batch/job-1", 2)]),
+    ("another outcome", {"outcome": "asked"}, []),
+    ("a workload", {"name": "web"}, [("shop/web-2", 1), ("shop/web-1", 1)]),
+    ("a part of a name", {"name": "shop/db"}, [("shop/db-0", 1)]),
+    ("a namespace", {"namespace": "batch"}, [("batch/job-1", 2)]),
+    ("nodes", {"node": "a"}, [("shop/db-0", 1), ("shop/web-1", 1)]),
+    ("since a time", {"since": NOON - 60}, [("shop/db-0", 1), ("batch/job-1", 1)]),
+    ("until a time", {"until": NOON - 180}, [("batch/job-1", 1), ("shop/web-1", 1)]),
+    ("both", {"name": "web", "node": "b"}, [("shop/web-2", 1)]),
 )
 def test_decisions_are_found_by(query: dict[str, Any], found: list[tuple[str, int]]) -> None:
     assert rows(TOLD.ask(**query)) == found

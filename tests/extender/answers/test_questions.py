@@ -24,6 +24,7 @@ from extender.values.objects.decoding import convert
 from extender.values.objects.grouping import PodGroup
 from tests.extender.engine.cache.snapshot_contents import seen
 from tests.kit.objects import GROUP_GATES, priority_class
+from tests.kit.tables import cases
 from tests.kit.told_scheduler import NOON, ToldScheduler
 
 A, B = (make_node(name).capacity(cpu=4, pods=10) for name in "ab")
@@ -79,18 +80,14 @@ def deciding() -> tuple[ToldScheduler, Questions]:
 # Why a pod is where it is.
 
 
-@pytest.mark.parametrize(
-    ("pod", "state", "node"),
-    [
-        pytest.param(a_pod("p"), "Pending", "", id="waits"),
-        pytest.param(a_pod("p", 9), "Pending", "", id="fits nowhere"),
-        pytest.param(a_pod("p").gate("later"), "Gated", "", id="held back"),
-        pytest.param(a_pod("p").nominated_node("a"), "Nominated", "a", id="promised a node"),
-        pytest.param(a_pod("p").node("a"), "Scheduled", "a", id="has a node"),
-        pytest.param(
-            a_pod("p").node("a").scheduler_name("other"), "Scheduled", "a", id="has a node, chosen by another scheduler"
-        ),
-    ],
+@cases(
+    "pod, state, node",
+    ("waits", a_pod("p"), "Pending", ""),
+    ("fits nowhere", a_pod("p", 9), "Pending", ""),
+    ("held back", a_pod("p").gate("later"), "Gated", ""),
+    ("promised a node", a_pod("p").nominated_node("a"), "Nominated", "a"),
+    ("has a node", a_pod("p").node("a"), "Scheduled", "a"),
+    ("has a node, chosen by another scheduler", a_pod("p").node("a").scheduler_name("other"), "Scheduled", "a"),
 )
 def test_a_pod_is_in_the_state_that_its_cluster_says(pod: PodBuilder, state: str, node: str) -> None:
     found = explained(about(A, B, pods=[pod]), "p")
@@ -108,13 +105,7 @@ def test_a_pod_that_has_got_its_place_is_being_bound() -> None:
     assert (found.state, found.node, found.waterfall) == ("Binding", "a", ())
 
 
-@pytest.mark.parametrize(
-    "pod",
-    [
-        pytest.param(a_pod("p", "lots").node("a"), id="on a node"),
-        pytest.param(a_pod("p", "lots").nominated_node("a"), id="promised a node"),
-    ],
-)
+@cases("pod", ("on a node", a_pod("p", "lots").node("a")), ("promised a node", a_pod("p", "lots").nominated_node("a")))
 def test_unreadable_pod_is_reported_each_time(pod: PodBuilder) -> None:
     questions = about(A, pods=[pod])
 
@@ -373,17 +364,13 @@ def test_a_what_if_leaves_everything_as_it_was() -> None:
     assert told == questions.what_if(asked)
 
 
-@pytest.mark.parametrize(
-    ("asked", "error", "words"),
-    [
-        pytest.param({"drain_nodes": ["c"]}, QuestionError, 'node "c" not found', id="an unknown node"),
-        pytest.param({"create": [{"kind": "Pod"}]}, QuestionError, "needs an apiVersion and metadata", id="no object"),
-        pytest.param({"create": [written("web")]}, QuestionError, 'pods "web" already exists', id="a pod that runs"),
-        pytest.param({"create": [written(cpu="lots")]}, QuestionError, "quantities must match", id="no quantity"),
-        pytest.param(
-            {"configuration": {"kind": "Pod"}}, ConfigErrors, "'apiVersion' is missing", id="no configuration"
-        ),
-    ],
+@cases(
+    "asked, error, words",
+    ("an unknown node", {"drain_nodes": ["c"]}, QuestionError, 'node "c" not found'),
+    ("no object", {"create": [{"kind": "Pod"}]}, QuestionError, "needs an apiVersion and metadata"),
+    ("a pod that runs", {"create": [written("web")]}, QuestionError, 'pods "web" already exists'),
+    ("no quantity", {"create": [written(cpu="lots")]}, QuestionError, "quantities must match"),
+    ("no configuration", {"configuration": {"kind": "Pod"}}, ConfigErrors, "'apiVersion' is missing"),
 )
 def test_a_what_if_that_cannot_be_is_an_error(asked: dict[str, Any], error: type[Exception], words: str) -> None:
     questions = about(A, pods=[a_pod("web").node("a")])
@@ -401,16 +388,14 @@ def test_capacity_counts_further_copies_of_a_pod() -> None:
     assert fitting(questions, "web", 2).is_limit
 
 
-@pytest.mark.parametrize(
+@cases(
     "metadata",
-    [
-        pytest.param({}, id="none"),
-        pytest.param({"name": "web"}, id="that of a pod that runs"),
-        pytest.param({"name": "one-more-0"}, id="that of another pod that runs"),
-        pytest.param({"generateName": "web-"}, id="to be made"),
-        pytest.param(None, id="no metadata"),
-        pytest.param({"name": 5}, id="no name at all"),
-    ],
+    ("none", {}),
+    ("that of a pod that runs", {"name": "web"}),
+    ("that of another pod that runs", {"name": "one-more-0"}),
+    ("to be made", {"generateName": "web-"}),
+    ("no metadata", None),
+    ("no name at all", {"name": 5}),
 )
 def test_name_of_a_pod_that_is_only_written_down_does_not_matter(metadata: object) -> None:
     questions = about(A, B, pods=[a_pod("web", 2).node("a"), a_pod("one-more-0").node("b"), a_pod("one-more-1")])
@@ -420,17 +405,15 @@ def test_name_of_a_pod_that_is_only_written_down_does_not_matter(metadata: objec
     assert {room.node: room.pods for room in fits.by_node} == {"a": 1, "b": 1}  # one-more-0 is on b
 
 
-@pytest.mark.parametrize(
-    ("pod", "words"),
-    [
-        pytest.param(written(cpu="lots"), "quantities must match", id="no quantity"),
-        pytest.param(written(cpu="-1"), "must be greater than or equal to 0", id="less than nothing"),
-        pytest.param(written() | {"kind": "Node"}, "pods are counted, not objects of kind 'Node'", id="no pod"),
-        pytest.param(written() | {"spec": None}, "spec.containers: Required value", id="nothing at all"),
-        pytest.param(written() | {"spec": 7}, "cannot unmarshal number", id="a number"),
-        pytest.param(written() | {"apiVersion": "v9"}, "not known here", id="of another version"),
-        pytest.param({}, "spec.containers: Required value", id="not even an object"),
-    ],
+@cases(
+    "pod, words",
+    ("no quantity", written(cpu="lots"), "quantities must match"),
+    ("less than nothing", written(cpu="-1"), "must be greater than or equal to 0"),
+    ("no pod", written() | {"kind": "Node"}, "pods are counted, not objects of kind 'Node'"),
+    ("nothing at all", written() | {"spec": None}, "spec.containers: Required value"),
+    ("a number", written() | {"spec": 7}, "cannot unmarshal number"),
+    ("of another version", written() | {"apiVersion": "v9"}, "not known here"),
+    ("not even an object", {}, "spec.containers: Required value"),
 )
 def test_invalid_pod_is_refused_by_capacity(pod: dict[str, Any], words: str) -> None:
     questions = about(A)

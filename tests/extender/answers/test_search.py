@@ -13,6 +13,7 @@ from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import OwnerReference
 from extender.values.objects.pod import Pod, PodSchedulingGroup
+from tests.kit.tables import cases
 
 
 def a_pod(namespace: str, name: str, *, owner: str = "", node: str = "", group: str = "") -> Pod:
@@ -72,19 +73,17 @@ def test_everything_with_the_name_is_found_and_the_exact_name_is_the_first() -> 
     ]
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        pytest.param("9-b shop", [("pod", "shop/web-5d9-b")], id="all words, in any order"),
-        pytest.param("NODE-2", [("node", "/node-2")], id="in any case"),
-        pytest.param("deployment", [("workload", "shop/Deployment/web")], id="a kind"),
-        pytest.param("job/tr", [("workload", "ml/Job/train")], id="a kind and a name, as kubectl writes them"),
-        pytest.param("web-5d9-a", [("pod", "shop/web-5d9-a")], id="a pod"),
-        pytest.param("nobody", [], id="nothing"),
-        pytest.param("shop/wbe-5d9-a", [("pod", "shop/web-5d9-a")], id="a slip of the pen"),
-        pytest.param("node-3", [("node", "/node-2")], id="almost the name of a node"),
-        pytest.param("  ", [], id="no words"),
-    ],
+@cases(
+    "query, found",
+    ("all words, in any order", "9-b shop", [("pod", "shop/web-5d9-b")]),
+    ("in any case", "NODE-2", [("node", "/node-2")]),
+    ("a kind", "deployment", [("workload", "shop/Deployment/web")]),
+    ("a kind and a name, as kubectl writes them", "job/tr", [("workload", "ml/Job/train")]),
+    ("a pod", "web-5d9-a", [("pod", "shop/web-5d9-a")]),
+    ("nothing", "nobody", []),
+    ("a slip of the pen", "shop/wbe-5d9-a", [("pod", "shop/web-5d9-a")]),
+    ("almost the name of a node", "node-3", [("node", "/node-2")]),
+    ("no words", "  ", []),
 )
 def test_objects_are_found_by_parts_of_names_and_kinds(query: str, found: list[tuple[str, str]]) -> None:
     assert names(query) == found
@@ -144,18 +143,16 @@ def test_pods_of_namespaces_that_may_not_be_seen_are_neither_listed_nor_counted(
     assert listed(namespaces={"web", "ml"}).total == 2
 
 
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        pytest.param({}, ["train-0", "web-5d9-b", "web-5d9-a", "db-0"], id="pending ones first, then by name"),
-        pytest.param({"sort": "name"}, ["train-0", "web-5d9-a", "web-5d9-b", "db-0"], id="by namespace and name"),
-        pytest.param({"sort": "-name"}, ["db-0", "web-5d9-b", "web-5d9-a", "train-0"], id="the other way round"),
-        pytest.param({"sort": "-node"}, ["web-5d9-a", "db-0", "train-0", "web-5d9-b"], id="by node"),
-        pytest.param({"query": "NODE-2 statefulset"}, ["db-0"], id="words in the node and the workload"),
-        pytest.param({"query": "shop/web -b"}, ["web-5d9-b"], id="words in the name with its namespace"),
-        pytest.param({"state": "pending"}, ["train-0", "web-5d9-b"], id="those that wait"),
-        pytest.param({"state": "gated"}, [], id="those that are held back"),
-    ],
+@cases(
+    "asked, expected",
+    ("pending ones first, then by name", {}, ["train-0", "web-5d9-b", "web-5d9-a", "db-0"]),
+    ("by namespace and name", {"sort": "name"}, ["train-0", "web-5d9-a", "web-5d9-b", "db-0"]),
+    ("the other way round", {"sort": "-name"}, ["db-0", "web-5d9-b", "web-5d9-a", "train-0"]),
+    ("by node", {"sort": "-node"}, ["web-5d9-a", "db-0", "train-0", "web-5d9-b"]),
+    ("words in the node and the workload", {"query": "NODE-2 statefulset"}, ["db-0"]),
+    ("words in the name with its namespace", {"query": "shop/web -b"}, ["web-5d9-b"]),
+    ("those that wait", {"state": "pending"}, ["train-0", "web-5d9-b"]),
+    ("those that are held back", {"state": "gated"}, []),
 )
 def test_pods_are_filtered_and_sorted(asked: dict[str, str], expected: list[str]) -> None:
     assert pod_names(**asked) == expected

@@ -19,6 +19,7 @@ from tests.extender.answers.test_trial import everything, trial_of
 from tests.kit.devices import exactly, make_claim, make_device, make_device_class, make_slice
 from tests.kit.objects import ONLY_GANGS, pod_group
 from tests.kit.owners import owned_by
+from tests.kit.tables import cases
 
 NO_PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 NODES = [make_node(name).capacity(cpu=4, pods=10).obj() for name in ("n1", "n2")]
@@ -95,7 +96,7 @@ def test_what_is_taken_back_is_no_longer_allocated() -> None:
         assert everything(trial) == before
 
 
-@pytest.mark.parametrize("committed", [pytest.param(False, id="open"), pytest.param(True, id="committed")])
+@cases("committed", ("open", False), ("committed", True))
 def test_the_last_pod_that_goes_frees_the_device(committed: bool) -> None:
     first, second = sharing(2, "c")
     third = sharing(3, "d")[2]

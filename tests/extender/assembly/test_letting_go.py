@@ -20,6 +20,7 @@ from extender.testing import make_node
 from extender.values.config.configuration import Configuration, Extender
 from reprieve.cluster import own_cluster
 from reprieve.cluster.registry.object_registry import ObjectRegistry
+from tests.kit.tables import cases
 
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"pods": "9"}}}
 
@@ -51,13 +52,11 @@ def pod(name: str) -> Object:
     return {"metadata": {"name": name}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}}
 
 
-@pytest.mark.parametrize(
-    ("options", "configuration"),
-    [
-        pytest.param(LiveOptions(), Configuration(), id="one that only answers"),
-        pytest.param(LiveOptions(decides=True), Configuration(), id="a scheduler that waits for a pod"),
-        pytest.param(LiveOptions(decides=True), EXTENDED, id="one with a cluster of its own"),
-    ],
+@cases(
+    "options, configuration",
+    ("one that only answers", LiveOptions(), Configuration()),
+    ("a scheduler that waits for a pod", LiveOptions(decides=True), Configuration()),
+    ("one with a cluster of its own", LiveOptions(decides=True), EXTENDED),
 )
 async def test_a_snapshot_holds_no_pod_longer_than_some_seconds(
     options: LiveOptions, configuration: Configuration

@@ -13,6 +13,7 @@ from extender.rules.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASS
 from extender.rules.state_file import load_state, save_state, saved_version
 from extender.testing import virtual_time
 from reprieve.cluster import own_cluster
+from tests.kit.tables import cases
 
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "9"}}}
 POD: Object = {
@@ -117,13 +118,11 @@ def no_other_file(path: Path) -> None:
     path.with_name(f".{path.name}.{os.getpid()}.tmp").mkdir()
 
 
-@pytest.mark.parametrize(
-    ("breaks", "why"),
-    [
-        pytest.param(no_folder, "No such file or directory", id="the folder is gone"),
-        pytest.param(no_file, "Is a directory", id="a folder has the name of the file"),
-        pytest.param(no_other_file, "Is a directory", id="nothing can be written beside the file"),
-    ],
+@cases(
+    "breaks, why",
+    ("the folder is gone", no_folder, "No such file or directory"),
+    ("a folder has the name of the file", no_file, "Is a directory"),
+    ("nothing can be written beside the file", no_other_file, "Is a directory"),
 )
 async def test_write_that_is_not_in_the_file_is_answered_with_500_where_each_change_is_saved(
     tmp_path: Path, breaks: Callable[[Path], None], why: str

@@ -15,6 +15,7 @@ from reprieve.cluster.registry.object_registry import ObjectRegistry
 from tests.kit.cluster import make_registry
 from tests.kit.objects import priority_class
 from tests.kit.service import TWELVE_NODES
+from tests.kit.tables import cases
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
@@ -158,14 +159,12 @@ def test_invalid_objects_are_reported_and_left_out(registry: ObjectRegistry) -> 
     assert "name is required" in reasons["None"]
 
 
-@pytest.mark.parametrize(
-    ("metadata", "word", "field"),
-    [
-        pytest.param({"name": False}, "bool", "name", id="n of a manifest, which is a bool of YAML"),
-        pytest.param({"name": 7}, "number", "name", id="number"),
-        pytest.param({"name": ["a"]}, "array", "name", id="list"),
-        pytest.param({"name": "a", "namespace": True}, "bool", "namespace", id="namespace"),
-    ],
+@cases(
+    "metadata, word, field",
+    ("n of a manifest, which is a bool of YAML", {"name": False}, "bool", "name"),
+    ("number", {"name": 7}, "number", "name"),
+    ("list", {"name": ["a"]}, "array", "name"),
+    ("namespace", {"name": "a", "namespace": True}, "bool", "namespace"),
 )
 def test_name_that_is_no_string_is_refused_as_one(
     registry: ObjectRegistry, metadata: dict[str, Any], word: str, field: str

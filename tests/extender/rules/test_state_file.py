@@ -21,6 +21,7 @@ from extender.values.golang.json import plain
 from extender.values.golang.yaml import read_yaml
 from tests.kit.examples import examples
 from tests.kit.service import TWELVE_NODES
+from tests.kit.tables import cases
 
 TIME = "2026-03-01T08:00:00Z"
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "creationTimestamp": TIME}}
@@ -34,32 +35,30 @@ def file_with(folder: Path, data: str | bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
-    [
-        pytest.param(json.dumps(LIST), id="JSON"),
-        pytest.param(gzip.compress(json.dumps(LIST).encode()), id="packed JSON"),
-        pytest.param(json.dumps(NODE) + "\n" + json.dumps(POD), id="JSON documents"),
-        pytest.param(json.dumps(NODE) + "\n---\n" + json.dumps(POD), id="JSON documents with lines between them"),
-        pytest.param(yaml.safe_dump(LIST), id="YAML"),
-        pytest.param(yaml.safe_dump(LIST).replace(f"'{TIME}'", TIME), id="YAML with plain times"),
-        pytest.param("---\n" + yaml.safe_dump_all([NODE, None, POD]), id="YAML documents"),
-        pytest.param(yaml.safe_dump_all([{**LIST, "items": [NODE]}, POD]), id="YAML documents of both sorts"),
-        pytest.param(
-            yaml.safe_dump_all(
-                [
-                    {"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": NODE["metadata"]}]},
-                    {"apiVersion": "v1", "kind": "PodList", "items": [{key: POD[key] for key in ("metadata", "spec")}]},
-                ]
-            ),
-            id="lists of one kind with items without one",
+    ("JSON", json.dumps(LIST)),
+    ("packed JSON", gzip.compress(json.dumps(LIST).encode())),
+    ("JSON documents", json.dumps(NODE) + "\n" + json.dumps(POD)),
+    ("JSON documents with lines between them", json.dumps(NODE) + "\n---\n" + json.dumps(POD)),
+    ("YAML", yaml.safe_dump(LIST)),
+    ("YAML with plain times", yaml.safe_dump(LIST).replace(f"'{TIME}'", TIME)),
+    ("YAML documents", "---\n" + yaml.safe_dump_all([NODE, None, POD])),
+    ("YAML documents of both sorts", yaml.safe_dump_all([{**LIST, "items": [NODE]}, POD])),
+    (
+        "lists of one kind with items without one",
+        yaml.safe_dump_all(
+            [
+                {"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": NODE["metadata"]}]},
+                {"apiVersion": "v1", "kind": "PodList", "items": [{key: POD[key] for key in ("metadata", "spec")}]},
+            ]
         ),
-        pytest.param(codecs.BOM_UTF8 + json.dumps(LIST).encode(), id="JSON with a byte order mark"),
-        pytest.param(json.dumps(LIST, indent=2).replace("\n", "\r\n").encode("utf-16"), id="JSON in UTF-16"),
-        pytest.param(codecs.BOM_UTF16_BE + json.dumps(LIST).encode("utf-16-be"), id="JSON in UTF-16, big-endian"),
-        pytest.param(yaml.safe_dump(LIST).encode("utf-32"), id="YAML in UTF-32"),
-        pytest.param(gzip.compress(yaml.safe_dump(LIST).encode("utf-16")), id="packed YAML in UTF-16"),
-    ],
+    ),
+    ("JSON with a byte order mark", codecs.BOM_UTF8 + json.dumps(LIST).encode()),
+    ("JSON in UTF-16", json.dumps(LIST, indent=2).replace("\n", "\r\n").encode("utf-16")),
+    ("JSON in UTF-16, big-endian", codecs.BOM_UTF16_BE + json.dumps(LIST).encode("utf-16-be")),
+    ("YAML in UTF-32", yaml.safe_dump(LIST).encode("utf-32")),
+    ("packed YAML in UTF-16", gzip.compress(yaml.safe_dump(LIST).encode("utf-16"))),
 )
 def test_all_forms_of_a_state_file_load_the_same_objects(tmp_path: Path, data: str | bytes) -> None:
     assert load_state(file_with(tmp_path, data)) == [NODE, POD]
@@ -89,24 +88,7 @@ def test_logs_in_what_cluster_info_dump_prints_are_passed_over(
     assert load_state(file_with(tmp_path, text)) == [NODE, POD]
 
 
-@pytest.mark.parametrize(
-    ("document", "why"),
-    [
-        pytest.param(
-            {**LIST, "items": [NODE, None]},
-            "expected a Kubernetes List or object, not null, at items[1] of the List;",
-            id="null",
-        ),
-        pytest.param(
-            {"apiVersion": "v1", "kind": "PodList", "items": [POD, POD, None]},
-            "not null, at items[2] of the PodList;",
-            id="null in a list of one kind",
-        ),
-        pytest.param({**LIST, "items": [NODE, LIST | {"items": [None]}]}, "at items[0] of the List at items[1] of the List;", id="nested"),
-        pytest.param({**LIST, "items": [7]}, "expected a Kubernetes List or object at items[0] of the List;", id="7"),
-        pytest.param({**LIST, "items": [POD, {}]}, "an object has no kind at items[1] of the List;", id="no kind"),
-    ],
-)  # fmt: skip
+@cases("document, why", ("null", {**LIST, "items": [NODE, None]}, "expected a Kubernetes List or object, not null, at items[1] of the List;"), ("null in a list of one kind", {"apiVersion": "v1", "kind": "PodList", "items": [POD, POD, None]}, "not null, at items[2] of the PodList;"), ("nested", {**LIST, "items": [NODE, LIST | {"items": [None]}]}, "at items[0] of the List at items[1] of the List;"), ("7", {**LIST, "items": [7]}, "expected a Kubernetes List or object at items[0] of the List;"), ("no kind", {**LIST, "items": [POD, {}]}, "an object has no kind at items[1] of the List;"))  # fmt: skip
 def test_what_is_no_object_is_told_with_its_place(tmp_path: Path, document: Object, why: str) -> None:
     with pytest.raises(StateFileError) as refused:
         load_state(file_with(tmp_path, json.dumps(document)))
@@ -266,18 +248,16 @@ def test_a_name_that_says_no_format_is_refused(tmp_path: Path) -> None:
         save_state(tmp_path / "state.txt", [NODE])
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        pytest.param("[1, 2]", "expected a Kubernetes List or object", id="a list"),
-        pytest.param('{"items": []}', "an object has no kind", id="no kind"),
-        pytest.param('{"kind": "List", "items": {}}', "List: items is not a list", id="items that are none"),
-        pytest.param('{"kind": "List", "items": [', "Input data was truncated", id="half of it"),
-        pytest.param("a: [", "did not find expected node content", id="broken YAML"),
-        pytest.param(gzip.compress(b"{}")[:-4], "not a complete gzip file", id="half a gzip file"),
-        pytest.param(b"\xff\xfe\x00kind", "", id="no text at all"),
-        pytest.param("kind: " + "[" * 3000, "", id="too deep"),
-    ],
+@cases(
+    "data, message",
+    ("a list", "[1, 2]", "expected a Kubernetes List or object"),
+    ("no kind", '{"items": []}', "an object has no kind"),
+    ("items that are none", '{"kind": "List", "items": {}}', "List: items is not a list"),
+    ("half of it", '{"kind": "List", "items": [', "Input data was truncated"),
+    ("broken YAML", "a: [", "did not find expected node content"),
+    ("half a gzip file", gzip.compress(b"{}")[:-4], "not a complete gzip file"),
+    ("no text at all", b"\xff\xfe\x00kind", ""),
+    ("too deep", "kind: " + "[" * 3000, ""),
 )
 def test_unreadable_state_file_is_refused_in_one_line(tmp_path: Path, data: str | bytes, message: str) -> None:
     path = file_with(tmp_path, data)

@@ -19,6 +19,7 @@ from extender.verbs import Verbs
 from tests.extender.engine.preemption.test_budgets import budget
 from tests.extender.verbs.verb_calls import filtered, scored
 from tests.kit.storage import make_claim, make_volume
+from tests.kit.tables import cases
 
 NODES = [make_node(name).capacity(cpu=4, pods=20).label(zone=name).obj() for name in ("a", "b")]
 
@@ -135,10 +136,7 @@ def test_a_victim_that_nobody_knows_stays_where_the_caller_named_it() -> None:
     assert chosen(verbs, {"a": ["x"]}) == {"a": (("high", "low", "x"), 0)}
 
 
-@pytest.mark.parametrize(
-    ("told", "counted"),
-    [pytest.param(0, 1, id="none besides"), pytest.param(2, 2, id="one of the unknown"), pytest.param(9, 3, id="all")],
-)
+@cases("told, counted", ("none besides", 0, 1), ("one of the unknown", 2, 2), ("all", 9, 3))
 def test_violations_of_unknown_victims_are_those_that_the_caller_counted_besides(told: int, counted: int) -> None:
     known = waiting("web").label(app="web").node("a").obj()
     verbs = make_verbs(of(budget(0), known))
@@ -146,14 +144,12 @@ def test_violations_of_unknown_victims_are_those_that_the_caller_counted_besides
     assert chosen(verbs, {"a": ["x", "web", "y"]}, violations=told) == {"a": (("x", "web", "y"), counted)}
 
 
-@pytest.mark.parametrize(
+@cases(
     "named",
-    [
-        pytest.param("", id="no pod"),
-        pytest.param("elsewhere", id="a pod that is bound to another node"),
-        pytest.param("equal", id="an assumed pod that is as important"),
-        pytest.param("urgent", id="the preemptor"),
-    ],
+    ("no pod", ""),
+    ("a pod that is bound to another node", "elsewhere"),
+    ("an assumed pod that is as important", "equal"),
+    ("the preemptor", "urgent"),
 )
 def test_a_node_is_left_out_where_a_victim_cannot_be_one(named: str) -> None:
     pods = [waiting("elsewhere").node("b").obj(), waiting("equal", priority=10).obj(), URGENT.obj()]
@@ -197,13 +193,11 @@ def test_a_call_leaves_no_trace() -> None:
     assert filtered(verbs, asks.obj(), node_names=["a", "b"]).kept == [1]
 
 
-@pytest.mark.parametrize(
-    ("nominated", "gone"),
-    [
-        pytest.param("a", ("one", "two"), id="to that node"),
-        pytest.param("b", ("two",), id="to another one"),
-        pytest.param("", ("two",), id="to none"),
-    ],
+@cases(
+    "nominated, gone",
+    ("to that node", "a", ("one", "two")),
+    ("to another one", "b", ("two",)),
+    ("to none", "", ("two",)),
 )
 def test_nobody_is_spared_for_the_room_of_a_pod_that_the_caller_may_have_assumed(
     nominated: str, gone: tuple[str, ...]

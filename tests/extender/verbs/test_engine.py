@@ -25,6 +25,7 @@ from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
 from tests.extender.verbs.verb_calls import filtered, scored
+from tests.kit.tables import cases
 from tests.kit.writes import RecordedWrites
 
 ASKED = make_pod("asked").req(cpu=1)
@@ -160,16 +161,10 @@ def test_a_bound_pod_takes_its_room_before_the_watch_shows_it() -> None:
     assert kept(ready, "a", pod=make_pod("next").req(cpu=1)) == []
 
 
-@pytest.mark.parametrize(
-    ("asked", "came", "lacks"),
-    [
-        pytest.param(
-            ASKED, make_pod("other").req(cpu=1), "NodeResourcesFit refused it: Insufficient cpu", id="its cpu"
-        ),
-        pytest.param(
-            ASKED.host_port(80), make_pod("other").host_port(80), f"NodePorts refused it: {IN_THE_WAY}", id="its port"
-        ),
-    ],
+@cases(
+    "asked, came, lacks",
+    ("its cpu", ASKED, make_pod("other").req(cpu=1), "NodeResourcesFit refused it: Insufficient cpu"),
+    ("its port", ASKED.host_port(80), make_pod("other").host_port(80), f"NodePorts refused it: {IN_THE_WAY}"),
 )
 def test_binding_is_refused_when_the_node_became_full_after_the_filter(
     asked: PodBuilder, came: PodBuilder, lacks: str
@@ -187,37 +182,24 @@ def test_binding_is_refused_when_the_node_became_full_after_the_filter(
     assert writes.calls == []
 
 
-@pytest.mark.parametrize(
-    ("asked", "node", "why"),
-    [
-        pytest.param(
-            ASKED.node_selector(nowhere="true"),
-            A,
-            "NodeAffinity refused it: node(s) didn't match Pod's node affinity/selector",
-            id="its selector",
-        ),
-        pytest.param(
-            ASKED, A.taint("gpu"), "TaintToleration refused it: node(s) had untolerated taint(s)", id="a taint"
-        ),
-        pytest.param(
-            ASKED, A.unschedulable(), "NodeUnschedulable refused it: node(s) were unschedulable", id="a cordon"
-        ),
-        pytest.param(
-            ASKED.claim("none"),
-            A,
-            'VolumeRestrictions refused it: persistentvolumeclaim "none" not found',
-            id="PreFilter",
-        ),
-        pytest.param(
-            ASKED.req(memory="much"), A, "spec.containers[1].resources.requests[memory]: ", id="it cannot be read"
-        ),
-        pytest.param(
-            ASKED.scheduler_name("another"),
-            A,
-            "its schedulerName is another, and only pods of default-scheduler are bound here",
-            id="another scheduler's",
-        ),
-    ],
+@cases(
+    "asked, node, why",
+    (
+        "its selector",
+        ASKED.node_selector(nowhere="true"),
+        A,
+        "NodeAffinity refused it: node(s) didn't match Pod's node affinity/selector",
+    ),
+    ("a taint", ASKED, A.taint("gpu"), "TaintToleration refused it: node(s) had untolerated taint(s)"),
+    ("a cordon", ASKED, A.unschedulable(), "NodeUnschedulable refused it: node(s) were unschedulable"),
+    ("PreFilter", ASKED.claim("none"), A, 'VolumeRestrictions refused it: persistentvolumeclaim "none" not found'),
+    ("it cannot be read", ASKED.req(memory="much"), A, "spec.containers[1].resources.requests[memory]: "),
+    (
+        "another scheduler's",
+        ASKED.scheduler_name("another"),
+        A,
+        "its schedulerName is another, and only pods of default-scheduler are bound here",
+    ),
 )
 def test_a_pod_is_bound_only_by_its_own_profile_and_where_its_filters_let_it(
     asked: PodBuilder, node: NodeBuilder, why: str
@@ -411,17 +393,15 @@ def test_a_node_that_is_listed_twice_is_one_node() -> None:
 NOMINATED = make_pod("nominated").req(cpu=1).priority(5).nominated_node("a")
 
 
-@pytest.mark.parametrize(
-    ("nominated", "room"),
-    [
-        pytest.param(NOMINATED, [], id="it gets its room first"),
-        pytest.param(NOMINATED.priority(-1), ["a"], id="unless it is less important"),
-        pytest.param(NOMINATED.gate("wait"), ["a"], id="or is gated"),
-        pytest.param(NOMINATED.scheduler_name("another"), ["a"], id="or another scheduler's"),
-        pytest.param(NOMINATED.nominated_node("gone"), ["a"], id="or its node is gone"),
-        pytest.param(NOMINATED.req(memory="much"), ["a"], id="or cannot be read"),
-        pytest.param(NOMINATED.name("asked"), ["a"], id="or is the pod itself"),
-    ],
+@cases(
+    "nominated, room",
+    ("it gets its room first", NOMINATED, []),
+    ("unless it is less important", NOMINATED.priority(-1), ["a"]),
+    ("or is gated", NOMINATED.gate("wait"), ["a"]),
+    ("or another scheduler's", NOMINATED.scheduler_name("another"), ["a"]),
+    ("or its node is gone", NOMINATED.nominated_node("gone"), ["a"]),
+    ("or cannot be read", NOMINATED.req(memory="much"), ["a"]),
+    ("or is the pod itself", NOMINATED.name("asked"), ["a"]),
 )
 def test_a_pending_pod_that_is_nominated_counts(nominated: PodBuilder, room: list[str]) -> None:
     assert kept(engine(A, pods=[nominated]), "a") == room
@@ -522,23 +502,15 @@ def test_an_empty_cluster_has_no_nodes_available() -> None:
     assert evaluated({"pod": POD})["error"] == "no nodes available to schedule pods"
 
 
-@pytest.mark.parametrize(
-    ("scenario", "error"),
-    [
-        pytest.param({}, "pod is required", id="no pod"),
-        pytest.param({"pod": []}, "pod: expected an object", id="a list for a pod"),
-        pytest.param({"pod": POD, "objects": []}, "objects: expected an object", id="a list of objects"),
-        pytest.param({"pod": POD, "objects": {"things": []}}, "objects: unknown kind 'things'", id="unknown kind"),
-        pytest.param(
-            {"pod": POD, "objects": {"nodes": {}}}, "objects.nodes: expected a list", id="one object for a list"
-        ),
-        pytest.param({"pod": POD, "objects": {"nodes": [NODE, 7]}}, "objects.nodes[1]: ", id="a number for a node"),
-        pytest.param(
-            {"pod": POD, "nominated": [{"pod": POD}]},
-            "nominated[0]: expected a pod and a nodeName",
-            id="nominated to nowhere",
-        ),
-    ],
+@cases(
+    "scenario, error",
+    ("no pod", {}, "pod is required"),
+    ("a list for a pod", {"pod": []}, "pod: expected an object"),
+    ("a list of objects", {"pod": POD, "objects": []}, "objects: expected an object"),
+    ("unknown kind", {"pod": POD, "objects": {"things": []}}, "objects: unknown kind 'things'"),
+    ("one object for a list", {"pod": POD, "objects": {"nodes": {}}}, "objects.nodes: expected a list"),
+    ("a number for a node", {"pod": POD, "objects": {"nodes": [NODE, 7]}}, "objects.nodes[1]: "),
+    ("nominated to nowhere", {"pod": POD, "nominated": [{"pod": POD}]}, "nominated[0]: expected a pod and a nodeName"),
 )
 def test_malformed_scenario_is_refused_with_its_path(scenario: dict[str, Any], error: str) -> None:
     with pytest.raises(DecodeError) as caught:

@@ -22,6 +22,7 @@ from extender.verbs.preempting import choose_victims
 from extender.verbs.verbs import prioritize_nodes
 from tests.extender.engine.preemption.test_budgets import budget
 from tests.extender.plugins_by_table import Answers, Holds, Looks, PreScores, Refuses, Scores, raising
+from tests.kit.tables import cases
 
 POD = make_pod("asked").obj()
 NO, NEVER, LATER = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
@@ -65,12 +66,10 @@ def test_a_node_says_all_reasons_of_the_plugin_that_refused_it() -> None:
     assert filtered(framework, nodes("a"), "a").failed == {"a": "Insufficient cpu, Insufficient memory"}
 
 
-@pytest.mark.parametrize(
-    ("says", "failed", "unresolvable"),
-    [
-        pytest.param(NO, {"unknown": UNKNOWN, "a": "no", "b": "no"}, {}, id="unschedulable"),
-        pytest.param(NEVER, {"unknown": UNKNOWN}, {"a": "never", "b": "never"}, id="unresolvable"),
-    ],
+@cases(
+    "says, failed, unresolvable",
+    ("unschedulable", NO, {"unknown": UNKNOWN, "a": "no", "b": "no"}, {}),
+    ("unresolvable", NEVER, {"unknown": UNKNOWN}, {"a": "never", "b": "never"}),
 )
 def test_a_pre_filter_refuses_all_nodes(says: fwk.Status, failed: dict[str, str], unresolvable: dict[str, str]) -> None:
     result = filtered(make_framework(Looks("A", says)), nodes("a", "b", "c"), "a", "unknown", "b")
@@ -131,30 +130,26 @@ def prioritized(framework: Framework, snapshot: Snapshot, *asked: str) -> list[i
     return prioritize_nodes(Cycle(framework, snapshot, POD, NO_NOMINATIONS), asked)
 
 
-@pytest.mark.parametrize(
-    ("by_node", "scores"),
-    [
-        pytest.param({"a": 100, "b": 50, "c": 0}, [10, 5, 0], id="the whole scale"),
-        pytest.param({"a": 60, "b": 52}, [6, 5, 0], id="the best is not lifted"),
-        pytest.param({"a": 100, "b": 95, "c": 94}, [10, 10, 9], id="rounded half up"),
-        pytest.param({"a": 4, "b": 5}, [0, 1, 0], id="rounded near nothing"),
-        pytest.param({}, [0, 0, 0], id="all nothing"),
-        pytest.param({"a": 70, "b": 70, "c": 70}, [7, 7, 7], id="all equal"),
-    ],
+@cases(
+    "by_node, scores",
+    ("the whole scale", {"a": 100, "b": 50, "c": 0}, [10, 5, 0]),
+    ("the best is not lifted", {"a": 60, "b": 52}, [6, 5, 0]),
+    ("rounded half up", {"a": 100, "b": 95, "c": 94}, [10, 10, 9]),
+    ("rounded near nothing", {"a": 4, "b": 5}, [0, 1, 0]),
+    ("all nothing", {}, [0, 0, 0]),
+    ("all equal", {"a": 70, "b": 70, "c": 70}, [7, 7, 7]),
 )
 def test_plugins_of_the_user_alone_give_a_tenth_of_their_score(by_node: dict[str, int], scores: list[int]) -> None:
     assert prioritized(make_framework(Scores("Score", by_node)), nodes("a", "b", "c"), "a", "b", "c") == scores
 
 
-@pytest.mark.parametrize(
-    ("by_node", "scores"),
-    [
-        pytest.param({"a": 91, "b": 90, "c": 89}, [10, 5, 0], id="however close they are"),
-        pytest.param({"a": 100, "c": 7}, [10, 0, 1], id="from the worst to the best"),
-        pytest.param({"a": 50, "b": 48, "c": 10}, [10, 10, 0], id="rounded"),
-        pytest.param({"a": 7, "b": 7, "c": 7}, [10, 10, 10], id="all equal"),
-        pytest.param({}, [10, 10, 10], id="all nothing"),
-    ],
+@cases(
+    "by_node, scores",
+    ("however close they are", {"a": 91, "b": 90, "c": 89}, [10, 5, 0]),
+    ("from the worst to the best", {"a": 100, "c": 7}, [10, 0, 1]),
+    ("rounded", {"a": 50, "b": 48, "c": 10}, [10, 10, 0]),
+    ("all equal", {"a": 7, "b": 7, "c": 7}, [10, 10, 10]),
+    ("all nothing", {}, [10, 10, 10]),
 )
 @pytest.mark.parametrize("also", [(), (Scores("Score", {"a": 30, "b": 30, "c": 30}),)], ids=["alone", "and a user's"])
 def test_where_a_plugin_of_the_tree_scores_the_nodes_are_spread_over_the_scale(
@@ -211,13 +206,7 @@ def test_a_negative_weight_makes_no_negative_score() -> None:
     assert prioritized(framework, nodes("a", "b", "c"), "a", "b", "c") == [5, 0, 0]
 
 
-@pytest.mark.parametrize(
-    "framework",
-    [
-        pytest.param(make_framework(), id="no Score plugin"),
-        pytest.param(make_framework(PreScores("A", fwk.SKIP)), id="all skip"),
-    ],
-)
+@cases("framework", ("no Score plugin", make_framework()), ("all skip", make_framework(PreScores("A", fwk.SKIP))))
 def test_nodes_score_zero_without_score_plugins(framework: Framework) -> None:
     assert prioritized(framework, nodes("a", "b"), "a", "b") == [0, 0]
 
@@ -366,15 +355,13 @@ def test_victims_are_found_where_none_were_named() -> None:
     assert uids(chosen(FULL, {"n": []}, make_pod("small").req(cpu=1).priority(10))) == {"n": ["b"]}
 
 
-@pytest.mark.parametrize(
-    ("candidates", "why"),
-    [
-        pytest.param({"gone": ["a"]}, "the node is not known", id="unknown node"),
-        pytest.param({"n": ["a", ""]}, "a victim names no pod", id="victim without a UID"),
-        pytest.param({"n": ["elsewhere"]}, "it is on another node", id="victim of another node"),
-        pytest.param({"o": ["equal"]}, "it is as important", id="victim as important as the preemptor"),
-        pytest.param({"n": ["a", "above"]}, "one of them is more important", id="a more important one among them"),
-    ],
+@cases(
+    "candidates, why",
+    ("unknown node", {"gone": ["a"]}, "the node is not known"),
+    ("victim without a UID", {"n": ["a", ""]}, "a victim names no pod"),
+    ("victim of another node", {"n": ["elsewhere"]}, "it is on another node"),
+    ("victim as important as the preemptor", {"o": ["equal"]}, "it is as important"),
+    ("a more important one among them", {"n": ["a", "above"]}, "one of them is more important"),
 )
 def test_a_node_is_dropped_when_its_victims_cannot_be_judged(candidates: dict[str, list[str]], why: str) -> None:
     """Although it would help if they went."""
@@ -395,14 +382,12 @@ def test_pod_that_never_preempts_gets_no_victims() -> None:
     assert chosen(FULL, {"n": ["a", "b"]}, PREEMPTOR.preemption_policy("Never")) == {}
 
 
-@pytest.mark.parametrize(
-    ("says", "answer"),
-    [
-        pytest.param(Looks("A", NEVER), {}, id="refused for good"),
-        pytest.param(Looks("A", NO), {"n": ["a", "b"]}, id="refused, but victims may help"),
-        pytest.param(Looks("A", fwk.SUCCESS, "n"), {"n": ["a", "b"]}, id="the node is left"),
-        pytest.param(Looks("A", fwk.SUCCESS, "m"), {}, id="the node is left out"),
-    ],
+@cases(
+    "says, answer",
+    ("refused for good", Looks("A", NEVER), {}),
+    ("refused, but victims may help", Looks("A", NO), {"n": ["a", "b"]}),
+    ("the node is left", Looks("A", fwk.SUCCESS, "n"), {"n": ["a", "b"]}),
+    ("the node is left out", Looks("A", fwk.SUCCESS, "m"), {}),
 )
 def test_pre_filters_have_their_say(says: Looks, answer: dict[str, list[str]]) -> None:
     assert uids(chosen(FULL, {"n": ["a", "b"]}, framework=make_framework(says, NodeResourcesFit))) == answer
@@ -426,10 +411,7 @@ def test_victims_are_listed_most_important_first() -> None:
     assert uids(chosen(make_snapshot(node("n"), pods=pods), {"n": ["low", "high"]})) == {"n": ["high", "low"]}
 
 
-@pytest.mark.parametrize(
-    ("allowed", "violations"),
-    [pytest.param(0, 2, id="none allowed"), pytest.param(1, 1, id="one allowed"), pytest.param(2, 0, id="two allowed")],
-)
+@cases("allowed, violations", ("none allowed", 0, 2), ("one allowed", 1, 1), ("two allowed", 2, 0))
 def test_violations_of_budgets_are_counted_by_us(allowed: int, violations: int) -> None:
     """Whatever number the caller sent."""
     pods = [pod("a").label(app="web"), pod("b").label(app="web")]

@@ -4,17 +4,16 @@ import pytest
 
 from extender.values import limits
 from reprieve.sources.manifest_text import ManifestTextError, objects_in
+from tests.kit.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "kinds"),
-    [
-        pytest.param("kind: Pod\n---\nkind: Node\n", ["Pod", "Node"], id="documents"),
-        pytest.param("---\nkind: Pod\n--- # and nothing else\n", ["Pod"], id="empty documents"),
-        pytest.param('{"kind": "Pod"}', ["Pod"], id="JSON"),
-        pytest.param("kind: List\nitems:\n- kind: Pod\n- kind: Deployment\n", ["Pod", "Deployment"], id="a List"),
-        pytest.param("", [], id="nothing"),
-    ],
+@cases(
+    "text, kinds",
+    ("documents", "kind: Pod\n---\nkind: Node\n", ["Pod", "Node"]),
+    ("empty documents", "---\nkind: Pod\n--- # and nothing else\n", ["Pod"]),
+    ("JSON", '{"kind": "Pod"}', ["Pod"]),
+    ("a List", "kind: List\nitems:\n- kind: Pod\n- kind: Deployment\n", ["Pod", "Deployment"]),
+    ("nothing", "", []),
 )
 def test_objects_are_found(text: str, kinds: list[str]) -> None:
     assert [obj["kind"] for obj in objects_in(text)] == kinds
@@ -26,18 +25,9 @@ def test_values_are_those_of_kubectl() -> None:
     assert pod["spec"] == {"priority": 5, "true": True, "text": "yes"}
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        pytest.param("kind: Pod\n---\nkind: [", "document 2: yaml: ", id="broken"),
-        pytest.param("just text", "has to be a Kubernetes object", id="no object"),
-        pytest.param("metadata: {}", "with apiVersion and kind", id="no kind"),
-        pytest.param("x" * (limits.MANIFEST_CHARACTERS + 1), "too long", id="too long"),
-        pytest.param("a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n"
+@cases("text, why", ("broken", "kind: Pod\n---\nkind: [", "document 2: yaml: "), ("no object", "just text", "has to be a Kubernetes object"), ("no kind", "metadata: {}", "with apiVersion and kind"), ("too long", "x" * (limits.MANIFEST_CHARACTERS + 1), "too long"), ("a bomb", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n"
                      "d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: "
-                     "[*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n", "aliasing", id="a bomb"),
-    ],
-)  # fmt: skip
+                     "[*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n", "aliasing"))  # fmt: skip
 def test_text_without_a_kubernetes_object_is_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(ManifestTextError, match=why):
         objects_in(text)

@@ -19,6 +19,7 @@ from extender.values.objects.decoding import convert
 from extender.values.objects.grouping import Namespace
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod
+from tests.kit.tables import cases
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 POD = make_pod("p")
@@ -40,32 +41,28 @@ def told(nodes: Sequence[NodeBuilder], pod: Pod, *pods: Pod, objects: Sequence[N
 SSD = [node(f"s{number}", disk="ssd") for number in range(4)]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "pod", "texts"),
-    [
-        pytest.param(
-            SSD, POD.node_selector(disktype="sdd"), ["no node has disktype=sdd; disk=ssd on 4"], id="another key"
-        ),
-        pytest.param(
-            [*SSD, node("h", disk="hdd")],
-            POD.node_selector(disk="sdd"),
-            ["no node has disk=sdd; disk=ssd on 4, disk=hdd on 1"],
-            id="another value",
-        ),
-        pytest.param(SSD, POD.node_selector(rack="r"), ["no node has rack=r"], id="nothing is like it"),
-        pytest.param(
-            SSD,
-            POD.node_affinity(label_term("disk", "In", "hdd", "tape")),
-            ["no node has disk In (hdd, tape); disk=ssd on 4"],
-            id="an affinity",
-        ),
-        pytest.param(
-            [node("a", disk="ssd"), node("b", zone="z"), node("c", zone="z")],
-            POD.node_selector(disk="ssd", zone="z"),
-            ["of 3 nodes: disk=ssd on 1, zone=z on 2"],
-            id="no node has both",
-        ),
-    ],
+@cases(
+    "nodes, pod, texts",
+    ("another key", SSD, POD.node_selector(disktype="sdd"), ["no node has disktype=sdd; disk=ssd on 4"]),
+    (
+        "another value",
+        [*SSD, node("h", disk="hdd")],
+        POD.node_selector(disk="sdd"),
+        ["no node has disk=sdd; disk=ssd on 4, disk=hdd on 1"],
+    ),
+    ("nothing is like it", SSD, POD.node_selector(rack="r"), ["no node has rack=r"]),
+    (
+        "an affinity",
+        SSD,
+        POD.node_affinity(label_term("disk", "In", "hdd", "tape")),
+        ["no node has disk In (hdd, tape); disk=ssd on 4"],
+    ),
+    (
+        "no node has both",
+        [node("a", disk="ssd"), node("b", zone="z"), node("c", zone="z")],
+        POD.node_selector(disk="ssd", zone="z"),
+        ["of 3 nodes: disk=ssd on 1, zone=z on 2"],
+    ),
 )
 def test_label_that_no_node_has_is_named_with_the_nearest(
     nodes: list[NodeBuilder], pod: PodBuilder, texts: list[str]
@@ -187,26 +184,24 @@ def test_pods_of_a_term_are_counted_in_the_namespaces_that_it_selects(term: dict
     assert any(fact.startswith(f"anti-affinity to {text}") for fact in facts)
 
 
-@pytest.mark.parametrize(
-    ("existing", "texts"),
-    [
-        pytest.param(
-            [demanding("alone", "podAntiAffinity").node("a")],
-            ["the anti-affinity of default/alone to app=db keeps it out of host=a"],
-            id="of a host",
-        ),
-        pytest.param(
-            [demanding(name, "podAntiAffinity", topologyKey="zone").node("a") for name in ("one", "two", "three")],
-            ["the anti-affinity of default/one to app=db, and of 2 others, keeps it out of zone=z"],
-            id="of several pods in a zone",
-        ),
-        pytest.param(
-            [demanding("alone", "podAntiAffinity", namespaces=["default"]).namespace("bank").node("b")],
-            ["the anti-affinity of bank/alone keeps it out of host=b"],
-            id="of another namespace, whose term is not shown",
-        ),
-        pytest.param([demanding("alone", "podAntiAffinity", namespaces=["shop"]).node("b")], [], id="against others"),
-    ],
+@cases(
+    "existing, texts",
+    (
+        "of a host",
+        [demanding("alone", "podAntiAffinity").node("a")],
+        ["the anti-affinity of default/alone to app=db keeps it out of host=a"],
+    ),
+    (
+        "of several pods in a zone",
+        [demanding(name, "podAntiAffinity", topologyKey="zone").node("a") for name in ("one", "two", "three")],
+        ["the anti-affinity of default/one to app=db, and of 2 others, keeps it out of zone=z"],
+    ),
+    (
+        "of another namespace, whose term is not shown",
+        [demanding("alone", "podAntiAffinity", namespaces=["default"]).namespace("bank").node("b")],
+        ["the anti-affinity of bank/alone keeps it out of host=b"],
+    ),
+    ("against others", [demanding("alone", "podAntiAffinity", namespaces=["shop"]).node("b")], []),
 )
 def test_existing_pod_whose_anti_affinity_keeps_a_pod_away_is_named(
     existing: list[PodBuilder], texts: list[str]

@@ -27,6 +27,7 @@ from tests.kit.devices import (
     make_slice,
     selecting,
 )
+from tests.kit.tables import cases
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 ANY, A100 = make_device_class("any"), "device.attributes['gpu.example.com'].model == 'a100'"
@@ -53,68 +54,66 @@ def held_by(user: str, namespace: str = "default") -> HasMetadata:
     return make_claim("held", exactly(), metadata=where, allocation=allocation_of("a"), reservedFor=users)
 
 
-@pytest.mark.parametrize(
-    ("objects", "text"),
-    [
-        pytest.param(
-            [make_slice("a", "b"), make_claim("c", exactly(3))],
-            "2 devices of the class any, 2 free; the claim c asks for 3",
-            id="too few",
-        ),
-        pytest.param(
-            [make_slice("a"), make_claim("c", exactly()), held_by("old")],
-            "1 device of the class any, 0 free, 1 held by the claim held of default/old; the claim c asks for 1",
-            id="held",
-        ),
-        pytest.param(
-            [make_slice("a"), make_claim("c", exactly()), held_by("old", "other")],
-            "1 device of the class any, 0 free, 1 held by a claim of other/old; the claim c asks for 1",
-            id="held by a claim of another namespace",
-        ),
-        pytest.param(
-            [make_slice(make_device("a", {"model": "a100"}), "b"), make_claim("c", exactly(**selecting("false")))],
-            "2 devices of the class any, but the selectors of the claim c match none (false)",
-            id="not selected",
-        ),
-        pytest.param(
-            [
-                make_slice(make_device("a", {"model": "a100"}), make_device("b", {"model": "h100"})),
-                make_claim("c", exactly(2, **selecting(H100))),
-            ],
-            "2 devices of the class any of which 1 match the selectors of the claim c, 1 free; the claim c asks for 2",
-            id="one selected",
-        ),
-        pytest.param(
-            [make_slice(make_device("a", taints=[BROKEN])), make_claim("c", exactly())],
-            "1 device of the class any, 0 free, 1 tainted (broken:NoSchedule); the claim c asks for 1",
-            id="tainted",
-        ),
-        pytest.param(
-            [make_slice("a", of=2), make_claim("c", exactly())],
-            "the pool gpu.example.com/pool is incomplete: its driver has not published all its slices; the claim c "
-            "asks for 1",
-            id="incomplete",
-        ),
-        pytest.param(
-            [make_claim("c", exactly())],
-            "no ResourceSlice offers it a device: is the driver for the class running? the claim c asks for 1 of the "
-            "class any",
-            id="no slice",
-        ),
-        pytest.param(
-            [make_slice("a"), make_claim("c", exactly(device_class="none")), make_device_class("none", "false")],
-            "1 device, none of the class none; the claim c asks for 1",
-            id="none of the class",
-        ),
-        pytest.param(
-            [
-                make_slice(make_device("a", capacity={"memory": {"value": "40Gi"}})),
-                make_claim("c", exactly(capacity={"requests": {"memory": "80Gi"}})),
-            ],
-            "1 device of the class any, 0 free, 1 with too little capacity; the claim c asks for 1",
-            id="too small",
-        ),
-    ],
+@cases(
+    "objects, text",
+    (
+        "too few",
+        [make_slice("a", "b"), make_claim("c", exactly(3))],
+        "2 devices of the class any, 2 free; the claim c asks for 3",
+    ),
+    (
+        "held",
+        [make_slice("a"), make_claim("c", exactly()), held_by("old")],
+        "1 device of the class any, 0 free, 1 held by the claim held of default/old; the claim c asks for 1",
+    ),
+    (
+        "held by a claim of another namespace",
+        [make_slice("a"), make_claim("c", exactly()), held_by("old", "other")],
+        "1 device of the class any, 0 free, 1 held by a claim of other/old; the claim c asks for 1",
+    ),
+    (
+        "not selected",
+        [make_slice(make_device("a", {"model": "a100"}), "b"), make_claim("c", exactly(**selecting("false")))],
+        "2 devices of the class any, but the selectors of the claim c match none (false)",
+    ),
+    (
+        "one selected",
+        [
+            make_slice(make_device("a", {"model": "a100"}), make_device("b", {"model": "h100"})),
+            make_claim("c", exactly(2, **selecting(H100))),
+        ],
+        "2 devices of the class any of which 1 match the selectors of the claim c, 1 free; the claim c asks for 2",
+    ),
+    (
+        "tainted",
+        [make_slice(make_device("a", taints=[BROKEN])), make_claim("c", exactly())],
+        "1 device of the class any, 0 free, 1 tainted (broken:NoSchedule); the claim c asks for 1",
+    ),
+    (
+        "incomplete",
+        [make_slice("a", of=2), make_claim("c", exactly())],
+        "the pool gpu.example.com/pool is incomplete: its driver has not published all its slices; the claim c "
+        "asks for 1",
+    ),
+    (
+        "no slice",
+        [make_claim("c", exactly())],
+        "no ResourceSlice offers it a device: is the driver for the class running? the claim c asks for 1 of the "
+        "class any",
+    ),
+    (
+        "none of the class",
+        [make_slice("a"), make_claim("c", exactly(device_class="none")), make_device_class("none", "false")],
+        "1 device, none of the class none; the claim c asks for 1",
+    ),
+    (
+        "too small",
+        [
+            make_slice(make_device("a", capacity={"memory": {"value": "40Gi"}})),
+            make_claim("c", exactly(capacity={"requests": {"memory": "80Gi"}})),
+        ],
+        "1 device of the class any, 0 free, 1 with too little capacity; the claim c asks for 1",
+    ),
 )
 def test_devices_of_a_node_are_counted_by_what_keeps_them_from_the_claim(objects: list[HasMetadata], text: str) -> None:
     told = explained(ANY, *objects).facts
@@ -150,38 +149,8 @@ def test_devices_for_an_extended_resource_are_counted_too() -> None:
     assert "ask for 2 of example.com/gpu instead of 3" in [fix.text for fix in told.fixes]
 
 
-@pytest.mark.parametrize(
-    ("objects", "fixes"),
-    [
-        pytest.param(
-            [make_slice("a", "b"), make_claim("c", exactly(3))],
-            ["ask for 2 of the class any instead of 3 in the claim c"],
-            id="fewer",
-        ),
-        pytest.param(
-            [make_slice("a", "b"), make_claim("c", exactly(3)), held_by("old")],
-            ["ask for 1 of the class any instead of 3 in the claim c"],
-            id="as many as are free",
-        ),
-        pytest.param([make_slice("a"), make_claim("c", exactly(2)), held_by("old")], [], id="not none"),
-        pytest.param(
-            [make_slice(make_device("a", taints=[BROKEN])), make_claim("c", exactly())],
-            ["tolerate the device taint broken:NoSchedule in the claim c"],
-            id="a taint",
-        ),
-        pytest.param(
-            [make_slice(make_device("a", taints=[BROKEN, {**BROKEN, "key": "old", "value": "yes"}])),
-             make_claim("c", exactly())],
-            ["tolerate the device taints broken:NoSchedule and old=yes:NoSchedule in the claim c"],
-            id="taints",
-        ),
-        pytest.param(
-            [make_slice(make_device("a", taints=[BROKEN])), make_claim("c", exactly(2))],
-            [],
-            id="no toleration where devices are missing all the same",
-        ),
-    ],
-)  # fmt: skip
+@cases("objects, fixes", ("fewer", [make_slice("a", "b"), make_claim("c", exactly(3))], ["ask for 2 of the class any instead of 3 in the claim c"]), ("as many as are free", [make_slice("a", "b"), make_claim("c", exactly(3)), held_by("old")], ["ask for 1 of the class any instead of 3 in the claim c"]), ("not none", [make_slice("a"), make_claim("c", exactly(2)), held_by("old")], []), ("a taint", [make_slice(make_device("a", taints=[BROKEN])), make_claim("c", exactly())], ["tolerate the device taint broken:NoSchedule in the claim c"]), ("taints", [make_slice(make_device("a", taints=[BROKEN, {**BROKEN, "key": "old", "value": "yes"}])),
+             make_claim("c", exactly())], ["tolerate the device taints broken:NoSchedule and old=yes:NoSchedule in the claim c"]), ("no toleration where devices are missing all the same", [make_slice(make_device("a", taints=[BROKEN])), make_claim("c", exactly(2))], []))  # fmt: skip
 def test_claim_is_changed_where_that_gets_it_devices(objects: list[HasMetadata], fixes: list[str]) -> None:
     found = explained(ANY, *objects).fixes
 

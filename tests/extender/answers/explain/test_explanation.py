@@ -3,8 +3,6 @@
 import asyncio
 import random
 
-import pytest
-
 from extender.answers.explain.explanation import explain, settled, unreadable
 from extender.answers.parts import PodName
 from extender.answers.types import Explanation, NodeScore
@@ -15,6 +13,7 @@ from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_node, make_pod, make_snapshot
 from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
+from tests.kit.tables import cases
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 
@@ -83,16 +82,14 @@ def test_a_pod_that_fits_is_shown_with_the_best_nodes() -> None:
     assert found.scores[0] == NodeScore(node="n01", total=found.scores[0].total, plugins=found.scores[1].plugins)
 
 
-@pytest.mark.parametrize(
-    ("pod", "state", "of_node"),
-    [
-        pytest.param(make_pod(), "Pending", "", id="it waits"),
-        pytest.param(make_pod().gate("quota"), "Gated", "", id="it is gated"),
-        pytest.param(make_pod().nominated_node("a"), "Nominated", "a", id="room is being made for it"),
-        pytest.param(make_pod().node("a"), "Scheduled", "a", id="it has a node"),
-        pytest.param(make_pod().node("a").phase("Succeeded"), "Finished", "a", id="it is over"),
-        pytest.param(make_pod().phase("Failed"), "Finished", "", id="it was over before it began"),
-    ],
+@cases(
+    "pod, state, of_node",
+    ("it waits", make_pod(), "Pending", ""),
+    ("it is gated", make_pod().gate("quota"), "Gated", ""),
+    ("room is being made for it", make_pod().nominated_node("a"), "Nominated", "a"),
+    ("it has a node", make_pod().node("a"), "Scheduled", "a"),
+    ("it is over", make_pod().node("a").phase("Succeeded"), "Finished", "a"),
+    ("it was over before it began", make_pod().phase("Failed"), "Finished", ""),
 )
 def test_explanation_has_the_state_of_the_pod(pod: PodBuilder, state: str, of_node: str) -> None:
     found = explained(make_snapshot(node("a")), pod.obj())
@@ -127,30 +124,26 @@ def test_explaining_changes_nothing() -> None:
     assert (snapshot.nodes.requested == requested).all()
 
 
-@pytest.mark.parametrize(
-    ("told", "sentence"),
-    [
-        pytest.param(settled(make_pod().obj(), "Binding", "a"), "It is being bound on a.", id="being bound"),
-        pytest.param(settled(make_pod().node("a").phase("Running").obj(), "Scheduled"), "It runs on a.", id="running"),
-        pytest.param(
-            settled(make_pod().node("a").phase("Pending").obj(), "Scheduled"), "It is on a.", id="not running yet"
-        ),
-        pytest.param(
-            settled(make_pod().node("a").phase("Succeeded").obj(), "Finished"),
-            "It has finished on a (Succeeded).",
-            id="finished",
-        ),
-        pytest.param(
-            settled(make_pod().scheduler_name("other").obj(), "NotOurs"),
-            'No profile here has its schedulerName "other": another scheduler schedules it.',
-            id="not ours",
-        ),
-        pytest.param(
-            unreadable(PodName(namespace="default", name="p"), "a quantity is wrong."),
-            "It is left out because it cannot be read: a quantity is wrong.",
-            id="not to be read",
-        ),
-    ],
+@cases(
+    "told, sentence",
+    ("being bound", settled(make_pod().obj(), "Binding", "a"), "It is being bound on a."),
+    ("running", settled(make_pod().node("a").phase("Running").obj(), "Scheduled"), "It runs on a."),
+    ("not running yet", settled(make_pod().node("a").phase("Pending").obj(), "Scheduled"), "It is on a."),
+    (
+        "finished",
+        settled(make_pod().node("a").phase("Succeeded").obj(), "Finished"),
+        "It has finished on a (Succeeded).",
+    ),
+    (
+        "not ours",
+        settled(make_pod().scheduler_name("other").obj(), "NotOurs"),
+        'No profile here has its schedulerName "other": another scheduler schedules it.',
+    ),
+    (
+        "not to be read",
+        unreadable(PodName(namespace="default", name="p"), "a quantity is wrong."),
+        "It is left out because it cannot be read: a quantity is wrong.",
+    ),
 )
 def test_pod_that_does_not_wait_is_explained_in_one_sentence(told: Explanation, sentence: str) -> None:
     assert told.summary == sentence

@@ -5,7 +5,6 @@ from copy import deepcopy
 from typing import Any
 
 import msgspec
-import pytest
 
 from extender.answers.explain.fixes import command_of, objects_to_try, patch_of
 from extender.rules.schema import api_types
@@ -14,6 +13,7 @@ from extender.values import limits
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
 from reprieve.cluster.patches.strategic_merge import merge
+from tests.kit.tables import cases
 
 HARD: dict[str, Any] = {
     "containers": [
@@ -53,41 +53,37 @@ def changed(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in (deepcopy(HARD) | members).items() if value is not None}
 
 
-@pytest.mark.parametrize(
+@cases(
     "after",
-    [
-        pytest.param(changed(nodeSelector={"zone": "a"}), id="a label less"),
-        pytest.param(changed(nodeSelector=None), id="no selector"),
-        pytest.param(
-            changed(tolerations=[*HARD["tolerations"], {"key": "b", "operator": "Exists"}]), id="a toleration more"
+    ("a label less", changed(nodeSelector={"zone": "a"})),
+    ("no selector", changed(nodeSelector=None)),
+    ("a toleration more", changed(tolerations=[*HARD["tolerations"], {"key": "b", "operator": "Exists"}])),
+    ("no gates", changed(schedulingGates=None)),
+    ("a gate less", changed(schedulingGates=[{"name": "two"}])),
+    (
+        "only prefer to spread",
+        changed(
+            topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}]
         ),
-        pytest.param(changed(schedulingGates=None), id="no gates"),
-        pytest.param(changed(schedulingGates=[{"name": "two"}]), id="a gate less"),
-        pytest.param(
-            changed(
-                topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}]
-            ),
-            id="only prefer to spread",
+    ),
+    (
+        "nothing required",
+        changed(
+            affinity={
+                "nodeAffinity": {k: v for k, v in HARD["affinity"]["nodeAffinity"].items() if k.startswith("pref")}
+            }
         ),
-        pytest.param(
-            changed(
-                affinity={
-                    "nodeAffinity": {k: v for k, v in HARD["affinity"]["nodeAffinity"].items() if k.startswith("pref")}
-                }
-            ),
-            id="nothing required",
+    ),
+    (
+        "less of a resource",
+        changed(
+            containers=[
+                {**HARD["containers"][0], "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}},
+                HARD["containers"][1],
+            ]
         ),
-        pytest.param(
-            changed(
-                containers=[
-                    {**HARD["containers"][0], "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}},
-                    HARD["containers"][1],
-                ]
-            ),
-            id="less of a resource",
-        ),
-        pytest.param(changed(containers=[{**MAIN, "ports": [{"containerPort": 80}]}, SIDE]), id="no host port"),
-    ],
+    ),
+    ("no host port", changed(containers=[{**MAIN, "ports": [{"containerPort": 80}]}, SIDE])),
 )
 def test_an_api_server_that_applies_the_patch_has_the_changed_pod(after: dict[str, Any]) -> None:
     before, then = of(HARD), of(after)
@@ -113,33 +109,7 @@ def owned(kind: str, name: str) -> dict[str, Any]:
     return {"ownerReferences": [owner], "labels": {"pod-template-hash": "5d8"}}
 
 
-@pytest.mark.parametrize(
-    ("owner", "patch", "words"),
-    [
-        pytest.param(
-            owned("ReplicaSet", "web-5d8"), {"nodeSelector": {"a": "it's"}},
-            ["kubectl", "-n", "shop", "patch", "deployment", "web", "-p", '{"spec":{"template":{"spec":{"nodeSelector":{"a":"it\'s"}}}}}'],
-            id="the template of its Deployment",
-        ),
-        pytest.param(
-            owned("StatefulSet", "db"), {"tolerations": []},
-            ["kubectl", "-n", "shop", "patch", "statefulset", "db", "-p", '{"spec":{"template":{"spec":{"tolerations":[]}}}}'],
-            id="the template of its StatefulSet",
-        ),
-        pytest.param(
-            owned("Job", "once"), {"tolerations": []},
-            ["kubectl", "-n", "shop", "patch", "pod", "p", "-p", '{"spec":{"tolerations":[]}}'],
-            id="the pod, where the template of its Job cannot be changed",
-        ),
-        pytest.param(
-            owned("ReplicaSet", "web-5d8"), {"schedulingGates": None},
-            ["kubectl", "-n", "shop", "patch", "pod", "p", "-p", '{"spec":{"schedulingGates":null}}'],
-            id="the gates of the pod alone",
-        ),
-        pytest.param({}, {"nodeSelector": None}, [], id="nothing, where a pod would have to be created again"),
-        pytest.param({}, {}, [], id="nothing, where the pod does not change"),
-    ],
-)  # fmt: skip
+@cases("owner, patch, words", ("the template of its Deployment", owned("ReplicaSet", "web-5d8"), {"nodeSelector": {"a": "it's"}}, ["kubectl", "-n", "shop", "patch", "deployment", "web", "-p", '{"spec":{"template":{"spec":{"nodeSelector":{"a":"it\'s"}}}}}']), ("the template of its StatefulSet", owned("StatefulSet", "db"), {"tolerations": []}, ["kubectl", "-n", "shop", "patch", "statefulset", "db", "-p", '{"spec":{"template":{"spec":{"tolerations":[]}}}}']), ("the pod, where the template of its Job cannot be changed", owned("Job", "once"), {"tolerations": []}, ["kubectl", "-n", "shop", "patch", "pod", "p", "-p", '{"spec":{"tolerations":[]}}']), ("the gates of the pod alone", owned("ReplicaSet", "web-5d8"), {"schedulingGates": None}, ["kubectl", "-n", "shop", "patch", "pod", "p", "-p", '{"spec":{"schedulingGates":null}}']), ("nothing, where a pod would have to be created again", {}, {"nodeSelector": None}, []), ("nothing, where the pod does not change", {}, {}, []))  # fmt: skip
 def test_the_command_changes_what_makes_the_pod(owner: dict[str, Any], patch: dict[str, Any], words: list[str]) -> None:
     assert shlex.split(command_of(of(HARD, **owner), patch)) == words
 

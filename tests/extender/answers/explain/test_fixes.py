@@ -42,6 +42,7 @@ from extender.values.objects.pod import Pod, PodResourceClaim, TopologySpreadCon
 from extender.values.objects.storage import PersistentVolumeClaim, PersistentVolumeClaimStatus
 from tests.kit.devices import make_device_class, make_slice
 from tests.kit.owners import owned_by
+from tests.kit.tables import cases
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 SSD = label_term("disk", "In", "ssd")
@@ -357,18 +358,12 @@ def test_letting_a_pod_preempt_is_suggested_when_it_may_not() -> None:
     assert preempting.objects[0]["preemptionPolicy"] == "PreemptLowerPriority"
 
 
-@pytest.mark.parametrize(
-    ("priorities", "text", "opens"),
-    [
-        pytest.param(
-            [30, 20, 20, 40], "give it a priority above 20, so that it may preempt", 2, id="the lowest that helps"
-        ),
-        pytest.param([7], "give it a priority above 7, so that it may preempt", 1, id="above its own"),
-        pytest.param(
-            [CRITICAL, 50], "give it a priority above 50, so that it may preempt", 1, id="never above what is critical"
-        ),
-        pytest.param([CRITICAL], "", 0, id="which no user may be"),
-    ],
+@cases(
+    "priorities, text, opens",
+    ("the lowest that helps", [30, 20, 20, 40], "give it a priority above 20, so that it may preempt", 2),
+    ("above its own", [7], "give it a priority above 7, so that it may preempt", 1),
+    ("never above what is critical", [CRITICAL, 50], "give it a priority above 50, so that it may preempt", 1),
+    ("which no user may be", [CRITICAL], "", 0),
 )
 def test_priority_at_which_preemption_would_help_is_suggested(priorities: list[int], text: str, opens: int) -> None:
     running = [
@@ -389,56 +384,42 @@ def test_no_greater_priority_is_asked_for_where_preemption_works_already() -> No
     assert [fix.text for fix in found(snapshot, WEB.req(cpu=4).priority(1).obj())] == ["add a node like a"]
 
 
-@pytest.mark.parametrize(
-    ("cluster", "running", "pod", "like"),
-    [
-        pytest.param(
-            nodes("a", "b"),
-            [on("1", "a").req(cpu=3), on("2", "b").req(cpu=2)],
-            WEB.req(cpu=4),
-            "b",
-            id="the nearest one",
-        ),
-        pytest.param(
-            [node("a", cpu=4), node("b", cpu=8)],
-            [on("1", "a").req(cpu=1), on("2", "b").req(cpu=8)],
-            WEB.req(cpu=6),
-            "b",
-            id="large enough",
-        ),
-        pytest.param(
-            [node("a").label(disk="ssd"), node("b")],
-            [on("1", "a").req(cpu=4)],
-            WEB.req(cpu=4).node_selector(disk="ssd"),
-            "a",
-            id="labels",
-        ),
-        pytest.param([node("a").taint("gpu")], [on("1", "a").req(cpu=1)], WEB.req(cpu=4), "", id="its taints"),
-        pytest.param([node("a").unschedulable()], [], WEB, "", id="cordoned nodes are no example"),
-        pytest.param(nodes("a"), [DAEMON], WEB.req(cpu=4), "", id="a DaemonSet would be there, too"),
-        pytest.param(nodes("a"), [DAEMON, on("1", "a").req(cpu=1)], WEB.req(cpu=3), "a", id="which may leave enough"),
-        pytest.param(
-            nodes("a"),
-            [on("1", "a").req(cpu=4)],
-            WEB.req(cpu=4).node_selector({HOST: "a"}),
-            "",
-            id="a name is not had twice",
-        ),
-        pytest.param(
-            nodes("a"),
-            [on("1", "a").req(cpu=4)],
-            WEB.req(cpu=4).node_affinity(name_term("NotIn", "b")),
-            "",
-            id="whatever is said of names",
-        ),
-        pytest.param(
-            nodes("a"),
-            [on("1", "a").req(cpu=4)],
-            WEB.req(cpu=4).spread(1, ZONE, app="web"),
-            "",
-            id="spread constraint on the zone",
-        ),
-    ],
+@cases(
+    "cluster, running, pod, like",
+    ("the nearest one", nodes("a", "b"), [on("1", "a").req(cpu=3), on("2", "b").req(cpu=2)], WEB.req(cpu=4), "b"),
+    (
+        "large enough",
+        [node("a", cpu=4), node("b", cpu=8)],
+        [on("1", "a").req(cpu=1), on("2", "b").req(cpu=8)],
+        WEB.req(cpu=6),
+        "b",
+    ),
+    (
+        "labels",
+        [node("a").label(disk="ssd"), node("b")],
+        [on("1", "a").req(cpu=4)],
+        WEB.req(cpu=4).node_selector(disk="ssd"),
+        "a",
+    ),
+    ("its taints", [node("a").taint("gpu")], [on("1", "a").req(cpu=1)], WEB.req(cpu=4), ""),
+    ("cordoned nodes are no example", [node("a").unschedulable()], [], WEB, ""),
+    ("a DaemonSet would be there, too", nodes("a"), [DAEMON], WEB.req(cpu=4), ""),
+    ("which may leave enough", nodes("a"), [DAEMON, on("1", "a").req(cpu=1)], WEB.req(cpu=3), "a"),
+    ("a name is not had twice", nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).node_selector({HOST: "a"}), ""),
+    (
+        "whatever is said of names",
+        nodes("a"),
+        [on("1", "a").req(cpu=4)],
+        WEB.req(cpu=4).node_affinity(name_term("NotIn", "b")),
+        "",
+    ),
+    (
+        "spread constraint on the zone",
+        nodes("a"),
+        [on("1", "a").req(cpu=4)],
+        WEB.req(cpu=4).spread(1, ZONE, app="web"),
+        "",
+    ),
 )
 def test_one_more_node_of_a_kind_that_would_take_the_pod(
     cluster: list[NodeBuilder], running: list[PodBuilder], pod: PodBuilder, like: str

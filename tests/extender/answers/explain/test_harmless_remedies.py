@@ -13,6 +13,7 @@ from extender.engine.runtime.registry import Registry
 from extender.testing import NodeBuilder, PodBuilder, label_term, make_node, make_pod, make_snapshot
 from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
+from tests.kit.tables import cases
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 POD = make_pod("p")
@@ -68,26 +69,22 @@ def test_taint_of_an_agent_is_waited_for_beside_one_that_is_tolerated() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("pod", "fixes"),
-    [
-        pytest.param(POD.node_selector({ARCH: "amd64"}), [], id="architecture"),
-        pytest.param(POD.node_selector({OS: "windows"}), [], id="operating system"),
-        pytest.param(POD.node_affinity(label_term(ARCH, "In", "amd64")), [], id="in an affinity"),
-        pytest.param(
-            POD.node_selector({"beta.kubernetes.io/arch": "amd64", "disk": "ssd"}), [], id="under its old name"
-        ),
-        pytest.param(
-            POD.node_selector({ARCH: "arm64", "disk": "ssd", "rack": "r"}),
-            ["drop disk=ssd from the node selector and drop rack=r from the node selector"],
-            id="the others are dropped without it",
-        ),
-        pytest.param(
-            POD.node_selector({OS: "linux", "disk": "ssd"}).node_affinity(label_term("rack", "In", "r")),
-            ['drop disk=ssd from the node selector and drop the required node affinity, "rack In (r)"'],
-            id="selector and affinity",
-        ),
-    ],
+@cases(
+    "pod, fixes",
+    ("architecture", POD.node_selector({ARCH: "amd64"}), []),
+    ("operating system", POD.node_selector({OS: "windows"}), []),
+    ("in an affinity", POD.node_affinity(label_term(ARCH, "In", "amd64")), []),
+    ("under its old name", POD.node_selector({"beta.kubernetes.io/arch": "amd64", "disk": "ssd"}), []),
+    (
+        "the others are dropped without it",
+        POD.node_selector({ARCH: "arm64", "disk": "ssd", "rack": "r"}),
+        ["drop disk=ssd from the node selector and drop rack=r from the node selector"],
+    ),
+    (
+        "selector and affinity",
+        POD.node_selector({OS: "linux", "disk": "ssd"}).node_affinity(label_term("rack", "In", "r")),
+        ['drop disk=ssd from the node selector and drop the required node affinity, "rack In (r)"'],
+    ),
 )
 def test_what_an_image_is_built_for_is_not_dropped(pod: PodBuilder, fixes: list[str]) -> None:
     assert [fix.text for fix in explained([node()], pod.obj()).fixes if fix.kind == "affinity"] == fixes

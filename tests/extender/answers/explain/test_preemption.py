@@ -3,8 +3,6 @@
 import asyncio
 import dataclasses
 
-import pytest
-
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.parts import PodName, Victim
 from extender.answers.types import PreemptionAnswer, ReasonCount
@@ -23,6 +21,7 @@ from extender.values.objects.grouping import PodDisruptionBudgetSpec
 from extender.values.objects.meta import Condition, LabelSelector, LabelSelectorRequirement, OwnerReference
 from extender.values.objects.pod import Pod
 from tests.kit.owners import make_budget
+from tests.kit.tables import cases
 
 PENDING = make_pod("urgent").req(cpu="4").priority(1000)
 
@@ -153,18 +152,14 @@ def test_not_all_candidates_of_a_large_cluster_are_spelled_out() -> None:
     assert [one.node for one in answer.candidates] == ["n00", "n01", "n02"]
 
 
-@pytest.mark.parametrize(
-    ("pod", "message"),
-    [
-        pytest.param(
-            PENDING.preemption_policy("Never"), "not eligible due to preemptionPolicy=Never.", id="its policy"
-        ),
-        pytest.param(
-            PENDING.nominated_node("a"),
-            "not eligible due to a terminating pod on the nominated node.",
-            id="its victims are leaving",
-        ),
-    ],
+@cases(
+    "pod, message",
+    ("its policy", PENDING.preemption_policy("Never"), "not eligible due to preemptionPolicy=Never."),
+    (
+        "its victims are leaving",
+        PENDING.nominated_node("a"),
+        "not eligible due to a terminating pod on the nominated node.",
+    ),
 )
 def test_a_pod_that_may_not_preempt(pod: PodBuilder, message: str) -> None:
     leaving = running("leaving", "a").terminating().obj()

@@ -16,6 +16,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod
 from tests.extender.engine.queue.clocked_queue import ClockedQueue, open_gate_named
+from tests.kit.tables import cases
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AT_FIRST = "2026-01-01T11:00:00Z"
@@ -177,26 +178,19 @@ def test_activated_pod_waits_for_no_event() -> None:
     assert (told.queue, told.refused_by, told.wakes_on) == ("active", ("Fit",), ())
 
 
-@pytest.mark.parametrize(
-    ("resource", "action", "labels"),
-    [
-        pytest.param(EventResource.WILDCARD, ActionType.ALL, ["*"], id="anything"),
-        pytest.param(EventResource.NODE, ActionType.ADD, ["Node/Add"], id="one action"),
-        pytest.param(EventResource.CSI_NODE, ActionType.UPDATE, ["storage.k8s.io/CSINode/Update"], id="all updates"),
-        pytest.param(EventResource.NODE, ActionType.ALL, ["Node/All"], id="whatever happens to nodes"),
-        pytest.param(
-            EventResource.NODE,
-            ActionType.ADD | ActionType.UPDATE_NODE_LABEL,
-            ["Node/Add", "Node/UpdateNodeLabel"],
-            id="several actions",
-        ),
-        pytest.param(
-            EventResource.POD,
-            ActionType.ADD | ActionType.UPDATE,
-            ["Pod/Add", "Pod/Update"],
-            id="all updates among others",
-        ),
-    ],
+@cases(
+    "resource, action, labels",
+    ("anything", EventResource.WILDCARD, ActionType.ALL, ["*"]),
+    ("one action", EventResource.NODE, ActionType.ADD, ["Node/Add"]),
+    ("all updates", EventResource.CSI_NODE, ActionType.UPDATE, ["storage.k8s.io/CSINode/Update"]),
+    ("whatever happens to nodes", EventResource.NODE, ActionType.ALL, ["Node/All"]),
+    (
+        "several actions",
+        EventResource.NODE,
+        ActionType.ADD | ActionType.UPDATE_NODE_LABEL,
+        ["Node/Add", "Node/UpdateNodeLabel"],
+    ),
+    ("all updates among others", EventResource.POD, ActionType.ADD | ActionType.UPDATE, ["Pod/Add", "Pod/Update"]),
 )
 def test_events_have_upstreams_names(resource: EventResource, action: ActionType, labels: Sequence[str]) -> None:
     clocked = ClockedQueue()
@@ -280,14 +274,12 @@ def test_a_pod_has_its_names_and_its_priority() -> None:
 # Times of the event loop are told as times of the clock on the wall.
 
 
-@pytest.mark.parametrize(
-    ("loop_time", "text"),
-    [
-        pytest.param(1000.0, "2026-01-01T12:00:00Z", id="now"),
-        pytest.param(910.0, "2026-01-01T11:58:30Z", id="before"),
-        pytest.param(1000.0 + 43_200, "2026-01-02T00:00:00Z", id="to come"),
-        pytest.param(1000.9, "2026-01-01T12:00:00Z", id="whole seconds only"),
-    ],
+@cases(
+    "loop_time, text",
+    ("now", 1000.0, "2026-01-01T12:00:00Z"),
+    ("before", 910.0, "2026-01-01T11:58:30Z"),
+    ("to come", 1000.0 + 43_200, "2026-01-02T00:00:00Z"),
+    ("whole seconds only", 1000.9, "2026-01-01T12:00:00Z"),
 )
 def test_both_clocks_go_at_one_pace(loop_time: float, text: str) -> None:
     assert WallClock(NOON, 1000.0).text(loop_time) == text

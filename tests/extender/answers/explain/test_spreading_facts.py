@@ -6,8 +6,6 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from extender.answers.explain.explanation import explain
 from extender.answers.types import Explanation
 from extender.engine.plugins import IN_TREE
@@ -21,6 +19,7 @@ from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.grouping import Service
 from extender.values.objects.meta import HasMetadata, LabelSelector
 from extender.values.objects.pod import Pod, TopologySpreadConstraint
+from tests.kit.tables import cases
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 ZONE = "zone"
@@ -57,53 +56,51 @@ def explained(
 OVER = "maxSkew 1 over zone: "
 
 
-@pytest.mark.parametrize(
-    ("nodes", "pods", "pod", "text"),
-    [
-        pytest.param(
-            [node("a1"), node("b1").unschedulable()],
-            [on("a1")],
-            spreading(),
-            f"{OVER}B has 0, A has 1; B takes none: its node is cordoned",
-            id="cordoned",
-        ),
-        pytest.param(
-            [node("a1"), node("b1").taint("gpu")],
-            [on("a1")],
-            spreading(),
-            f"{OVER}B has 0, A has 1; B takes none: its node is tainted",
-            id="tainted",
-        ),
-        pytest.param(
-            [node("a1"), node("b1"), node("b2").unschedulable()],
-            [on("a1"), on("b1", app="b").req(cpu=4)],
-            spreading(cpu=1),
-            f"{OVER}B has 0, A has 1; B takes none: its 2 nodes are 1 full and 1 cordoned",
-            id="full",
-        ),
-        pytest.param(
-            [node("a1"), node("b1").unschedulable()],
-            [on("a1"), on("b1").terminating()],
-            spreading(),
-            f"{OVER}B has 0, A has 1; B takes none: its node is cordoned; 1 terminating pod of B does not count",
-            id="terminating",
-        ),
-        pytest.param(
-            [node("a1"), node("b1")],
-            [on("a1"), on("b1")],
-            spreading(min_domains=3),
-            f"{OVER}A has 1, B has 1; there are 2 domains and minDomains is 3, so the smallest counts as 0",
-            id="too few domains",
-        ),
-        pytest.param(
-            [node(f"{letter}1") for letter in "abcdefghijkl"] + [node("x1").unschedulable()],
-            [on(f"{letter}1") for letter in "abcdefghijkl"],
-            spreading(),
-            f"{OVER}X has 0, {', '.join(f'{letter} has 1' for letter in 'ABCDEFGHI')}, 3 more have 1; X takes none: "
-            "its node is cordoned",
-            id="many",
-        ),
-    ],
+@cases(
+    "nodes, pods, pod, text",
+    (
+        "cordoned",
+        [node("a1"), node("b1").unschedulable()],
+        [on("a1")],
+        spreading(),
+        f"{OVER}B has 0, A has 1; B takes none: its node is cordoned",
+    ),
+    (
+        "tainted",
+        [node("a1"), node("b1").taint("gpu")],
+        [on("a1")],
+        spreading(),
+        f"{OVER}B has 0, A has 1; B takes none: its node is tainted",
+    ),
+    (
+        "full",
+        [node("a1"), node("b1"), node("b2").unschedulable()],
+        [on("a1"), on("b1", app="b").req(cpu=4)],
+        spreading(cpu=1),
+        f"{OVER}B has 0, A has 1; B takes none: its 2 nodes are 1 full and 1 cordoned",
+    ),
+    (
+        "terminating",
+        [node("a1"), node("b1").unschedulable()],
+        [on("a1"), on("b1").terminating()],
+        spreading(),
+        f"{OVER}B has 0, A has 1; B takes none: its node is cordoned; 1 terminating pod of B does not count",
+    ),
+    (
+        "too few domains",
+        [node("a1"), node("b1")],
+        [on("a1"), on("b1")],
+        spreading(min_domains=3),
+        f"{OVER}A has 1, B has 1; there are 2 domains and minDomains is 3, so the smallest counts as 0",
+    ),
+    (
+        "many",
+        [node(f"{letter}1") for letter in "abcdefghijkl"] + [node("x1").unschedulable()],
+        [on(f"{letter}1") for letter in "abcdefghijkl"],
+        spreading(),
+        f"{OVER}X has 0, {', '.join(f'{letter} has 1' for letter in 'ABCDEFGHI')}, 3 more have 1; X takes none: "
+        "its node is cordoned",
+    ),
 )
 def test_domains_are_counted_and_the_smallest_is_explained(
     nodes: list[NodeBuilder], pods: list[PodBuilder], pod: Pod, text: str
@@ -119,45 +116,43 @@ def test_nodes_without_the_label_are_counted() -> None:
     assert [fact.text for fact in told] == ["1 node without the label zone, over which it spreads"]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "pods", "pod", "text"),
-    [
-        pytest.param(
-            [node("a1"), node("b1").taint("gpu")],
-            [on("a1")],
-            spreading(),
-            "leave nodes with taints out of the spreading over zone (nodeTaintsPolicy: Honor)",
-            id="a tainted node",
-        ),
-        pytest.param(
-            [node("a1"), node("b1").unschedulable().taint("node.kubernetes.io/unschedulable")],
-            [on("a1")],
-            spreading(),
-            "leave nodes with taints out of the spreading over zone (nodeTaintsPolicy: Honor)",
-            id="a cordoned node",
-        ),
-        pytest.param(
-            [node("a1"), node("b1")],
-            [on("a1"), on("b1")],
-            spreading(min_domains=3),
-            "ask for minDomains 2 over zone instead of 3",
-            id="a domain is missing",
-        ),
-        pytest.param(
-            [node("a1"), node("b1").taint("gpu")],
-            [on("a1")],
-            spreading(node_taints_policy="Honor", min_domains=2),
-            "ask for minDomains 1 over zone instead of 2",
-            id="a domain is tainted",
-        ),
-        pytest.param(
-            [node("a1"), node("b1")],
-            [on("a1"), on("b1", app="b").req(cpu=4)],
-            spreading(cpu=1),
-            "allow a maxSkew of 2 over zone instead of 1",
-            id="a full node",
-        ),
-    ],
+@cases(
+    "nodes, pods, pod, text",
+    (
+        "a tainted node",
+        [node("a1"), node("b1").taint("gpu")],
+        [on("a1")],
+        spreading(),
+        "leave nodes with taints out of the spreading over zone (nodeTaintsPolicy: Honor)",
+    ),
+    (
+        "a cordoned node",
+        [node("a1"), node("b1").unschedulable().taint("node.kubernetes.io/unschedulable")],
+        [on("a1")],
+        spreading(),
+        "leave nodes with taints out of the spreading over zone (nodeTaintsPolicy: Honor)",
+    ),
+    (
+        "a domain is missing",
+        [node("a1"), node("b1")],
+        [on("a1"), on("b1")],
+        spreading(min_domains=3),
+        "ask for minDomains 2 over zone instead of 3",
+    ),
+    (
+        "a domain is tainted",
+        [node("a1"), node("b1").taint("gpu")],
+        [on("a1")],
+        spreading(node_taints_policy="Honor", min_domains=2),
+        "ask for minDomains 1 over zone instead of 2",
+    ),
+    (
+        "a full node",
+        [node("a1"), node("b1")],
+        [on("a1"), on("b1", app="b").req(cpu=4)],
+        spreading(cpu=1),
+        "allow a maxSkew of 2 over zone instead of 1",
+    ),
 )
 def test_first_remedy_of_spreading_fits_what_is_wrong(
     nodes: list[NodeBuilder], pods: list[PodBuilder], pod: Pod, text: str
@@ -167,15 +162,7 @@ def test_first_remedy_of_spreading_fits_what_is_wrong(
     assert next(fix.text for fix in found if fix.kind == "spread") == text
 
 
-@pytest.mark.parametrize(
-    ("running", "is_offered"),
-    [
-        pytest.param([on("a1")], False, id="a pod with the same labels"),
-        pytest.param([on("a1", app="a", tier="web")], True, id="another pod that is counted"),
-        pytest.param([on("a1"), on("a1", "other", app="b")], False, id="another pod that is in nobody's way"),
-        pytest.param([on("a1").priority(5), on("a1", "other", app="a", of="another")], False, id="both would have to go"),
-    ],
-)  # fmt: skip
+@cases("running, is_offered", ("a pod with the same labels", [on("a1")], False), ("another pod that is counted", [on("a1", app="a", tier="web")], True), ("another pod that is in nobody's way", [on("a1"), on("a1", "other", app="b")], False), ("both would have to go", [on("a1").priority(5), on("a1", "other", app="a", of="another")], False))  # fmt: skip
 def test_priority_is_not_offered_where_the_own_workload_would_pay_for_it(
     running: list[PodBuilder], is_offered: bool
 ) -> None:

@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from extender.answers.explain.explanation import summary
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.verdict_tables import waterfall
@@ -20,6 +18,7 @@ from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node,
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec
 from extender.values.objects.meta import Condition, LabelSelector, ObjectMeta
+from tests.kit.tables import cases
 
 FRAMEWORK = make_framework(NodeUnschedulable, NodeAffinity, NodeResourcesFit, DefaultPreemption)
 NO_PREEMPTION = make_framework(NodeUnschedulable, NodeAffinity, NodeResourcesFit)
@@ -69,24 +68,20 @@ def test_a_plugin_is_named_once_whenever_it_refused() -> None:
     assert told == "It fits on none of 3 nodes: NodeAffinity refuses 2 and NodeResourcesFit 1."
 
 
-@pytest.mark.parametrize(
-    ("pod", "end"),
-    [
-        pytest.param(
-            make_pod().req(cpu=4).priority(5), "; evicting 1 pod from a would make room.", id="room can be made"
-        ),
-        pytest.param(
-            make_pod().req(cpu=4),
-            "; no pod of lower priority is on a node where evictions could help.",
-            id="no pod is less important",
-        ),
-        pytest.param(make_pod().req(cpu=9).priority(5), "; no eviction would make room.", id="the node is too small"),
-        pytest.param(
-            make_pod().req(cpu=4).priority(5).preemption_policy("Never"),
-            "; it may not preempt: not eligible due to preemptionPolicy=Never.",
-            id="it may not preempt",
-        ),
-    ],
+@cases(
+    "pod, end",
+    ("room can be made", make_pod().req(cpu=4).priority(5), "; evicting 1 pod from a would make room."),
+    (
+        "no pod is less important",
+        make_pod().req(cpu=4),
+        "; no pod of lower priority is on a node where evictions could help.",
+    ),
+    ("the node is too small", make_pod().req(cpu=9).priority(5), "; no eviction would make room."),
+    (
+        "it may not preempt",
+        make_pod().req(cpu=4).priority(5).preemption_policy("Never"),
+        "; it may not preempt: not eligible due to preemptionPolicy=Never.",
+    ),
 )
 def test_summary_says_what_preemption_would_do(pod: PodBuilder, end: str) -> None:
     snapshot = make_snapshot(*nodes("a"), pods=[make_pod("p").req(cpu=2).node("a")])

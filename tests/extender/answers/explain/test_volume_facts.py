@@ -30,6 +30,7 @@ from tests.kit.storage import (
     make_volume,
     rbd_image,
 )
+from tests.kit.tables import cases
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 NODES = [make_node(name).capacity(cpu=4).label({ZONE_LABEL: name.upper(), HOSTNAME_LABEL: name}) for name in ("a", "b")]
@@ -49,39 +50,37 @@ def explained(
 ONE = make_pod("p").claim("c1").obj()
 
 
-@pytest.mark.parametrize(
-    ("objects", "text"),
-    [
-        pytest.param(
-            bound("c1", "v1", ZONE_LABEL, "C"),
-            f"the volume v1 (claim c1) can be used where {ZONE_LABEL} In (C): no node matches",
-            id="in a zone without nodes",
-        ),
-        pytest.param(
-            bound("c1", "v1", HOSTNAME_LABEL, "lost"),
-            "the volume v1 (claim c1) is on lost, which does not exist",
-            id="on a node that is gone",
-        ),
-        pytest.param(
-            bound("c1", "v1", HOSTNAME_LABEL, "x", "y"),
-            "the volume v1 (claim c1) is on x or y, which does not exist",
-            id="on either of two that are gone",
-        ),
-        pytest.param(
-            [make_claim("c1", selected_node="lost")],
-            "the claim c1 is reserved for the node lost, which does not exist; the pod fits on no other",
-            id="promised to a node that is gone",
-        ),
-        pytest.param(
-            [
-                make_claim("c1", storage_class="local"),
-                make_class("local", provisioner=NO_PROVISIONER),
-                make_volume("v", claim="other", storage_class="local"),
-            ],
-            "0 of 1 volume of the class local free for the claim c1",
-            id="made by hand",
-        ),
-    ],
+@cases(
+    "objects, text",
+    (
+        "in a zone without nodes",
+        bound("c1", "v1", ZONE_LABEL, "C"),
+        f"the volume v1 (claim c1) can be used where {ZONE_LABEL} In (C): no node matches",
+    ),
+    (
+        "on a node that is gone",
+        bound("c1", "v1", HOSTNAME_LABEL, "lost"),
+        "the volume v1 (claim c1) is on lost, which does not exist",
+    ),
+    (
+        "on either of two that are gone",
+        bound("c1", "v1", HOSTNAME_LABEL, "x", "y"),
+        "the volume v1 (claim c1) is on x or y, which does not exist",
+    ),
+    (
+        "promised to a node that is gone",
+        [make_claim("c1", selected_node="lost")],
+        "the claim c1 is reserved for the node lost, which does not exist; the pod fits on no other",
+    ),
+    (
+        "made by hand",
+        [
+            make_claim("c1", storage_class="local"),
+            make_class("local", provisioner=NO_PROVISIONER),
+            make_volume("v", claim="other", storage_class="local"),
+        ],
+        "0 of 1 volume of the class local free for the claim c1",
+    ),
 )
 def test_place_of_a_volume_is_said(objects: list[HasMetadata], text: str) -> None:
     told = explained(ONE, *objects).facts

@@ -1,7 +1,6 @@
 """Why a node lost: the first criterion that tells it and the chosen one apart, in words."""
 
 import numpy as np
-import pytest
 
 from extender.answers.explain.preemption import why_not
 from extender.engine.framework import Candidate, Candidates
@@ -9,65 +8,59 @@ from extender.engine.preemption import V1_36
 from extender.engine.preemption.costs import Costs, costs_of, pick_one_node_for_preemption, ranked
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 from extender.values.objects.pod import STARTED_NOW
+from tests.kit.tables import cases
 
 EIGHT, NINE = 1767254400, 1767258000  # of the morning of 2026-01-01
 CHOSEN = Costs(num_pdb_violations=0, first_priority=10, sum_of_priorities=2**31 + 10, num_victims=1, start_time=NINE)
 
 
-@pytest.mark.parametrize(
-    ("lost", "chosen", "text"),
-    [
-        pytest.param(
-            CHOSEN._replace(num_pdb_violations=2, first_priority=-5),
-            CHOSEN,
-            "2 PodDisruptionBudget violations, none on node-3",
-            id="1: violations come before all else",
-        ),
-        pytest.param(
-            CHOSEN._replace(num_pdb_violations=1),
-            CHOSEN._replace(num_pdb_violations=3),
-            "1 PodDisruptionBudget violation, 3 on node-3",
-            id="1: one of them, and some on the chosen node",
-        ),
-        pytest.param(
-            CHOSEN._replace(first_priority=100, num_victims=9),
-            CHOSEN,
-            "its most important victim has priority 100, on node-3 it is 10",
-            id="2: the most important victim",
-        ),
-        pytest.param(
-            CHOSEN._replace(sum_of_priorities=CHOSEN.sum_of_priorities + 7),
-            CHOSEN,
-            "the priorities of its victims add up to 7 more than on node-3",
-            id="3: as many victims, of higher priority",
-        ),
-        pytest.param(
-            CHOSEN._replace(sum_of_priorities=2**32, num_victims=2),
-            CHOSEN,
-            "evicting its 2 pods costs more priority in all than evicting the 1 pod on node-3",
-            id="3: more victims",
-        ),
-        pytest.param(
-            CHOSEN._replace(num_victims=2),
-            CHOSEN,
-            "2 pods would have to go, on node-3 1",
-            id="4: one more that counts nothing",
-        ),
-        pytest.param(
-            CHOSEN._replace(start_time=EIGHT),
-            CHOSEN,
-            "its most important victims have run since 2026-01-01T08:00:00Z, those on node-3 have run since "
-            "2026-01-01T09:00:00Z",
-            id="5: more work would be lost",
-        ),
-        pytest.param(
-            CHOSEN,
-            CHOSEN._replace(start_time=STARTED_NOW),
-            "its most important victims have run since 2026-01-01T09:00:00Z, those on node-3 have not started yet",
-            id="5: no work would be lost on the chosen node",
-        ),
-        pytest.param(CHOSEN, CHOSEN, "ties with node-3 on every criterion", id="nothing tells them apart"),
-    ],
+@cases(
+    "lost, chosen, text",
+    (
+        "1: violations come before all else",
+        CHOSEN._replace(num_pdb_violations=2, first_priority=-5),
+        CHOSEN,
+        "2 PodDisruptionBudget violations, none on node-3",
+    ),
+    (
+        "1: one of them, and some on the chosen node",
+        CHOSEN._replace(num_pdb_violations=1),
+        CHOSEN._replace(num_pdb_violations=3),
+        "1 PodDisruptionBudget violation, 3 on node-3",
+    ),
+    (
+        "2: the most important victim",
+        CHOSEN._replace(first_priority=100, num_victims=9),
+        CHOSEN,
+        "its most important victim has priority 100, on node-3 it is 10",
+    ),
+    (
+        "3: as many victims, of higher priority",
+        CHOSEN._replace(sum_of_priorities=CHOSEN.sum_of_priorities + 7),
+        CHOSEN,
+        "the priorities of its victims add up to 7 more than on node-3",
+    ),
+    (
+        "3: more victims",
+        CHOSEN._replace(sum_of_priorities=2**32, num_victims=2),
+        CHOSEN,
+        "evicting its 2 pods costs more priority in all than evicting the 1 pod on node-3",
+    ),
+    ("4: one more that counts nothing", CHOSEN._replace(num_victims=2), CHOSEN, "2 pods would have to go, on node-3 1"),
+    (
+        "5: more work would be lost",
+        CHOSEN._replace(start_time=EIGHT),
+        CHOSEN,
+        "its most important victims have run since 2026-01-01T08:00:00Z, those on node-3 have run since "
+        "2026-01-01T09:00:00Z",
+    ),
+    (
+        "5: no work would be lost on the chosen node",
+        CHOSEN,
+        CHOSEN._replace(start_time=STARTED_NOW),
+        "its most important victims have run since 2026-01-01T09:00:00Z, those on node-3 have not started yet",
+    ),
+    ("nothing tells them apart", CHOSEN, CHOSEN, "ties with node-3 on every criterion"),
 )
 def test_first_differing_criterion_is_the_reason(lost: Costs, chosen: Costs, text: str) -> None:
     assert why_not(lost, chosen, "node-3") == text

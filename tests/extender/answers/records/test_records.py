@@ -14,6 +14,7 @@ from extender.engine.queue import QueuedPodInfo
 from extender.engine.reporter import NO_REPORTER, Reporter
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.kit.owners import make_budget, owned_by
+from tests.kit.tables import cases
 from tests.kit.told_scheduler import NOON, ToldScheduler
 
 
@@ -243,22 +244,15 @@ async def test_failed_preemption_has_no_victims() -> None:
     assert records.who_preempted("default/low") is None
 
 
-@pytest.mark.parametrize(
-    ("pod", "may_preempt", "why"),
-    [
-        pytest.param(
-            a_pod("p", priority=9).preemption_policy("Never"),
-            False,
-            "not eligible due to preemptionPolicy=Never.",
-            id="policy",
-        ),
-        pytest.param(
-            a_pod("p", cpu="64", priority=9),
-            True,
-            "0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
-            id="too large for every node",
-        ),
-    ],
+@cases(
+    "pod, may_preempt, why",
+    ("policy", a_pod("p", priority=9).preemption_policy("Never"), False, "not eligible due to preemptionPolicy=Never."),
+    (
+        "too large for every node",
+        a_pod("p", cpu="64", priority=9),
+        True,
+        "0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+    ),
 )
 async def test_reason_why_no_pod_was_preempted_is_kept(pod: PodBuilder, may_preempt: bool, why: str) -> None:
     records = await after_deciding_about(a_node("a"), a_pod("low").node("a"), pod)

@@ -28,6 +28,7 @@ from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Container, Pod, PodResourceClaim, ResourceRequirements
 from tests.kit.devices import make_device_class, make_slice
+from tests.kit.tables import cases
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
@@ -162,25 +163,21 @@ def test_a_pod_that_is_there_already_is_asked_about_as_if_it_were_new() -> None:
     assert rooms(fitting(cluster_of([node("a", 2), node("b", 2)]), gated.obj())) == {"a": 2, "b": 2}
 
 
-@pytest.mark.parametrize(
-    ("pod", "why"),
-    [
-        pytest.param(make_pod().req(cpu=9).obj(), "0/1 nodes are available: 1 Insufficient cpu.", id="too large"),
-        pytest.param(
-            make_pod().claim("data").obj(),
-            '0/1 nodes are available: persistentvolumeclaim "data" not found.',
-            id="a claim is missing",
-        ),
-        pytest.param(
-            make_pod().scheduler_name("other").obj(), 'no profile here for schedulerName "other"', id="not ours"
-        ),
-        pytest.param(
-            make_pod().container(Container(name="c", resources=ResourceRequirements(requests={"cpu": "x"}))).obj(),
-            "spec.containers[0].resources.requests[cpu]: quantities must match the regular expression "
-            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-            id="not to be read",
-        ),
-    ],
+@cases(
+    "pod, why",
+    ("too large", make_pod().req(cpu=9).obj(), "0/1 nodes are available: 1 Insufficient cpu."),
+    (
+        "a claim is missing",
+        make_pod().claim("data").obj(),
+        '0/1 nodes are available: persistentvolumeclaim "data" not found.',
+    ),
+    ("not ours", make_pod().scheduler_name("other").obj(), 'no profile here for schedulerName "other"'),
+    (
+        "not to be read",
+        make_pod().container(Container(name="c", resources=ResourceRequirements(requests={"cpu": "x"}))).obj(),
+        "spec.containers[0].resources.requests[cpu]: quantities must match the regular expression "
+        "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    ),
 )
 def test_capacity_says_why_no_pod_fits(pod: Pod, why: str) -> None:
     assert fitting(cluster_of([node("a", 4)]), pod) == Capacity(fits=0, by_node=(), stopped_by=why)

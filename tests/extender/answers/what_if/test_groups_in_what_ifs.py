@@ -3,8 +3,6 @@
 from functools import partial
 from typing import Any
 
-import pytest
-
 from extender.answers.redaction import HIDDEN_GROUP, redacted
 from extender.answers.types import GroupOutcome, WhatIf, WhatIfRequest
 from extender.answers.what_if.what_if import what_if
@@ -17,6 +15,7 @@ from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.grouping import PodDisruptionBudget
 from tests.extender.answers.what_if.test_what_if import HIGH, cluster, node, places, running, written
 from tests.kit.objects import GROUP_GATES, pod_group
+from tests.kit.tables import cases
 
 RACK = "example.com/rack"
 NO_PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -91,13 +90,11 @@ def test_a_gang_preempts_as_a_whole_or_not_at_all() -> None:
     assert not only_group(answer).scheduled
 
 
-@pytest.mark.parametrize(
-    ("protect", "evicts"),
-    [
-        pytest.param("selector: {matchLabels: {app: low-a}}", {"low-b", "low-c"}, id="a pod"),
-        pytest.param("minRunTime: 1h", set(), id="pods that have not run for long"),
-        pytest.param("neverViolateBudgets: true", {"low-a", "low-b"}, id="a budget"),
-    ],
+@cases(
+    "protect, evicts",
+    ("a pod", "selector: {matchLabels: {app: low-a}}", {"low-b", "low-c"}),
+    ("pods that have not run for long", "minRunTime: 1h", set()),
+    ("a budget", "neverViolateBudgets: true", {"low-a", "low-b"}),
 )
 def test_a_gang_leaves_protected_pods_alone(protect: str, evicts: set[str]) -> None:
     low = [

@@ -23,6 +23,7 @@ from extender.values.objects.pod import Pod
 from tests.kit.objects import priority_class
 from tests.kit.owners import owned_by
 from tests.kit.storage_objects import storage_class
+from tests.kit.tables import cases
 
 CONTAINER = {"name": "c", "image": "registry.example/app:1"}
 POD_SPEC = {"containers": [CONTAINER]}
@@ -119,13 +120,11 @@ def test_a_claim_gets_the_default_class_of_the_cluster() -> None:
     assert about.cache.objects.pvcs["default", "data"].spec.storage_class_name == "fast"
 
 
-@pytest.mark.parametrize(
-    ("mode", "provisioner", "volume"),
-    [
-        pytest.param("Immediate", "example.com/disks", True, id="made at once"),
-        pytest.param("WaitForFirstConsumer", "example.com/disks", False, id="made for its pod"),
-        pytest.param("Immediate", "kubernetes.io/no-provisioner", False, id="no provisioner"),
-    ],
+@cases(
+    "mode, provisioner, volume",
+    ("made at once", "Immediate", "example.com/disks", True),
+    ("made for its pod", "WaitForFirstConsumer", "example.com/disks", False),
+    ("no provisioner", "Immediate", "kubernetes.io/no-provisioner", False),
 )
 def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisioner: str, volume: bool) -> None:
     about = cluster()
@@ -136,20 +135,18 @@ def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisione
     assert list(about.cache.objects.pvs) == ([made.spec.volume_name] if volume else [])
 
 
-@pytest.mark.parametrize(
-    ("spec", "allowed"),
-    [
-        pytest.param({"minAvailable": 1}, 2, id="all but one"),
-        pytest.param({"minAvailable": "50%"}, 1, id="the smaller half"),
-        pytest.param({"maxUnavailable": 1}, 1, id="one"),
-        pytest.param({"minAvailable": 5}, 0, id="more wanted than there are"),
-        pytest.param({"minAvailable": 1, "selector": {}}, 3, id="of all pods"),
-        pytest.param(
-            {"minAvailable": 1, "selector": {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}},
-            0,
-            id="of pods without labels",
-        ),
-    ],
+@cases(
+    "spec, allowed",
+    ("all but one", {"minAvailable": 1}, 2),
+    ("the smaller half", {"minAvailable": "50%"}, 1),
+    ("one", {"maxUnavailable": 1}, 1),
+    ("more wanted than there are", {"minAvailable": 5}, 0),
+    ("of all pods", {"minAvailable": 1, "selector": {}}, 3),
+    (
+        "of pods without labels",
+        {"minAvailable": 1, "selector": {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}},
+        0,
+    ),
 )
 def test_new_budget_allows_as_many_disruptions_as_its_pods_permit(spec: dict[str, Any], allowed: int) -> None:
     pods = tuple(make_pod(f"db-{number}").label(app="db").node("n").obj() for number in range(3))
@@ -174,75 +171,55 @@ def with_classes(*classes: dict[str, Any], pods: tuple[Pod, ...] = ()) -> Cluste
     return cluster("n", pods=pods, priority_classes=[convert(PriorityClass, each) for each in classes])
 
 
-@pytest.mark.parametrize(
-    ("classes", "brought", "spec", "admitted"),
-    [
-        pytest.param([], [], {}, (0, "", "PreemptLowerPriority"), id="no classes are known"),
-        pytest.param([*SYSTEM, DEFAULT], [], {}, (100, "ordinary", "PreemptLowerPriority"), id="the default class"),
-        pytest.param(
-            [*SYSTEM, DEFAULT, POLITE],
-            [],
-            {"priorityClassName": "polite"},
-            (5000, "polite", "Never"),
-            id="a class that no pod has",
-        ),
-        pytest.param(
-            [],
-            [priority_class("own", 7)],
-            {"priorityClassName": "own"},
-            (7, "own", "PreemptLowerPriority"),
-            id="a class that comes with the pod where none is known",
-        ),
-        pytest.param(
-            [],
-            [],
-            {"priorityClassName": "system-node-critical"},
-            (2_000_001_000, "system-node-critical", "PreemptLowerPriority"),
-            id="a class of every cluster where none is known",
-        ),
-        pytest.param(
-            [*SYSTEM],
-            [DEFAULT],
-            {},
-            (100, "ordinary", "PreemptLowerPriority"),
-            id="a default class that comes with the pod",
-        ),
-        pytest.param(
-            [*SYSTEM, DEFAULT],
-            [priority_class("ordinary", 7, globalDefault=True)],
-            {},
-            (7, "ordinary", "PreemptLowerPriority"),
-            id="a class that comes with the pod in place of the cluster's",
-        ),
-        pytest.param(
-            [*SYSTEM, DEFAULT],
-            [],
-            {"priorityClassName": "system-node-critical"},
-            (2_000_001_000, "system-node-critical", "PreemptLowerPriority"),
-            id="a class of every cluster",
-        ),
-        pytest.param(
-            [],
-            [],
-            {"priorityClassName": "of-a-pod"},
-            (77, "of-a-pod", "PreemptLowerPriority"),
-            id="known only by a pod",
-        ),
-        pytest.param(
-            [],
-            [],
-            {"priority": 100_000},
-            (100_000, "", "PreemptLowerPriority"),
-            id="a bare priority, of a dump by hand",
-        ),
-        pytest.param(
-            [*SYSTEM, DEFAULT],
-            [],
-            {"priority": 100},
-            (100, "ordinary", "PreemptLowerPriority"),
-            id="a bare priority as of the class",
-        ),
-    ],
+@cases(
+    "classes, brought, spec, admitted",
+    ("no classes are known", [], [], {}, (0, "", "PreemptLowerPriority")),
+    ("the default class", [*SYSTEM, DEFAULT], [], {}, (100, "ordinary", "PreemptLowerPriority")),
+    (
+        "a class that no pod has",
+        [*SYSTEM, DEFAULT, POLITE],
+        [],
+        {"priorityClassName": "polite"},
+        (5000, "polite", "Never"),
+    ),
+    (
+        "a class that comes with the pod where none is known",
+        [],
+        [priority_class("own", 7)],
+        {"priorityClassName": "own"},
+        (7, "own", "PreemptLowerPriority"),
+    ),
+    (
+        "a class of every cluster where none is known",
+        [],
+        [],
+        {"priorityClassName": "system-node-critical"},
+        (2_000_001_000, "system-node-critical", "PreemptLowerPriority"),
+    ),
+    ("a default class that comes with the pod", [*SYSTEM], [DEFAULT], {}, (100, "ordinary", "PreemptLowerPriority")),
+    (
+        "a class that comes with the pod in place of the cluster's",
+        [*SYSTEM, DEFAULT],
+        [priority_class("ordinary", 7, globalDefault=True)],
+        {},
+        (7, "ordinary", "PreemptLowerPriority"),
+    ),
+    (
+        "a class of every cluster",
+        [*SYSTEM, DEFAULT],
+        [],
+        {"priorityClassName": "system-node-critical"},
+        (2_000_001_000, "system-node-critical", "PreemptLowerPriority"),
+    ),
+    ("known only by a pod", [], [], {"priorityClassName": "of-a-pod"}, (77, "of-a-pod", "PreemptLowerPriority")),
+    ("a bare priority, of a dump by hand", [], [], {"priority": 100_000}, (100_000, "", "PreemptLowerPriority")),
+    (
+        "a bare priority as of the class",
+        [*SYSTEM, DEFAULT],
+        [],
+        {"priority": 100},
+        (100, "ordinary", "PreemptLowerPriority"),
+    ),
 )
 @pytest.mark.parametrize("kind", ["Pod", "Deployment"])
 def test_a_pod_has_the_priority_that_admission_gives_it(
@@ -261,21 +238,15 @@ def test_a_pod_has_the_priority_that_admission_gives_it(
     assert (made.priority, made.spec.priority_class_name, made.spec.preemption_policy) == admitted
 
 
-@pytest.mark.parametrize(
-    ("spec", "why"),
-    [
-        pytest.param(
-            {"priorityClassName": "of-a-pod"},
-            "no PriorityClass with name of-a-pod was found",
-            id="a class that is gone",
-        ),
-        pytest.param(
-            {"priority": 100_000},
-            "the integer value of priority (100000) must not be provided in pod spec; "
-            "priority admission controller computed 100 from the given PriorityClass name",
-            id="a bare priority",
-        ),
-    ],
+@cases(
+    "spec, why",
+    ("a class that is gone", {"priorityClassName": "of-a-pod"}, "no PriorityClass with name of-a-pod was found"),
+    (
+        "a bare priority",
+        {"priority": 100_000},
+        "the integer value of priority (100000) must not be provided in pod spec; "
+        "priority admission controller computed 100 from the given PriorityClass name",
+    ),
 )
 def test_admission_refuses_an_unknown_class_where_the_classes_are_known(spec: dict[str, Any], why: str) -> None:
     has_class = make_pod("has").node("n").priority(77).obj()
@@ -319,71 +290,69 @@ def test_objects_of_which_all_are_custom_are_named_too() -> None:
     assert "ServiceMonitor" in applied.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("written", "why"),
-    [
-        pytest.param({"metadata": {"name": "x"}}, "an object has no kind", id="no kind"),
-        pytest.param({"kind": "Pod"}, "Pod: an object needs an apiVersion and metadata", id="no metadata"),
-        pytest.param({"kind": "List", "items": [7]}, "List: an item is no object", id="a list of something else"),
-        pytest.param(
-            {"apiVersion": "apps/v1", "kind": "Whatever", "metadata": {"name": "x"}},
-            "Whatever x: objects of kind Whatever (apps/v1) are not known here",
-            id="an unknown kind",
-        ),
-        pytest.param(
-            {"apiVersion": "resource.k8s.io/v1alpha9", "kind": "ResourceClaim", "metadata": {"name": "x"}},
-            "ResourceClaim x: objects of kind ResourceClaim (resource.k8s.io/v1alpha9) are not known here",
-            id="a version that is not there",
-        ),
-        pytest.param(
-            {"apiVersion": "jobset.x-k8s.io/v1alpha1", "kind": "JobSet", "metadata": {"name": "x"}},
-            "JobSet x: objects of kind JobSet (jobset.x-k8s.io/v1alpha1) are not known here",
-            id="another version of what makes pods",
-        ),
-        pytest.param(
-            pod(priorityClassName="nobody"),
-            'Pod default/web: pods "web" is forbidden: no PriorityClass with name nobody was found, '
-            "among the objects or on a pod of the cluster",
-            id="an unknown priority class",
-        ),
-        pytest.param(
-            workload("Job", api_version="batch/v1", parallelism="many"),
-            'Job default/web: Job in version "v1" cannot be handled as a Job: json: cannot unmarshal string into '
-            "Go struct field JobSpec.spec.parallelism of type int32",
-            id="a Job of the wrong form",
-        ),
-        pytest.param(
-            {
-                "apiVersion": "jobset.x-k8s.io/v1alpha2",
-                "kind": "JobSet",
-                "metadata": {"name": "x"},
-                "spec": {"replicatedJobs": 7},
-            },
-            "JobSet x: Expected `array`, got `int` - at `$.spec.replicatedJobs`",
-            id="a JobSet of the wrong form",
-        ),
-        pytest.param(
-            {
-                "apiVersion": "jobset.x-k8s.io/v1alpha2",
-                "kind": "JobSet",
-                "metadata": {"name": "x"},
-                "spec": {"replicatedJobs": [{"name": "a", "replicas": 10**9}]},
-            },
-            "JobSet x: more than 5000 Jobs cannot be created at a time",
-            id="too many Jobs",
-        ),
-        pytest.param(
-            workload("DaemonSet", pod_spec={"containers": 7}),
-            'DaemonSet default/web: DaemonSet in version "v1" cannot be handled as a DaemonSet: json: cannot unmarshal '
-            "number into Go struct field PodSpec.spec.template.spec.containers of type []v1.Container",
-            id="a template of the wrong form",
-        ),
-        pytest.param(
-            workload("Deployment", replicas=100_000),
-            "Deployment default/web: more than 5000 pods cannot be created at a time",
-            id="too many pods",
-        ),
-    ],
+@cases(
+    "written, why",
+    ("no kind", {"metadata": {"name": "x"}}, "an object has no kind"),
+    ("no metadata", {"kind": "Pod"}, "Pod: an object needs an apiVersion and metadata"),
+    ("a list of something else", {"kind": "List", "items": [7]}, "List: an item is no object"),
+    (
+        "an unknown kind",
+        {"apiVersion": "apps/v1", "kind": "Whatever", "metadata": {"name": "x"}},
+        "Whatever x: objects of kind Whatever (apps/v1) are not known here",
+    ),
+    (
+        "a version that is not there",
+        {"apiVersion": "resource.k8s.io/v1alpha9", "kind": "ResourceClaim", "metadata": {"name": "x"}},
+        "ResourceClaim x: objects of kind ResourceClaim (resource.k8s.io/v1alpha9) are not known here",
+    ),
+    (
+        "another version of what makes pods",
+        {"apiVersion": "jobset.x-k8s.io/v1alpha1", "kind": "JobSet", "metadata": {"name": "x"}},
+        "JobSet x: objects of kind JobSet (jobset.x-k8s.io/v1alpha1) are not known here",
+    ),
+    (
+        "an unknown priority class",
+        pod(priorityClassName="nobody"),
+        'Pod default/web: pods "web" is forbidden: no PriorityClass with name nobody was found, '
+        "among the objects or on a pod of the cluster",
+    ),
+    (
+        "a Job of the wrong form",
+        workload("Job", api_version="batch/v1", parallelism="many"),
+        'Job default/web: Job in version "v1" cannot be handled as a Job: json: cannot unmarshal string into '
+        "Go struct field JobSpec.spec.parallelism of type int32",
+    ),
+    (
+        "a JobSet of the wrong form",
+        {
+            "apiVersion": "jobset.x-k8s.io/v1alpha2",
+            "kind": "JobSet",
+            "metadata": {"name": "x"},
+            "spec": {"replicatedJobs": 7},
+        },
+        "JobSet x: Expected `array`, got `int` - at `$.spec.replicatedJobs`",
+    ),
+    (
+        "too many Jobs",
+        {
+            "apiVersion": "jobset.x-k8s.io/v1alpha2",
+            "kind": "JobSet",
+            "metadata": {"name": "x"},
+            "spec": {"replicatedJobs": [{"name": "a", "replicas": 10**9}]},
+        },
+        "JobSet x: more than 5000 Jobs cannot be created at a time",
+    ),
+    (
+        "a template of the wrong form",
+        workload("DaemonSet", pod_spec={"containers": 7}),
+        'DaemonSet default/web: DaemonSet in version "v1" cannot be handled as a DaemonSet: json: cannot unmarshal '
+        "number into Go struct field PodSpec.spec.template.spec.containers of type []v1.Container",
+    ),
+    (
+        "too many pods",
+        workload("Deployment", replicas=100_000),
+        "Deployment default/web: more than 5000 pods cannot be created at a time",
+    ),
 )
 def test_malformed_manifest_is_refused_with_the_reason(written: dict[str, Any], why: str) -> None:
     with pytest.raises(ManifestError) as refusal:
@@ -524,14 +493,12 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
     assert [field.values for each in pinned.node_selector_terms for field in each.match_fields] == [["a"]]
 
 
-@pytest.mark.parametrize(
-    ("spec", "pods"),
-    [
-        pytest.param({}, 1, id="one at a time"),
-        pytest.param({"parallelism": 3}, 3, id="three at a time"),
-        pytest.param({"parallelism": 3, "completions": 2}, 2, id="no more than are to complete"),
-        pytest.param({"parallelism": 3, "suspend": True}, 0, id="suspended"),
-    ],
+@cases(
+    "spec, pods",
+    ("one at a time", {}, 1),
+    ("three at a time", {"parallelism": 3}, 3),
+    ("no more than are to complete", {"parallelism": 3, "completions": 2}, 2),
+    ("suspended", {"parallelism": 3, "suspend": True}, 0),
 )
 def test_a_job_makes_as_many_pods_as_run_at_a_time(spec: dict[str, Any], pods: int) -> None:
     once = {**POD_SPEC, "restartPolicy": "Never"}

@@ -16,6 +16,7 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
 from tests.extender.engine.cache.snapshot_contents import on_node, seen
 from tests.kit.snapshot_dump import dump_snapshot
+from tests.kit.tables import cases
 
 NODE, GPU = make_node("n").capacity(cpu=4), "example.com/gpu"
 
@@ -140,41 +141,39 @@ ASSUMED = make_cache(NODE)
 ASSUMED.assume_pod(POD.obj())
 
 
-@pytest.mark.parametrize(
-    ("cache", "act", "pod", "error"),
-    [
-        pytest.param(ADDED, Cache.add_pod, POD, "pod 1(default/p) was already in added state", id="added twice"),
-        pytest.param(ADDED, Cache.assume_pod, POD, IN_CACHE, id="assumed although there"),
-        pytest.param(ASSUMED, Cache.assume_pod, POD, IN_CACHE, id="assumed twice"),
-        pytest.param(
-            ADDED,
-            Cache.forget_pod,
-            POD,
-            "pod 1(default/p) wasn't assumed so cannot be forgotten",
-            id="forgotten although there",
-        ),
-        pytest.param(
-            ASSUMED,
-            Cache.forget_pod,
-            POD.node("m"),
-            "pod 1(default/p) was assumed on m but assigned to n",
-            id="forgotten elsewhere",
-        ),
-        pytest.param(
-            ADDED,
-            Cache.remove_pod,
-            POD.node("m"),
-            "pod 1(default/p) was added to a different node than it was assumed to be on",
-            id="removed elsewhere",
-        ),
-        pytest.param(
-            ADDED,
-            Cache.remove_pod,
-            POD.uid("2"),
-            "pod 2(default/p) is not found in scheduler cache, so cannot be removed from it",
-            id="removed, unknown",
-        ),
-    ],
+@cases(
+    "cache, act, pod, error",
+    ("added twice", ADDED, Cache.add_pod, POD, "pod 1(default/p) was already in added state"),
+    ("assumed although there", ADDED, Cache.assume_pod, POD, IN_CACHE),
+    ("assumed twice", ASSUMED, Cache.assume_pod, POD, IN_CACHE),
+    (
+        "forgotten although there",
+        ADDED,
+        Cache.forget_pod,
+        POD,
+        "pod 1(default/p) wasn't assumed so cannot be forgotten",
+    ),
+    (
+        "forgotten elsewhere",
+        ASSUMED,
+        Cache.forget_pod,
+        POD.node("m"),
+        "pod 1(default/p) was assumed on m but assigned to n",
+    ),
+    (
+        "removed elsewhere",
+        ADDED,
+        Cache.remove_pod,
+        POD.node("m"),
+        "pod 1(default/p) was added to a different node than it was assumed to be on",
+    ),
+    (
+        "removed, unknown",
+        ADDED,
+        Cache.remove_pod,
+        POD.uid("2"),
+        "pod 2(default/p) is not found in scheduler cache, so cannot be removed from it",
+    ),
 )
 def test_contradictory_calls_are_refused(
     cache: Cache, act: Callable[[Cache, Pod], None], pod: PodBuilder, error: str
@@ -185,26 +184,12 @@ def test_contradictory_calls_are_refused(
     assert str(caught.value) == error
 
 
-@pytest.mark.parametrize(
-    ("cache", "new", "error"),
-    [
-        pytest.param(ASSUMED, POD, "assumed pod 1(default/p) should not be updated", id="still assumed"),
-        pytest.param(
-            ADDED, POD.node("m"), "pod 1(default/p) updated on a different node than previously added to", id="moved"
-        ),
-        pytest.param(
-            make_cache(NODE),
-            POD,
-            "pod 1(default/p) is not added to scheduler cache, so cannot be updated",
-            id="unknown",
-        ),
-        pytest.param(
-            ADDED,
-            POD.uid("2"),
-            "pod 1(default/p) cannot be updated to 2(default/p), which is another pod",
-            id="another pod",
-        ),
-    ],
+@cases(
+    "cache, new, error",
+    ("still assumed", ASSUMED, POD, "assumed pod 1(default/p) should not be updated"),
+    ("moved", ADDED, POD.node("m"), "pod 1(default/p) updated on a different node than previously added to"),
+    ("unknown", make_cache(NODE), POD, "pod 1(default/p) is not added to scheduler cache, so cannot be updated"),
+    ("another pod", ADDED, POD.uid("2"), "pod 1(default/p) cannot be updated to 2(default/p), which is another pod"),
 )
 def test_contradictory_updates_are_refused(cache: Cache, new: PodBuilder, error: str) -> None:
     """A pod that is deleted and made again under its name is another pod: it has another UID."""
@@ -234,13 +219,11 @@ def test_a_pod_without_a_uid_is_refused() -> None:
 # The order of a node's pods.
 
 
-@pytest.mark.parametrize(
-    ("gone", "left"),
-    [
-        pytest.param("d", ["a", "b", "c"], id="the last"),
-        pytest.param("b", ["a", "d", "c"], id="the last one takes the place"),
-        pytest.param("ab", ["d", "c"], id="and the next last one the next"),
-    ],
+@cases(
+    "gone, left",
+    ("the last", "d", ["a", "b", "c"]),
+    ("the last one takes the place", "b", ["a", "d", "c"]),
+    ("and the next last one the next", "ab", ["d", "c"]),
 )
 def test_the_last_pod_moves_into_the_hole(gone: str, left: list[str]) -> None:
     """As in upstream's NodeInfo: among equal pods the order decides who is preempted."""

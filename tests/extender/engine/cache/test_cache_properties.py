@@ -24,6 +24,7 @@ from extender.values.objects.pod import Container, ContainerPort, PersistentVolu
 from tests.extender.engine.cache.snapshot_contents import NodeSeen, pod_seen, seen, slots_agree, without_image_counts
 from tests.kit.examples import examples
 from tests.kit.snapshot_dump import dump_snapshot
+from tests.kit.tables import cases
 
 NODES = ("n0", "n1", "n2", "n3")
 NEVER_ADDED = "elsewhere"
@@ -345,14 +346,12 @@ def _with_ports(pod: PodBuilder, number: int) -> PodBuilder:
     return pod.container(Container(name="c", ports=ports))
 
 
-@pytest.mark.parametrize(
+@cases(
     "large",
-    [
-        pytest.param(lambda pod, n: pod.label({f"k{n}-{each}": "v" for each in range(4000)}), id="labels"),
-        pytest.param(lambda pod, n: pod.pod_anti_affinity("zone", **{f"k{n}": "v" * 64 * 4000}), id="terms"),
-        pytest.param(_with_ports, id="ports"),
-        pytest.param(_with_claims, id="claims"),
-    ],
+    ("labels", lambda pod, n: pod.label({f"k{n}-{each}": "v" for each in range(4000)})),
+    ("terms", lambda pod, n: pod.pod_anti_affinity("zone", **{f"k{n}": "v" * 64 * 4000})),
+    ("ports", _with_ports),
+    ("claims", _with_claims),
 )
 def test_few_large_symbols_are_forgotten_as_many_small_ones_are(large: Callable[[PodBuilder, int], PodBuilder]) -> None:
     cache = make_cache(make_node("n"))

@@ -23,6 +23,7 @@ from tests.extender.engine.cache.snapshot_contents import seen, without_image_co
 from tests.extender.verbs.verb_calls import filtered, scored
 from tests.kit.examples import examples
 from tests.kit.random_storage import random_cluster_with_volumes
+from tests.kit.tables import cases
 
 FIELD_OF = {kind.type: kind.field for kind in KINDS}
 Objects = dict[tuple[str, str, str], HasMetadata]
@@ -52,7 +53,7 @@ def test_a_pod_that_comes_back_under_its_name_is_another_pod() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-@pytest.mark.parametrize("pod", [pytest.param(WEB, id="pending"), pytest.param(WEB.node("a"), id="on a node")])
+@cases("pod", ("pending", WEB), ("on a node", WEB.node("a")))
 def test_a_pod_that_finishes_takes_nothing(pod: PodBuilder, phase: str) -> None:
     cluster = cluster_of(A.obj(), pod.obj())
 

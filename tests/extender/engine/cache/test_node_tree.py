@@ -1,10 +1,9 @@
 """The order in which nodes are visited: round-robin over the zones."""
 
-import pytest
-
 from extender.engine.cache.nodes import NodeTree, zone_key
 from extender.testing import make_cache, make_node
 from extender.values.objects.node import Node
+from tests.kit.tables import cases
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 OLD_ZONE, OLD_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
@@ -22,17 +21,15 @@ def tree_of(names: str) -> NodeTree:
     return tree
 
 
-@pytest.mark.parametrize(
-    ("added", "visited"),
-    [
-        pytest.param("", "", id="none"),
-        pytest.param("1 2 3", "1 2 3", id="no zones: in order of arrival"),
-        pytest.param("a1 a2 b1 b2", "a1 b1 a2 b2", id="zones take turns"),
-        pytest.param("a1 a2 a3 b1 c1 c2", "a1 b1 c1 a2 c2 a3", id="zones that have no more sit out"),
-        pytest.param("b1 a1", "b1 a1", id="the zone that was seen first goes first"),
-        pytest.param("a1 1 b1 2", "a1 1 b1 2", id="nodes without a zone are a zone of their own"),
-        pytest.param("a1 b1 a1", "a1 b1", id="added twice, there once"),
-    ],
+@cases(
+    "added, visited",
+    ("none", "", ""),
+    ("no zones: in order of arrival", "1 2 3", "1 2 3"),
+    ("zones take turns", "a1 a2 b1 b2", "a1 b1 a2 b2"),
+    ("zones that have no more sit out", "a1 a2 a3 b1 c1 c2", "a1 b1 c1 a2 c2 a3"),
+    ("the zone that was seen first goes first", "b1 a1", "b1 a1"),
+    ("nodes without a zone are a zone of their own", "a1 1 b1 2", "a1 1 b1 2"),
+    ("added twice, there once", "a1 b1 a1", "a1 b1"),
 )
 def test_nodes_are_visited_round_robin_over_the_zones(added: str, visited: str) -> None:
     tree = tree_of(added)
@@ -85,17 +82,15 @@ def test_a_copy_is_independent() -> None:
     assert (copy.num_nodes, tree.num_nodes) == (4, 5)
 
 
-@pytest.mark.parametrize(
-    ("labels", "key"),
-    [
-        pytest.param({}, "", id="neither"),
-        pytest.param({ZONE: "z"}, ":\x00:z", id="zone alone"),
-        pytest.param({REGION: "r"}, "r:\x00:", id="region alone"),
-        pytest.param({REGION: "r", ZONE: "z"}, "r:\x00:z", id="both"),
-        pytest.param({OLD_REGION: "r", OLD_ZONE: "z"}, "r:\x00:z", id="the old labels"),
-        pytest.param({ZONE: "new", OLD_ZONE: "old"}, ":\x00:old", id="the old label goes before the new one"),
-        pytest.param({ZONE: "new", OLD_ZONE: ""}, ":\x00:new", id="unless it is empty"),
-    ],
+@cases(
+    "labels, key",
+    ("neither", {}, ""),
+    ("zone alone", {ZONE: "z"}, ":\x00:z"),
+    ("region alone", {REGION: "r"}, "r:\x00:"),
+    ("both", {REGION: "r", ZONE: "z"}, "r:\x00:z"),
+    ("the old labels", {OLD_REGION: "r", OLD_ZONE: "z"}, "r:\x00:z"),
+    ("the old label goes before the new one", {ZONE: "new", OLD_ZONE: "old"}, ":\x00:old"),
+    ("unless it is empty", {ZONE: "new", OLD_ZONE: ""}, ":\x00:new"),
 )
 def test_a_zone_is_a_region_and_a_zone(labels: dict[str, str], key: str) -> None:
     assert zone_key(make_node().label(labels).obj()) == key

@@ -11,6 +11,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition, OwnerReference
 from extender.values.objects.pod import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements
 from tests.kit.storage import ephemeral
+from tests.kit.tables import cases
 
 INFEASIBLE = Condition(type="PodResizePending", status="True", reason="Infeasible")
 DEFERRED = Condition(type="PodResizePending", status="True", reason="Deferred")
@@ -49,33 +50,27 @@ def assumed(cache: Cache, pod: Pod) -> tuple[object, ...]:
     return numbers, classes, snapshot.nodes.requested.tolist(), snapshot.nodes.non_zero_requested.tolist()
 
 
-@pytest.mark.parametrize(
-    ("before", "pod"),
-    [
-        pytest.param(a_pod("p"), a_pod("q"), id="the same but for the name"),
-        pytest.param(a_pod("p"), a_pod("q", cpu="2"), id="requests"),
-        pytest.param(a_pod("p"), a_pod("q").label(app="b"), id="labels"),
-        pytest.param(a_pod("p"), a_pod("q").namespace("other"), id="namespace"),
-        pytest.param(a_pod("p"), a_pod("q").priority(7), id="priority"),
-        pytest.param(a_pod("p"), a_pod("q").host_port(80), id="host ports"),
-        pytest.param(a_pod("p"), a_pod("q").pod_anti_affinity("zone", app="a"), id="affinity"),
-        pytest.param(a_pod("p"), a_pod("q").start_time("2026-01-01T00:00:00Z"), id="start"),
-        pytest.param(a_pod("p"), a_pod("q").terminating(), id="deletion"),
-        pytest.param(a_pod("p").volume(ephemeral()), a_pod("q").volume(ephemeral()), id="claims named after the pod"),
-        pytest.param(a_pod("p"), a_pod("q").volume(ephemeral()), id="a volume"),
-        pytest.param(a_pod("p"), a_pod("q").init_req(cpu="8"), id="an init container"),
-        pytest.param(a_pod("p"), a_pod("q").overhead(cpu="1"), id="overhead"),
-        pytest.param(a_pod("p"), resized("q"), id="what the container has"),
-        pytest.param(resized("p"), resized("q", cpu="4"), id="how much it has"),
-        pytest.param(resized("p", cpu="0.5"), resized("q", INFEASIBLE, cpu="0.5"), id="a resize that cannot be done"),
-        pytest.param(resized("p", INFEASIBLE, cpu="0.5"), resized("q", cpu="0.5"), id="a resize that was given up"),
-        pytest.param(
-            resized("p", INFEASIBLE, cpu="0.5"), resized("q", DEFERRED, cpu="0.5"), id="one that may be later"
-        ),
-        pytest.param(
-            resized("p", DEFERRED, cpu="0.5"), resized("q", INFEASIBLE, cpu="0.5"), id="one that can be no more"
-        ),
-    ],
+@cases(
+    "before, pod",
+    ("the same but for the name", a_pod("p"), a_pod("q")),
+    ("requests", a_pod("p"), a_pod("q", cpu="2")),
+    ("labels", a_pod("p"), a_pod("q").label(app="b")),
+    ("namespace", a_pod("p"), a_pod("q").namespace("other")),
+    ("priority", a_pod("p"), a_pod("q").priority(7)),
+    ("host ports", a_pod("p"), a_pod("q").host_port(80)),
+    ("affinity", a_pod("p"), a_pod("q").pod_anti_affinity("zone", app="a")),
+    ("start", a_pod("p"), a_pod("q").start_time("2026-01-01T00:00:00Z")),
+    ("deletion", a_pod("p"), a_pod("q").terminating()),
+    ("claims named after the pod", a_pod("p").volume(ephemeral()), a_pod("q").volume(ephemeral())),
+    ("a volume", a_pod("p"), a_pod("q").volume(ephemeral())),
+    ("an init container", a_pod("p"), a_pod("q").init_req(cpu="8")),
+    ("overhead", a_pod("p"), a_pod("q").overhead(cpu="1")),
+    ("what the container has", a_pod("p"), resized("q")),
+    ("how much it has", resized("p"), resized("q", cpu="4")),
+    ("a resize that cannot be done", resized("p", cpu="0.5"), resized("q", INFEASIBLE, cpu="0.5")),
+    ("a resize that was given up", resized("p", INFEASIBLE, cpu="0.5"), resized("q", cpu="0.5")),
+    ("one that may be later", resized("p", INFEASIBLE, cpu="0.5"), resized("q", DEFERRED, cpu="0.5")),
+    ("one that can be no more", resized("p", DEFERRED, cpu="0.5"), resized("q", INFEASIBLE, cpu="0.5")),
 )
 @pytest.mark.parametrize("owner", ["", "rs"])
 def test_a_pod_is_read_after_another_as_it_is_alone(
@@ -123,17 +118,15 @@ def test_large_pods_that_are_gone_are_let_go() -> None:
 
 
 @pytest.mark.parametrize("is_in_snapshot", [False, True], ids=["before the next snapshot", "after it"])
-@pytest.mark.parametrize(
+@cases(
     "bound",
-    [
-        pytest.param(a_pod("p"), id="as it was assumed"),
-        pytest.param(a_pod("p").label(zone="z1"), id="with the labels of its node"),
-        pytest.param(a_pod("p", cpu="2"), id="other requests"),
-        pytest.param(a_pod("p").priority(7), id="priority"),
-        pytest.param(a_pod("p").host_port(80), id="host ports"),
-        pytest.param(a_pod("p").pod_anti_affinity("zone", app="a"), id="affinity"),
-        pytest.param(a_pod("p").start_time("2026-01-01T00:00:00Z"), id="start"),
-    ],
+    ("as it was assumed", a_pod("p")),
+    ("with the labels of its node", a_pod("p").label(zone="z1")),
+    ("other requests", a_pod("p", cpu="2")),
+    ("priority", a_pod("p").priority(7)),
+    ("host ports", a_pod("p").host_port(80)),
+    ("affinity", a_pod("p").pod_anti_affinity("zone", app="a")),
+    ("start", a_pod("p").start_time("2026-01-01T00:00:00Z")),
 )
 def test_a_confirmed_pod_is_in_the_columns_as_if_it_had_come_so(bound: PodBuilder, *, is_in_snapshot: bool) -> None:
     """Where other pods are on the node, too."""

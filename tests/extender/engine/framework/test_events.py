@@ -9,6 +9,7 @@ from extender.engine.framework.events import (
     EVENT_UNSCHEDULABLE_TIMEOUT,
     match_any,
 )
+from tests.kit.tables import cases
 
 NODE, POD = EventResource.NODE, EventResource.POD
 ASSIGNED, UNSCHEDULABLE = EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD
@@ -34,27 +35,23 @@ def test_labels(event: ClusterEvent, label: str) -> None:
     assert event.label == label
 
 
-@pytest.mark.parametrize(
-    ("registered", "incoming", "heard"),
-    [
-        pytest.param((NODE, ADD), (NODE, ADD), True, id="just that"),
-        pytest.param((NODE, ADD | LABEL), (NODE, LABEL), True, id="one of those"),
-        pytest.param((NODE, ADD | LABEL), (NODE, TAINT), False, id="none of those"),
-        pytest.param((NODE, ADD | LABEL), (NODE, DELETE), False, id="not even where the number is less"),
-        pytest.param((NODE, ADD), (POD, ADD), False, id="of another kind"),
-        pytest.param((POD, DELETE), (ASSIGNED, DELETE), True, id="pods on nodes are pods"),
-        pytest.param((POD, UPDATE), (UNSCHEDULABLE, ActionType.UPDATE_POD_LABEL), True, id="pods without a node, too"),
-        pytest.param(
-            (POD, ActionType.UPDATE_POD_LABEL), (UNSCHEDULABLE, UPDATE), False, id="a change that is not that special"
-        ),
-        pytest.param((POD, UPDATE), (UNSCHEDULABLE, UPDATE), True, id="any change"),
-        pytest.param((ASSIGNED, ADD), (POD, ADD), False, id="not the other way round"),
-        pytest.param((ANY, DELETE), (NODE, DELETE), True, id="of any kind"),
-        pytest.param((ANY, DELETE), (NODE, ADD), False, id="of any kind, but not that"),
-        pytest.param((ANY, ALL), (NODE, LABEL), True, id="everything"),
-        pytest.param((ANY, ALL), (ANY, ALL), True, id="everything, and anything happened"),
-        pytest.param((NODE, ALL), (ANY, ALL), False, id="anything happened: the queue sees to that"),
-    ],
+@cases(
+    "registered, incoming, heard",
+    ("just that", (NODE, ADD), (NODE, ADD), True),
+    ("one of those", (NODE, ADD | LABEL), (NODE, LABEL), True),
+    ("none of those", (NODE, ADD | LABEL), (NODE, TAINT), False),
+    ("not even where the number is less", (NODE, ADD | LABEL), (NODE, DELETE), False),
+    ("of another kind", (NODE, ADD), (POD, ADD), False),
+    ("pods on nodes are pods", (POD, DELETE), (ASSIGNED, DELETE), True),
+    ("pods without a node, too", (POD, UPDATE), (UNSCHEDULABLE, ActionType.UPDATE_POD_LABEL), True),
+    ("a change that is not that special", (POD, ActionType.UPDATE_POD_LABEL), (UNSCHEDULABLE, UPDATE), False),
+    ("any change", (POD, UPDATE), (UNSCHEDULABLE, UPDATE), True),
+    ("not the other way round", (ASSIGNED, ADD), (POD, ADD), False),
+    ("of any kind", (ANY, DELETE), (NODE, DELETE), True),
+    ("of any kind, but not that", (ANY, DELETE), (NODE, ADD), False),
+    ("everything", (ANY, ALL), (NODE, LABEL), True),
+    ("everything, and anything happened", (ANY, ALL), (ANY, ALL), True),
+    ("anything happened: the queue sees to that", (NODE, ALL), (ANY, ALL), False),
 )
 def test_incoming_event_matches_a_registered_event_that_covers_it(
     registered: tuple[EventResource, ActionType], incoming: tuple[EventResource, ActionType], heard: bool

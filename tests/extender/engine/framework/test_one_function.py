@@ -7,6 +7,7 @@ import pytest
 from extender.engine import framework as fwk
 from extender.engine.runtime.registry import implemented_points, why_not_a_plugin
 from extender.testing import check_filter, filter_nodes, make_node, make_pod, make_snapshot, random_cluster, score_nodes
+from tests.kit.tables import cases
 
 UP, DOWN = make_node("up").obj(), make_node("down").label({"licences": "down"}).obj()
 
@@ -70,14 +71,12 @@ def test_events_say_what_may_help() -> None:
     assert plugin().events_to_register() == events
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        pytest.param(lambda node: None, "it takes node", id="one argument"),
-        pytest.param(lambda state, pod, node: None, "it takes state, pod, node", id="three arguments"),
-        pytest.param(waits, "nothing waits for an async def: write def waits", id="an async def"),
-        pytest.param(dict, "dict is none: derive the class from fwk.EachNodeFilterPlugin", id="a class"),
-    ],
+@cases(
+    "wrong, words",
+    ("one argument", lambda node: None, "it takes node"),
+    ("three arguments", lambda state, pod, node: None, "it takes state, pod, node"),
+    ("an async def", waits, "nothing waits for an async def: write def waits"),
+    ("a class", dict, "dict is none: derive the class from fwk.EachNodeFilterPlugin"),
 )
 def test_wrong_signature_is_refused_with_the_fix(wrong, words: str) -> None:
     with pytest.raises(TypeError, match="@node_filter") as error:

@@ -15,22 +15,19 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.values.objects.pod import Container, ContainerPort, Pod, ResourceClaimRef, ResourceRequirements
 from extender.values.objects.resource_amounts import filter_requests
+from tests.kit.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("pod", "milli"),
-    [
-        pytest.param(make_pod().req(cpu=4), 3000, id="one container"),
-        pytest.param(make_pod().req(cpu=3).req(cpu=1), 3000, id="two containers"),
-        pytest.param(make_pod().req(cpu=1).req(memory="1Gi").init_req(cpu=4), 3000, id="the widest phase"),
-        pytest.param(make_pod().req(cpu=2).sidecar_req(cpu=2), 3000, id="a sidecar"),
-        pytest.param(
-            make_pod().req(cpu=2).sidecar_req(cpu=1).init_req(cpu=3), 3000, id="a sidecar beside an init container"
-        ),
-        pytest.param(make_pod().req(cpu=3).overhead(cpu=1), 3000, id="overhead stays"),
-        pytest.param(make_pod().req(cpu=2), 2000, id="less than that was asked for anyway"),
-        pytest.param(make_pod().req(cpu=1).req(cpu=1).req(cpu=4), 2999, id="never more, though shares are not whole"),
-    ],
+@cases(
+    "pod, milli",
+    ("one container", make_pod().req(cpu=4), 3000),
+    ("two containers", make_pod().req(cpu=3).req(cpu=1), 3000),
+    ("the widest phase", make_pod().req(cpu=1).req(memory="1Gi").init_req(cpu=4), 3000),
+    ("a sidecar", make_pod().req(cpu=2).sidecar_req(cpu=2), 3000),
+    ("a sidecar beside an init container", make_pod().req(cpu=2).sidecar_req(cpu=1).init_req(cpu=3), 3000),
+    ("overhead stays", make_pod().req(cpu=3).overhead(cpu=1), 3000),
+    ("less than that was asked for anyway", make_pod().req(cpu=2), 2000),
+    ("never more, though shares are not whole", make_pod().req(cpu=1).req(cpu=1).req(cpu=4), 2999),
 )
 def test_requests_give_in_by_the_same_share(pod: PodBuilder, milli: int) -> None:
     relaxed = with_smaller_requests(pod.obj(), {"cpu": 3000})

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from extender.engine.framework import (
     PLUGIN_METRICS,
     SKIP,
@@ -25,6 +23,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim
 from tests.extender.engine.plugins.reserved_claims import ATTACHED, Scheduler, allocated, claim, make, pod_with
 from tests.kit.devices import DRIVER, allocation_of, make_slice
+from tests.kit.tables import cases
 
 RESERVING = "add allocation and reservation to claim default/c"
 
@@ -116,16 +115,14 @@ GOING = claim(version="2")
 GOING = replaced(GOING, metadata=replaced(GOING.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
 
 
-@pytest.mark.parametrize(
-    ("meanwhile", "message"),
-    [
-        pytest.param(
-            claim(version="2", allocation=allocation_of("gpu-2")),
-            "claim default/c got allocated elsewhere in the meantime",
-            id="others were faster",
-        ),
-        pytest.param(GOING, "claim default/c got deleted in the meantime", id="it is going away"),
-    ],
+@cases(
+    "meanwhile, message",
+    (
+        "others were faster",
+        claim(version="2", allocation=allocation_of("gpu-2")),
+        "claim default/c got allocated elsewhere in the meantime",
+    ),
+    ("it is going away", GOING, "claim default/c got deleted in the meantime"),
 )
 def test_changes_of_the_claim_meanwhile_are_errors(meanwhile: ResourceClaim, message: str) -> None:
     scheduler = Scheduler(claim())
@@ -149,13 +146,11 @@ def test_a_claim_that_another_scheduler_gave_the_same_device_meanwhile_is_shared
     assert [one.uid for one in scheduler.shown().status.reserved_for] == ["another", "p"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "refusal", "message"),
-    [
-        pytest.param(ProtectResourceClaim, CallError("no"), "add finalizer to claim default/c: no", id="finalizer"),
-        pytest.param(ReserveResourceClaim, CallError("no"), f"{RESERVING}: no", id="allocation"),
-        pytest.param(ReserveResourceClaim, CallNotFound("gone"), f"{RESERVING}: gone", id="gone"),
-    ],
+@cases(
+    "kind, refusal, message",
+    ("finalizer", ProtectResourceClaim, CallError("no"), "add finalizer to claim default/c: no"),
+    ("allocation", ReserveResourceClaim, CallError("no"), f"{RESERVING}: no"),
+    ("gone", ReserveResourceClaim, CallNotFound("gone"), f"{RESERVING}: gone"),
 )
 def test_refusals_name_the_write(kind: type[ApiCall[Any]], refusal: CallError, message: str) -> None:
     scheduler = Scheduler(claim())
@@ -251,28 +246,26 @@ def test_the_pod_waits_until_the_driver_reports_the_device_ready() -> None:
     assert waits(scheduler) == {("default-scheduler", DRIVER, "success"): 1}
 
 
-@pytest.mark.parametrize(
-    ("happens", "message", "outcome"),
-    [
-        pytest.param(
-            lambda scheduler: scheduler.device_says("broken", reason="NoCable", message='port "1"'),
-            'claim c binding failed: reason=NoCable, message="port \\"1\\""',
-            "failure",
-            id="the driver failed",
-        ),
-        pytest.param(
-            lambda scheduler: scheduler.cache.objects.resource_claims.clear(),
-            'could not find ResourceClaim "default/c"',
-            "error",
-            id="the claim went",
-        ),
-        pytest.param(
-            lambda scheduler: scheduler.device_says("ready", "False"),
-            "device binding timeout",
-            "timeout",
-            id="it takes too long",
-        ),
-    ],
+@cases(
+    "happens, message, outcome",
+    (
+        "the driver failed",
+        lambda scheduler: scheduler.device_says("broken", reason="NoCable", message='port "1"'),
+        'claim c binding failed: reason=NoCable, message="port \\"1\\""',
+        "failure",
+    ),
+    (
+        "the claim went",
+        lambda scheduler: scheduler.cache.objects.resource_claims.clear(),
+        'could not find ResourceClaim "default/c"',
+        "error",
+    ),
+    (
+        "it takes too long",
+        lambda scheduler: scheduler.device_says("ready", "False"),
+        "device binding timeout",
+        "timeout",
+    ),
 )
 def test_waiting_ends_with_a_failure_or_a_timeout(
     happens: Callable[[Scheduler], None], message: str, outcome: str

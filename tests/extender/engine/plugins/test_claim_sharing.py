@@ -15,6 +15,7 @@ from extender.engine.runtime.cycle import Cycle
 from extender.values.objects.pod import Pod
 from tests.extender.engine.plugins.reserved_claims import Scheduler, claim, pod_with
 from tests.kit.devices import Manifest, allocation_of, make_claim, make_device, make_slice
+from tests.kit.tables import cases
 
 IN_PROCESS = unresolvable("resource claim default/c is in the process of being allocated").by("DynamicResources")
 ONE_DEVICE = make_slice("gpu-1", nodeName="n")
@@ -51,13 +52,11 @@ async def bound(scheduler: Scheduler, *members: tuple[Cycle, Pod]) -> list[Statu
 # Reserve.
 
 
-@pytest.mark.parametrize(
+@cases(
     "after",
-    [
-        pytest.param(None, id="a pod by itself"),
-        pytest.param(frozenset(), id="a pod of another group, or of the same one in a later cycle"),
-        pytest.param(frozenset({"g0"}), id="one that comes after some of those that share it"),
-    ],
+    ("a pod by itself", None),
+    ("a pod of another group, or of the same one in a later cycle", frozenset()),
+    ("one that comes after some of those that share it", frozenset({"g0"})),
 )
 def test_pods_outside_the_cycle_of_the_group_wait_for_the_claim(after: frozenset[str] | None) -> None:
     scheduler = Scheduler(claim())
@@ -130,9 +129,7 @@ def test_a_claim_that_others_have_allocated_meanwhile_is_not_reserved() -> None:
 # PreBind.
 
 
-@pytest.mark.parametrize(
-    "late", [pytest.param(False, id="watched at once"), pytest.param(True, id="the watch is late")]
-)
+@cases("late", ("watched at once", False), ("the watch is late", True))
 @pytest.mark.parametrize("number", [2, 3, 20])
 async def test_one_member_writes_the_allocation_and_the_others_add_themselves(number: int, late: bool) -> None:
     """None of them has to try again."""
@@ -161,13 +158,7 @@ async def test_whichever_member_comes_first_writes_the_allocation(first: int) ->
     assert users(scheduler) == ["g0", "g1"]
 
 
-@pytest.mark.parametrize(
-    "failure",
-    [
-        pytest.param(CallError("no"), id="refused"),
-        pytest.param(CallUnknown("no answer"), id="whether it was written is not known"),
-    ],
-)
+@cases("failure", ("refused", CallError("no")), ("whether it was written is not known", CallUnknown("no answer")))
 async def test_a_member_that_fails_leaves_the_devices_to_the_others(failure: CallError) -> None:
     """kubernetes#139418: its share counts once, although PreBind fails and Unreserve follows."""
     scheduler = Scheduler(claim(), claim("d"), slices=ONE_DEVICE)

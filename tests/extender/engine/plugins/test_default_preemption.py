@@ -9,6 +9,7 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_snapshot
 from extender.values.config.plugin_args import DefaultPreemptionArgs
+from tests.kit.tables import cases
 
 FULL = make_node().capacity(cpu="2", memory="4Gi", pods=10)
 
@@ -59,14 +60,12 @@ def test_all_nodes_are_tried_from_the_first_one_on(num_nodes: int) -> None:
     assert plugin.offset_and_num_candidates(num_nodes) == (0, num_nodes)
 
 
-@pytest.mark.parametrize(
-    ("percentage", "absolute", "num_nodes", "enough"),
-    [
-        pytest.param(10, 100, 300, 100, id="at least the absolute number"),
-        pytest.param(10, 100, 5000, 500, id="a tenth of many"),
-        pytest.param(0, 7, 5000, 7, id="a number alone"),
-        pytest.param(99, 0, 200, 198, id="nearly all"),
-    ],
+@cases(
+    "percentage, absolute, num_nodes, enough",
+    ("at least the absolute number", 10, 100, 300, 100),
+    ("a tenth of many", 10, 100, 5000, 500),
+    ("a number alone", 0, 7, 5000, 7),
+    ("nearly all", 99, 0, 200, 198),
 )
 def test_share_that_the_user_sets_is_tried_from_a_random_node_on(
     percentage: int, absolute: int, num_nodes: int, enough: int

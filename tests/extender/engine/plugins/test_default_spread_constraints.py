@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from extender.engine.framework import CycleState, Rows, Snapshot
 from extender.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot, refusals, score_nodes
@@ -26,6 +24,7 @@ from extender.values.objects.meta import (
 )
 from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.values.objects.pod import TopologySpreadConstraint
+from tests.kit.tables import cases
 
 FOO = make_pod().label(foo="")
 
@@ -67,39 +66,29 @@ SPREAD_OUT = {"a": 44, "b": 66, "x": 77, "y": 100}
 SKIPPED: dict[str, int] = {}
 
 
-@pytest.mark.parametrize(
-    ("pod", "objects", "scores"),
-    [
-        pytest.param(FOO, [SERVICE], SPREAD_OUT, id="a service selects it"),
-        pytest.param(FOO, [service({"foo": "other"})], SKIPPED, id="a service selects others"),
-        pytest.param(FOO, [service({"foo": ""}, "other")], SKIPPED, id="a service of another namespace"),
-        pytest.param(FOO, [service(None)], SKIPPED, id="a service without a selector"),
-        pytest.param(FOO, [service({})], SKIPPED, id="a service with an empty one"),
-        pytest.param(FOO, [], SKIPPED, id="a loner"),
-        pytest.param(owned("ReplicaSet"), [replica_set(FOOS)], SPREAD_OUT, id="a ReplicaSet owns it"),
-        pytest.param(
-            owned("StatefulSet"), [StatefulSet(OWNER, LabelSelectorSpec(FOOS))], SPREAD_OUT, id="a StatefulSet owns it"
-        ),
-        pytest.param(
-            owned("ReplicationController", "v1"),
-            [ReplicationController(OWNER, MapSelectorSpec({"foo": ""}))],
-            SPREAD_OUT,
-            id="a ReplicationController owns it",
-        ),
-        pytest.param(
-            owned("ReplicaSet", controller=False), [replica_set(FOOS)], SKIPPED, id="an owner that does not control it"
-        ),
-        pytest.param(
-            owned("ReplicaSet", "apps/v1beta1"), [replica_set(FOOS)], SKIPPED, id="an owner of another version"
-        ),
-        pytest.param(owned("Job", "batch/v1"), [replica_set(FOOS)], SKIPPED, id="an owner of another kind"),
-        pytest.param(owned("ReplicaSet"), [], SKIPPED, id="an owner that is not known"),
-        pytest.param(owned("ReplicaSet"), [replica_set(None)], SKIPPED, id="an owner without a selector"),
-        pytest.param(owned("ReplicaSet"), [replica_set(UNUSABLE), SERVICE], SPREAD_OUT, id="an owner is left out"),
-        pytest.param(
-            owned("ReplicaSet"), [replica_set(NOBODY), SERVICE], dict.fromkeys("abxy", 100), id="service and owner"
-        ),
-    ],
+@cases(
+    "pod, objects, scores",
+    ("a service selects it", FOO, [SERVICE], SPREAD_OUT),
+    ("a service selects others", FOO, [service({"foo": "other"})], SKIPPED),
+    ("a service of another namespace", FOO, [service({"foo": ""}, "other")], SKIPPED),
+    ("a service without a selector", FOO, [service(None)], SKIPPED),
+    ("a service with an empty one", FOO, [service({})], SKIPPED),
+    ("a loner", FOO, [], SKIPPED),
+    ("a ReplicaSet owns it", owned("ReplicaSet"), [replica_set(FOOS)], SPREAD_OUT),
+    ("a StatefulSet owns it", owned("StatefulSet"), [StatefulSet(OWNER, LabelSelectorSpec(FOOS))], SPREAD_OUT),
+    (
+        "a ReplicationController owns it",
+        owned("ReplicationController", "v1"),
+        [ReplicationController(OWNER, MapSelectorSpec({"foo": ""}))],
+        SPREAD_OUT,
+    ),
+    ("an owner that does not control it", owned("ReplicaSet", controller=False), [replica_set(FOOS)], SKIPPED),
+    ("an owner of another version", owned("ReplicaSet", "apps/v1beta1"), [replica_set(FOOS)], SKIPPED),
+    ("an owner of another kind", owned("Job", "batch/v1"), [replica_set(FOOS)], SKIPPED),
+    ("an owner that is not known", owned("ReplicaSet"), [], SKIPPED),
+    ("an owner without a selector", owned("ReplicaSet"), [replica_set(None)], SKIPPED),
+    ("an owner is left out", owned("ReplicaSet"), [replica_set(UNUSABLE), SERVICE], SPREAD_OUT),
+    ("service and owner", owned("ReplicaSet"), [replica_set(NOBODY), SERVICE], dict.fromkeys("abxy", 100)),
 )
 def test_system_defaults(pod: PodBuilder, objects: list[HasMetadata], scores: dict[str, int]) -> None:
     """A pod is spread among the pods of its services and of the controller that owns it. An owner whose selector cannot
@@ -152,14 +141,12 @@ LISTED = PodTopologySpreadArgs(
 )
 
 
-@pytest.mark.parametrize(
-    ("pod", "objects", "refused"),
-    [
-        pytest.param(FOO, [SERVICE], {"b"}, id="a pod of a service"),
-        pytest.param(FOO, [], set(), id="a loner"),
-        pytest.param(FOO.spread(5, ZONE_LABEL, foo=""), [SERVICE], set(), id="a pod with a constraint of its own"),
-        pytest.param(FOO.spread(1, ZONE_LABEL, "ScheduleAnyway"), [SERVICE], set(), id="a pod with a wish of its own"),
-    ],
+@cases(
+    "pod, objects, refused",
+    ("a pod of a service", FOO, [SERVICE], {"b"}),
+    ("a loner", FOO, [], set()),
+    ("a pod with a constraint of its own", FOO.spread(5, ZONE_LABEL, foo=""), [SERVICE], set()),
+    ("a pod with a wish of its own", FOO.spread(1, ZONE_LABEL, "ScheduleAnyway"), [SERVICE], set()),
 )
 def test_listed_defaults(pod: PodBuilder, objects: list[HasMetadata], refused: set[str]) -> None:
     """The defaults of the configuration apply to pods without any constraint, those that have to be met as well."""

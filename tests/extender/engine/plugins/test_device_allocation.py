@@ -19,41 +19,32 @@ from tests.kit.devices import (
     make_slice,
     selecting,
 )
+from tests.kit.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("request_", "devices"),
-    [
-        pytest.param(exactly(1), ["r=a"], id="the first one"),
-        pytest.param(exactly(2), ["r=a", "r=b"], id="two"),
-        pytest.param(exactly(4), None, id="more than there are"),
-        pytest.param(everything(), ["r=a", "r=b", "r=c"], id="all of them"),
-        pytest.param(exactly(1, device_class="big"), ["r=b"], id="of a class"),
-        pytest.param(everything(device_class="big"), ["r=b", "r=c"], id="all of a class"),
-        pytest.param(exactly(1, **selecting('device.attributes["gpu.example.com"].size == 3')), ["r=c"], id="selected"),
-        pytest.param(
-            exactly(1, device_class="big", **selecting('device.attributes["gpu.example.com"].size < 2')),
-            None,
-            id="by class and request",
-        ),
-        pytest.param(everything(**selecting("false")), None, id="all of none is not enough"),
-        pytest.param(
-            {"name": "r", "exactly": {"deviceClassName": "any"}},
-            ["r=a"],
-            id="one, where the API server has filled nothing in",
-        ),
-        pytest.param(
-            first_of(exactly(4, "x"), exactly(2, "y"), exactly(1, "z")),
-            ["r/y=a", "r/y=b"],
-            id="the first that can be had",
-        ),
-        pytest.param(first_of(exactly(4, "x"), exactly(5, "y")), None, id="none of the alternatives"),
-        pytest.param(
-            first_of(everything("x", **selecting("false")), everything("y")),
-            ["r/y=a", "r/y=b", "r/y=c"],
-            id="all, if there are",
-        ),
-    ],
+@cases(
+    "request_, devices",
+    ("the first one", exactly(1), ["r=a"]),
+    ("two", exactly(2), ["r=a", "r=b"]),
+    ("more than there are", exactly(4), None),
+    ("all of them", everything(), ["r=a", "r=b", "r=c"]),
+    ("of a class", exactly(1, device_class="big"), ["r=b"]),
+    ("all of a class", everything(device_class="big"), ["r=b", "r=c"]),
+    ("selected", exactly(1, **selecting('device.attributes["gpu.example.com"].size == 3')), ["r=c"]),
+    (
+        "by class and request",
+        exactly(1, device_class="big", **selecting('device.attributes["gpu.example.com"].size < 2')),
+        None,
+    ),
+    ("all of none is not enough", everything(**selecting("false")), None),
+    ("one, where the API server has filled nothing in", {"name": "r", "exactly": {"deviceClassName": "any"}}, ["r=a"]),
+    ("the first that can be had", first_of(exactly(4, "x"), exactly(2, "y"), exactly(1, "z")), ["r/y=a", "r/y=b"]),
+    ("none of the alternatives", first_of(exactly(4, "x"), exactly(5, "y")), None),
+    (
+        "all, if there are",
+        first_of(everything("x", **selecting("false")), everything("y")),
+        ["r/y=a", "r/y=b", "r/y=c"],
+    ),
 )
 def test_one_request(request_: Manifest, devices: list[str] | None) -> None:
     """A request gets the first devices that its class and its selectors match, or the whole claim gets none."""
@@ -62,23 +53,15 @@ def test_one_request(request_: Manifest, devices: list[str] | None) -> None:
     assert allocated(make_claim("c", request_), slices=[make_slice(*sizes)]) == (None if devices is None else [devices])
 
 
-@pytest.mark.parametrize(
-    ("held", "request_", "devices"),
-    [
-        pytest.param([holding("a")], exactly(1), ["r=b"], id="a device in use"),
-        pytest.param([holding("a"), holding("b", "c")], exactly(1), None, id="all in use"),
-        pytest.param([holding("a")], everything(), None, id="all means those in use, too"),
-        pytest.param(
-            [holding({"device": "a", "adminAccess": True})], exactly(1), ["r=a"], id="used for administration only"
-        ),
-        pytest.param(
-            [holding({"device": "a", "driver": "other.example.com"})], exactly(1), ["r=a"], id="another driver's device"
-        ),
-        pytest.param([holding({"device": "a", "pool": "other"})], exactly(1), ["r=a"], id="another pool's device"),
-        pytest.param(
-            [holding("a", "b")], exactly(2, adminAccess=True), ["r=a", "r=b"], id="an administrator may share"
-        ),
-    ],
+@cases(
+    "held, request_, devices",
+    ("a device in use", [holding("a")], exactly(1), ["r=b"]),
+    ("all in use", [holding("a"), holding("b", "c")], exactly(1), None),
+    ("all means those in use, too", [holding("a")], everything(), None),
+    ("used for administration only", [holding({"device": "a", "adminAccess": True})], exactly(1), ["r=a"]),
+    ("another driver's device", [holding({"device": "a", "driver": "other.example.com"})], exactly(1), ["r=a"]),
+    ("another pool's device", [holding({"device": "a", "pool": "other"})], exactly(1), ["r=a"]),
+    ("an administrator may share", [holding("a", "b")], exactly(2, adminAccess=True), ["r=a", "r=b"]),
 )
 def test_devices_in_use(held: list[ResourceClaim], request_: Manifest, devices: list[str] | None) -> None:
     """A device belongs to one claim, except that administrators may look at it."""
@@ -110,40 +93,26 @@ MATCH = {"matchAttribute": "gpu.example.com/numa"}
 DISTINCT = {"distinctAttribute": "gpu.example.com/numa"}
 
 
-@pytest.mark.parametrize(
-    ("requests", "constraint", "devices"),
-    [
-        pytest.param([exactly(2)], MATCH, ["r=b", "r=c"], id="two on one side"),
-        pytest.param([exactly(3)], MATCH, None, id="no three"),
-        pytest.param([exactly(1, "x"), exactly(1, "y")], MATCH, ["x=b", "y=c"], id="over requests"),
-        pytest.param(
-            [exactly(1, "x"), exactly(1, "y")], {**MATCH, "requests": ["y"]}, ["x=a", "y=b"], id="only for those named"
-        ),
-        pytest.param([exactly(1, "x"), exactly(1, "y")], DISTINCT, ["x=a", "y=b"], id="on different sides"),
-        pytest.param([exactly(1, name) for name in "xyz"], DISTINCT, None, id="there are only two sides"),
-        pytest.param([exactly(2)], DISTINCT, ["r=a", "r=b"], id="two devices of one request differ"),
-        pytest.param([exactly(3)], DISTINCT, None, id="three devices of one request cannot"),
-        pytest.param([exactly(1, "x"), exactly(2, "y")], DISTINCT, None, id="nor can one and two"),
-        pytest.param(
-            [exactly(2, "x"), exactly(1, "y")],
-            {**DISTINCT, "requests": ["x"]},
-            ["x=a", "x=b", "y=c"],
-            id="only those named",
-        ),
-        pytest.param([exactly(4)], {"matchAttribute": "gpu.example.com/none"}, None, id="an attribute no device has"),
-        pytest.param(
-            [exactly(2)],
-            {"matchAttribute": "vendor.example.com/family"},
-            ["r=a", "r=d"],
-            id="an attribute in another domain",
-        ),
-        pytest.param(
-            [first_of(exactly(2, "two"), exactly(1, "one")), exactly(2, "s")],
-            {**MATCH, "requests": ["r/two", "s"]},
-            ["r/one=a", "s=b", "s=c"],
-            id="only for an alternative",
-        ),
-    ],
+@cases(
+    "requests, constraint, devices",
+    ("two on one side", [exactly(2)], MATCH, ["r=b", "r=c"]),
+    ("no three", [exactly(3)], MATCH, None),
+    ("over requests", [exactly(1, "x"), exactly(1, "y")], MATCH, ["x=b", "y=c"]),
+    ("only for those named", [exactly(1, "x"), exactly(1, "y")], {**MATCH, "requests": ["y"]}, ["x=a", "y=b"]),
+    ("on different sides", [exactly(1, "x"), exactly(1, "y")], DISTINCT, ["x=a", "y=b"]),
+    ("there are only two sides", [exactly(1, name) for name in "xyz"], DISTINCT, None),
+    ("two devices of one request differ", [exactly(2)], DISTINCT, ["r=a", "r=b"]),
+    ("three devices of one request cannot", [exactly(3)], DISTINCT, None),
+    ("nor can one and two", [exactly(1, "x"), exactly(2, "y")], DISTINCT, None),
+    ("only those named", [exactly(2, "x"), exactly(1, "y")], {**DISTINCT, "requests": ["x"]}, ["x=a", "x=b", "y=c"]),
+    ("an attribute no device has", [exactly(4)], {"matchAttribute": "gpu.example.com/none"}, None),
+    ("an attribute in another domain", [exactly(2)], {"matchAttribute": "vendor.example.com/family"}, ["r=a", "r=d"]),
+    (
+        "only for an alternative",
+        [first_of(exactly(2, "two"), exactly(1, "one")), exactly(2, "s")],
+        {**MATCH, "requests": ["r/two", "s"]},
+        ["r/one=a", "s=b", "s=c"],
+    ),
 )
 def test_constraints(requests: list[Manifest], constraint: Manifest, devices: list[str] | None) -> None:
     """Devices of a claim may have to share a value of an attribute, or to differ in it."""
@@ -166,22 +135,12 @@ def test_values_match_by_type() -> None:
     assert allocated(make_claim("c", exactly(2), constraints=[MATCH]), slices=[make_slice(*some)]) is None
 
 
-@pytest.mark.parametrize(
-    ("requests", "devices"),
-    [
-        pytest.param([exactly(32)], 32, id="as many as a claim can hold"),
-        pytest.param(
-            [first_of(exactly(33, "x"), exactly(2, "y"))], 2, id="an alternative that is too many is passed over"
-        ),
-        pytest.param(
-            [exactly(30), first_of(exactly(3, "x"), exactly(2, "y"), name="s")],
-            32,
-            id="too many together with another request",
-        ),
-        pytest.param(
-            [first_of(exactly(30, "x"), exactly(1, "y")), exactly(10, "s")], 11, id="an earlier one has to give way"
-        ),
-    ],
+@cases(
+    "requests, devices",
+    ("as many as a claim can hold", [exactly(32)], 32),
+    ("an alternative that is too many is passed over", [first_of(exactly(33, "x"), exactly(2, "y"))], 2),
+    ("too many together with another request", [exactly(30), first_of(exactly(3, "x"), exactly(2, "y"), name="s")], 32),
+    ("an earlier one has to give way", [first_of(exactly(30, "x"), exactly(1, "y")), exactly(10, "s")], 11),
 )
 def test_many_devices(requests: list[Manifest], devices: int) -> None:
     """A claim holds at most 32 devices."""
@@ -194,90 +153,88 @@ def test_many_devices(requests: list[Manifest], devices: int) -> None:
 PARTIAL = make_slice("a", of=2)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "slices", "message"),
-    [
-        pytest.param(
-            make_claim("c", exactly(33)),
-            [],
-            "claim default/c: number of requested devices 33 exceeds the claim limit of 32",
-            id="too many devices",
-        ),
-        pytest.param(
-            make_claim("c", exactly(1, device_class="gone")),
-            [],
-            'claim default/c, request r: could not retrieve device class gone: deviceclass.resource.k8s.io "gone" not '
-            "found",
-            id="no such class",
-        ),
-        pytest.param(
-            make_claim("c", exactly(1, device_class="")),
-            [],
-            "claim default/c, request r: missing device class name (unsupported request type?)",
-            id="no class",
-        ),
-        pytest.param(
-            make_claim("c", exactly(1, allocationMode="Some")),
-            [],
-            "claim default/c, request r: unsupported count mode Some",
-            id="unknown mode",
-        ),
-        pytest.param(
-            make_claim("c", first_of(exactly(1, "x", selectors=[{}]))),
-            [],
-            "claim default/c, request x, selector #0: CEL expression empty (unsupported selector type?)",
-            id="unknown selector",
-        ),
-        pytest.param(
-            make_claim("c", {"name": "r"}),
-            [],
-            "resource claim default/c, request r: unknown request type",
-            id="unknown request",
-        ),
-        pytest.param(
-            make_claim("c", exactly(1), constraints=[MATCH, {}]),
-            [],
-            "claim default/c, constraint #1: empty constraint (unsupported constraint type?)",
-            id="unknown constraint",
-        ),
-        pytest.param(
-            make_claim("c", everything(), constraints=[MATCH]),
-            [make_slice("a")],
-            "claim default/c, request r: cannot add device gpu.example.com/pool/a because a claim constraint would not "
-            "be satisfied",
-            id="all devices, but a constraint is against one",
-        ),
-        pytest.param(
-            make_claim("c", exactly(1, device_class="big")),
-            [make_slice("a")],
-            "class big: selector #0: CEL runtime error: no such key: size",
-            id="a class fails",
-        ),
-        pytest.param(
-            make_claim("c", exactly(1, **selecting("1"))),
-            [make_slice("a")],
-            "claim default/c: selector #0: CEL compile error: must evaluate to bool or the unknown type, not int",
-            id="a claim's selector does not compile",
-        ),
-        pytest.param(
-            make_claim("c", exactly(1)),
-            [
-                make_slice(
-                    "a",
-                    nodeSelector={"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In"}]}]},
-                )
-            ],
-            "gather pool information: failed to perform node selection for slice slice: failed to parse node selector: "
-            "nodeSelectorTerms[0].matchFields[0].values: Invalid value: null: must have one element",
-            id="a slice for faulty nodes",
-        ),
-        pytest.param(
-            make_claim("c", exactly(1)),
-            [make_slice("a", nodeSelector={"nodeSelectorTerms": label_selector("zone", "a")["nodeSelectorTerms"] * 2})],
-            "create NodeSelector for claim c: unsupported ResourceSlice.NodeSelector with 2 terms",
-            id="a slice for too many kinds of nodes",
-        ),
-    ],
+@cases(
+    "wanted, slices, message",
+    (
+        "too many devices",
+        make_claim("c", exactly(33)),
+        [],
+        "claim default/c: number of requested devices 33 exceeds the claim limit of 32",
+    ),
+    (
+        "no such class",
+        make_claim("c", exactly(1, device_class="gone")),
+        [],
+        'claim default/c, request r: could not retrieve device class gone: deviceclass.resource.k8s.io "gone" not '
+        "found",
+    ),
+    (
+        "no class",
+        make_claim("c", exactly(1, device_class="")),
+        [],
+        "claim default/c, request r: missing device class name (unsupported request type?)",
+    ),
+    (
+        "unknown mode",
+        make_claim("c", exactly(1, allocationMode="Some")),
+        [],
+        "claim default/c, request r: unsupported count mode Some",
+    ),
+    (
+        "unknown selector",
+        make_claim("c", first_of(exactly(1, "x", selectors=[{}]))),
+        [],
+        "claim default/c, request x, selector #0: CEL expression empty (unsupported selector type?)",
+    ),
+    (
+        "unknown request",
+        make_claim("c", {"name": "r"}),
+        [],
+        "resource claim default/c, request r: unknown request type",
+    ),
+    (
+        "unknown constraint",
+        make_claim("c", exactly(1), constraints=[MATCH, {}]),
+        [],
+        "claim default/c, constraint #1: empty constraint (unsupported constraint type?)",
+    ),
+    (
+        "all devices, but a constraint is against one",
+        make_claim("c", everything(), constraints=[MATCH]),
+        [make_slice("a")],
+        "claim default/c, request r: cannot add device gpu.example.com/pool/a because a claim constraint would not "
+        "be satisfied",
+    ),
+    (
+        "a class fails",
+        make_claim("c", exactly(1, device_class="big")),
+        [make_slice("a")],
+        "class big: selector #0: CEL runtime error: no such key: size",
+    ),
+    (
+        "a claim's selector does not compile",
+        make_claim("c", exactly(1, **selecting("1"))),
+        [make_slice("a")],
+        "claim default/c: selector #0: CEL compile error: must evaluate to bool or the unknown type, not int",
+    ),
+    (
+        "a slice for faulty nodes",
+        make_claim("c", exactly(1)),
+        [
+            make_slice(
+                "a",
+                nodeSelector={"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In"}]}]},
+            )
+        ],
+        "gather pool information: failed to perform node selection for slice slice: failed to parse node selector: "
+        "nodeSelectorTerms[0].matchFields[0].values: Invalid value: null: must have one element",
+    ),
+    (
+        "a slice for too many kinds of nodes",
+        make_claim("c", exactly(1)),
+        [make_slice("a", nodeSelector={"nodeSelectorTerms": label_selector("zone", "a")["nodeSelectorTerms"] * 2})],
+        "create NodeSelector for claim c: unsupported ResourceSlice.NodeSelector with 2 terms",
+    ),
 )
 def test_invalid_claims(wanted: ResourceClaim, slices: list[ResourceSlice], message: str) -> None:
     """Faulty claims, classes and slices end the search with upstream's words, for other nodes would not help."""
@@ -287,19 +244,9 @@ def test_invalid_claims(wanted: ResourceClaim, slices: list[ResourceSlice], mess
     assert str(raised.value) == message
 
 
-@pytest.mark.parametrize(
-    ("slices", "state"),
-    [
-        pytest.param([PARTIAL], "being updated", id="incomplete"),
-        pytest.param([make_slice("a", "a")], "invalid", id="invalid"),
-    ],
-)
-@pytest.mark.parametrize(
-    "request_",
-    [
-        pytest.param(everything(), id="all devices"),
-        pytest.param(first_of(everything("all"), exactly(1, "one")), id="all devices, or one"),
-    ],
+@cases("slices, state", ("incomplete", [PARTIAL], "being updated"), ("invalid", [make_slice("a", "a")], "invalid"))
+@cases(
+    "request_", ("all devices", everything()), ("all devices, or one", first_of(everything("all"), exactly(1, "one")))
 )
 def test_all_devices_of_a_bad_pool_cannot_be_had_and_other_nodes_may_do(
     request_: Manifest, slices: list[ResourceSlice], state: str

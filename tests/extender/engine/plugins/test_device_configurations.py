@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from extender.engine.plugins.dynamic_resources.allocated_state import allocated_state_of
 from extender.engine.plugins.dynamic_resources.allocation import Allocator
 from extender.engine.plugins.dynamic_resources.pools import Slices
@@ -12,6 +10,7 @@ from extender.testing import make_node
 from extender.values.objects.decoding import convert
 from extender.values.objects.devices import DeviceClass, ResourceClaim
 from tests.kit.devices import Manifest, exactly, first_of, make_claim, make_slice
+from tests.kit.tables import cases
 
 
 def opaque(mode: str) -> Manifest:
@@ -50,39 +49,35 @@ PLAIN, FAST = exactly(1, "plain", "plain"), exactly(1, "fast", "fast")
 ALTERNATIVES = first_of(exactly(9, "many", "fast"), exactly(1, "one", "fast"), name="some")
 
 
-@pytest.mark.parametrize(
-    ("requests", "config", "expected"),
-    [
-        pytest.param([PLAIN], [], [], id="nothing to say"),
-        pytest.param(
-            [FAST], [], [("FromClass", [], "turbo"), ("FromClass", [], "loud")], id="all of a class's, for all requests"
-        ),
-        pytest.param(
-            [FAST, PLAIN, exactly(1, "too", "fast")],
-            [],
-            [("FromClass", ["fast", "too"], "turbo"), ("FromClass", ["fast", "too"], "loud")],
-            id="a class's once, for its requests",
-        ),
-        pytest.param([PLAIN], [opaque("quiet")], [("FromClaim", [], "quiet")], id="the claim's for all requests"),
-        pytest.param(
-            [PLAIN, exactly(1, "other", "plain")],
-            [{"requests": ["other"], **opaque("quiet")}],
-            [("FromClaim", ["other"], "quiet")],
-            id="the claim's for one request",
-        ),
-        pytest.param(
-            [PLAIN],
-            [{"requests": ["plain"], **opaque("quiet")}],
-            [("FromClaim", [], "quiet")],
-            id="one request that is all there are",
-        ),
-        pytest.param(
-            [ALTERNATIVES],
-            [{"requests": ["some/one"], **opaque("small")}, {"requests": ["some/many"], **opaque("large")}],
-            [("FromClass", [], "turbo"), ("FromClass", [], "loud"), ("FromClaim", [], "small")],
-            id="only of the alternative that was taken",
-        ),
-    ],
+@cases(
+    "requests, config, expected",
+    ("nothing to say", [PLAIN], [], []),
+    ("all of a class's, for all requests", [FAST], [], [("FromClass", [], "turbo"), ("FromClass", [], "loud")]),
+    (
+        "a class's once, for its requests",
+        [FAST, PLAIN, exactly(1, "too", "fast")],
+        [],
+        [("FromClass", ["fast", "too"], "turbo"), ("FromClass", ["fast", "too"], "loud")],
+    ),
+    ("the claim's for all requests", [PLAIN], [opaque("quiet")], [("FromClaim", [], "quiet")]),
+    (
+        "the claim's for one request",
+        [PLAIN, exactly(1, "other", "plain")],
+        [{"requests": ["other"], **opaque("quiet")}],
+        [("FromClaim", ["other"], "quiet")],
+    ),
+    (
+        "one request that is all there are",
+        [PLAIN],
+        [{"requests": ["plain"], **opaque("quiet")}],
+        [("FromClaim", [], "quiet")],
+    ),
+    (
+        "only of the alternative that was taken",
+        [ALTERNATIVES],
+        [{"requests": ["some/one"], **opaque("small")}, {"requests": ["some/many"], **opaque("large")}],
+        [("FromClass", [], "turbo"), ("FromClass", [], "loud"), ("FromClaim", [], "small")],
+    ),
 )
 def test_configurations(requests: list[Manifest], config: list[Manifest], expected: list[Any]) -> None:
     assert told(claim(*requests, config=config)) == expected

@@ -8,18 +8,17 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceSlice
 from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator
 from tests.kit.devices import Manifest, everything, exactly, label_selector, make_claim, make_device, make_slice
+from tests.kit.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("where", "is_there"),
-    [
-        pytest.param({"nodeName": "n"}, True, id="for this node"),
-        pytest.param({"nodeName": "m"}, False, id="for another node"),
-        pytest.param({"allNodes": True}, True, id="for all nodes"),
-        pytest.param({"nodeSelector": label_selector("zone", "a", "b")}, True, id="for nodes like this"),
-        pytest.param({"nodeSelector": label_selector("zone", "b")}, False, id="for other nodes"),
-        pytest.param({"sharedCounters": []}, False, id="for no one"),
-    ],
+@cases(
+    "where, is_there",
+    ("for this node", {"nodeName": "n"}, True),
+    ("for another node", {"nodeName": "m"}, False),
+    ("for all nodes", {"allNodes": True}, True),
+    ("for nodes like this", {"nodeSelector": label_selector("zone", "a", "b")}, True),
+    ("for other nodes", {"nodeSelector": label_selector("zone", "b")}, False),
+    ("for no one", {"sharedCounters": []}, False),
 )
 def test_slices_are_for_nodes(where: Manifest, is_there: bool) -> None:
     """A slice is for one node, for the nodes that a selector matches, or for all nodes."""
@@ -34,34 +33,24 @@ def test_devices_that_are_for_nodes_each() -> None:
     assert allocated(make_claim("c", everything()), slices=[mixed]) == [["r=here", "r=anywhere"]]
 
 
-@pytest.mark.parametrize(
-    ("slices", "devices"),
-    [
-        pytest.param(
-            [make_slice("a", name="s2", of=2), make_slice("b", name="s1", of=2)], ["b", "a"], id="by name of the slice"
-        ),
-        pytest.param([make_slice("a", pool="y"), make_slice("b", pool="x")], ["b", "a"], id="by name of the pool"),
-        pytest.param(
-            [make_slice("a", generation=1), make_slice("b", generation=2)], ["b"], id="the newest generation only"
-        ),
-        pytest.param([make_slice("a", of=2)], None, id="no slice of a pool that is not complete"),
-        pytest.param(
-            [make_slice("a", of=2), make_slice("b", of=2, nodeName="m")], ["a"], id="complete with another node's slice"
-        ),
-        pytest.param(
-            [make_slice("a"), make_slice("b", generation=2, nodeName="m")], ["a"], id="one slice is all of a generation"
-        ),
-        pytest.param(
-            [make_slice("a", of=2), make_slice("b", of=2, generation=2, nodeName="m")],
-            None,
-            id="the newer generation is elsewhere",
-        ),
-        pytest.param(
-            [make_slice(make_device("slow", bindingConditions=["ready"]), pool="x"), make_slice("b", pool="y")],
-            ["b", "slow"],
-            id="what takes time to get ready comes last",
-        ),
-    ],
+@cases(
+    "slices, devices",
+    ("by name of the slice", [make_slice("a", name="s2", of=2), make_slice("b", name="s1", of=2)], ["b", "a"]),
+    ("by name of the pool", [make_slice("a", pool="y"), make_slice("b", pool="x")], ["b", "a"]),
+    ("the newest generation only", [make_slice("a", generation=1), make_slice("b", generation=2)], ["b"]),
+    ("no slice of a pool that is not complete", [make_slice("a", of=2)], None),
+    ("complete with another node's slice", [make_slice("a", of=2), make_slice("b", of=2, nodeName="m")], ["a"]),
+    ("one slice is all of a generation", [make_slice("a"), make_slice("b", generation=2, nodeName="m")], ["a"]),
+    (
+        "the newer generation is elsewhere",
+        [make_slice("a", of=2), make_slice("b", of=2, generation=2, nodeName="m")],
+        None,
+    ),
+    (
+        "what takes time to get ready comes last",
+        [make_slice(make_device("slow", bindingConditions=["ready"]), pool="x"), make_slice("b", pool="y")],
+        ["b", "slow"],
+    ),
 )
 def test_pools(slices: list[ResourceSlice], devices: list[str] | None) -> None:
     """A pool is the slices of its newest generation, once they are complete; pools and slices are tried by name."""
@@ -83,24 +72,22 @@ def test_a_pool_with_two_devices_of_one_name_is_invalid() -> None:
 IN_A, ON_N = label_selector("zone", "a"), "metadata.name In [n]"
 
 
-@pytest.mark.parametrize(
-    ("slices", "selector"),
-    [
-        pytest.param([make_slice("a")], ON_N, id="a device of the node"),
-        pytest.param([make_slice("a", allNodes=True)], "", id="a device for all nodes"),
-        pytest.param([make_slice("a", nodeSelector=IN_A)], "zone In [a]", id="a device for some nodes"),
-        pytest.param([make_slice(make_device("a", bindsToNode=True), allNodes=True)], ON_N, id="bound once it is used"),
-        pytest.param([make_slice(make_device("a", nodeName="n"), perDeviceNodeSelection=True)], ON_N, id="by device"),
-        pytest.param(
-            [
-                make_slice("a", nodeSelector=IN_A),
-                make_slice("b", pool="q", nodeSelector=label_selector("zone", "a", "b")),
-                make_slice("c", pool="r", nodeSelector=label_selector("zone", "b", "a")),
-            ],
-            "zone In [a], zone In [a b]",
-            id="several, each condition once",
-        ),
-    ],
+@cases(
+    "slices, selector",
+    ("a device of the node", [make_slice("a")], ON_N),
+    ("a device for all nodes", [make_slice("a", allNodes=True)], ""),
+    ("a device for some nodes", [make_slice("a", nodeSelector=IN_A)], "zone In [a]"),
+    ("bound once it is used", [make_slice(make_device("a", bindsToNode=True), allNodes=True)], ON_N),
+    ("by device", [make_slice(make_device("a", nodeName="n"), perDeviceNodeSelection=True)], ON_N),
+    (
+        "several, each condition once",
+        [
+            make_slice("a", nodeSelector=IN_A),
+            make_slice("b", pool="q", nodeSelector=label_selector("zone", "a", "b")),
+            make_slice("c", pool="r", nodeSelector=label_selector("zone", "b", "a")),
+        ],
+        "zone In [a], zone In [a b]",
+    ),
 )
 def test_allocation_selects_the_nodes_that_reach_all_its_devices(slices: list[ResourceSlice], selector: str) -> None:
     allocations = allocator([make_claim("c", exactly(len(slices)))], slices).allocate(NODE, Allowance()).of_claims

@@ -10,6 +10,7 @@ from extender.engine.plugins.dynamic_resources.selection import Allowance
 from extender.values.objects.devices import ResourceClaim
 from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator, holding
 from tests.kit.devices import Manifest, everything, exactly, make_claim, make_device, make_slice
+from tests.kit.tables import cases
 
 MATCH = {"matchAttribute": "gpu.example.com/numa"}
 
@@ -18,22 +19,18 @@ def taint(effect: str) -> Manifest:
     return {"key": "broken", "value": "fan", "effect": effect}
 
 
-@pytest.mark.parametrize(
-    ("effect", "tolerations", "is_allocated"),
-    [
-        pytest.param("NoSchedule", [], False, id="tainted"),
-        pytest.param("NoExecute", [], False, id="tainted worse"),
-        pytest.param("None", [], True, id="only a remark"),
-        pytest.param("NoSchedule", [{"key": "broken", "operator": "Exists"}], True, id="tolerated by key"),
-        pytest.param("NoSchedule", [{"operator": "Exists"}], True, id="anything is tolerated"),
-        pytest.param("NoSchedule", [{"key": "broken", "value": "fan"}], True, id="tolerated by value"),
-        pytest.param("NoSchedule", [{"key": "broken", "operator": "Equal", "value": "led"}], False, id="another value"),
-        pytest.param("NoSchedule", [{"key": "dusty", "operator": "Exists"}], False, id="another key"),
-        pytest.param(
-            "NoSchedule", [{"key": "broken", "operator": "Exists", "effect": "NoExecute"}], False, id="another effect"
-        ),
-        pytest.param("NoSchedule", [{"key": "broken", "operator": "Near"}], False, id="an unknown operator"),
-    ],
+@cases(
+    "effect, tolerations, is_allocated",
+    ("tainted", "NoSchedule", [], False),
+    ("tainted worse", "NoExecute", [], False),
+    ("only a remark", "None", [], True),
+    ("tolerated by key", "NoSchedule", [{"key": "broken", "operator": "Exists"}], True),
+    ("anything is tolerated", "NoSchedule", [{"operator": "Exists"}], True),
+    ("tolerated by value", "NoSchedule", [{"key": "broken", "value": "fan"}], True),
+    ("another value", "NoSchedule", [{"key": "broken", "operator": "Equal", "value": "led"}], False),
+    ("another key", "NoSchedule", [{"key": "dusty", "operator": "Exists"}], False),
+    ("another effect", "NoSchedule", [{"key": "broken", "operator": "Exists", "effect": "NoExecute"}], False),
+    ("an unknown operator", "NoSchedule", [{"key": "broken", "operator": "Near"}], False),
 )
 def test_tainted_devices(effect: str, tolerations: list[Manifest], is_allocated: bool) -> None:
     wanted = make_claim("c", exactly(1, tolerations=tolerations))
@@ -55,15 +52,13 @@ SHARED = make_slice(
 )
 
 
-@pytest.mark.parametrize(
-    ("held", "count", "devices"),
-    [
-        pytest.param([], 1, ["r=whole"], id="the whole"),
-        pytest.param([], 2, ["r=half-0", "r=half-1"], id="or two halves"),
-        pytest.param([], 3, None, id="not more than there is"),
-        pytest.param([holding("half-0")], 1, ["r=half-1"], id="half of it is in use"),
-        pytest.param([holding("whole")], 1, None, id="all of it is in use"),
-    ],
+@cases(
+    "held, count, devices",
+    ("the whole", [], 1, ["r=whole"]),
+    ("or two halves", [], 2, ["r=half-0", "r=half-1"]),
+    ("not more than there is", [], 3, None),
+    ("half of it is in use", [holding("half-0")], 1, ["r=half-1"]),
+    ("all of it is in use", [holding("whole")], 1, None),
 )
 def test_partitions(held: list[ResourceClaim], count: int, devices: list[str] | None) -> None:
     """Partitions of a physical device take from counters that they share."""
@@ -73,12 +68,8 @@ def test_partitions(held: list[ResourceClaim], count: int, devices: list[str] | 
     assert allocated(make_claim("c", exactly(count)), slices=[SHARED, partitions], held=held) == expected
 
 
-@pytest.mark.parametrize(
-    "refused",
-    [
-        pytest.param({"taints": [taint("NoSchedule")]}, id="tainted"),
-        pytest.param({"attributes": {"numa": {"int": 7}}}, id="by a constraint"),
-    ],
+@cases(
+    "refused", ("tainted", {"taints": [taint("NoSchedule")]}), ("by a constraint", {"attributes": {"numa": {"int": 7}}})
 )
 def test_a_refused_partition_takes_nothing(refused: Manifest) -> None:
     """What a device would have consumed is left when it cannot be had."""
@@ -91,13 +82,11 @@ def test_a_refused_partition_takes_nothing(refused: Manifest) -> None:
     assert allocated(wanted, slices=[SHARED, some, other]) == [["x=first", "y=half"]]
 
 
-@pytest.mark.parametrize(
+@cases(
     "shared",
-    [
-        pytest.param([], id="no such set"),
-        pytest.param([{"name": "gpu", "counters": counters(cores=8)}], id="no such counter"),
-        pytest.param([{"name": "gpu", "counters": counters(memory=1)}] * 2, id="the set twice"),
-    ],
+    ("no such set", []),
+    ("no such counter", [{"name": "gpu", "counters": counters(cores=8)}]),
+    ("the set twice", [{"name": "gpu", "counters": counters(memory=1)}] * 2),
 )
 def test_missing_counters(shared: list[Manifest]) -> None:
     """A pool whose devices consume unknown counters is invalid."""
@@ -159,21 +148,19 @@ def using(amount: str) -> ResourceClaim:
     return holding({"device": "nic", "shareID": "s", "consumedCapacity": {"bandwidth": amount}})
 
 
-@pytest.mark.parametrize(
-    ("held", "requests", "consumed"),
-    [
-        pytest.param([], [bandwidth("4G")], [4], id="a part"),
-        pytest.param([], [bandwidth("4G", "x"), bandwidth("6G", "y")], [4, 6], id="two parts"),
-        pytest.param([], [bandwidth("4G", "x"), bandwidth("7G", "y")], None, id="more than there is"),
-        pytest.param([], [exactly(1)], [10], id="everything, if nothing is said"),
-        pytest.param([using("6G")], [bandwidth("4G")], [4], id="what others leave"),
-        pytest.param([using("6G")], [bandwidth("5G")], None, id="others leave too little"),
-        pytest.param([using("6G")], [exactly(1)], None, id="not everything is left"),
-        pytest.param([holding("nic")], [bandwidth("1G")], None, id="someone has it for himself"),
-        pytest.param([], [exactly(1, capacity={"requests": {"ports": 1}})], None, id="a capacity that it has not"),
-        pytest.param([using("6G")], [everything()], None, id="all devices, and not everything of one is left"),
-        pytest.param([using("6G")], [everything(capacity={"requests": {"bandwidth": "4G"}})], [4], id="enough of all"),
-    ],
+@cases(
+    "held, requests, consumed",
+    ("a part", [], [bandwidth("4G")], [4]),
+    ("two parts", [], [bandwidth("4G", "x"), bandwidth("6G", "y")], [4, 6]),
+    ("more than there is", [], [bandwidth("4G", "x"), bandwidth("7G", "y")], None),
+    ("everything, if nothing is said", [], [exactly(1)], [10]),
+    ("what others leave", [using("6G")], [bandwidth("4G")], [4]),
+    ("others leave too little", [using("6G")], [bandwidth("5G")], None),
+    ("not everything is left", [using("6G")], [exactly(1)], None),
+    ("someone has it for himself", [holding("nic")], [bandwidth("1G")], None),
+    ("a capacity that it has not", [], [exactly(1, capacity={"requests": {"ports": 1}})], None),
+    ("all devices, and not everything of one is left", [using("6G")], [everything()], None),
+    ("enough of all", [using("6G")], [everything(capacity={"requests": {"bandwidth": "4G"}})], [4]),
 )
 def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], consumed: list[int] | None) -> None:
     """A device that allows it is shared until its capacity is used up."""
@@ -196,16 +183,14 @@ def test_all_devices_are_not_those_of_which_enough_is_left() -> None:
 QUALIFIED = "gpu.example.com/bandwidth"
 
 
-@pytest.mark.parametrize(
-    ("published", "asked", "is_found"),
-    [
-        pytest.param("bandwidth", QUALIFIED, True, id="asked for by the qualified name"),
-        pytest.param(QUALIFIED, "bandwidth", True, id="published by the qualified name"),
-        pytest.param(QUALIFIED, QUALIFIED, True, id="both"),
-        pytest.param("bandwidth", "other.example.com/bandwidth", False, id="that of another driver"),
-        pytest.param("other.example.com/bandwidth", "bandwidth", False, id="published in another domain"),
-        pytest.param("other.example.com/bandwidth", "other.example.com/bandwidth", True, id="in that domain"),
-    ],
+@cases(
+    "published, asked, is_found",
+    ("asked for by the qualified name", "bandwidth", QUALIFIED, True),
+    ("published by the qualified name", QUALIFIED, "bandwidth", True),
+    ("both", QUALIFIED, QUALIFIED, True),
+    ("that of another driver", "bandwidth", "other.example.com/bandwidth", False),
+    ("published in another domain", "other.example.com/bandwidth", "bandwidth", False),
+    ("in that domain", "other.example.com/bandwidth", "other.example.com/bandwidth", True),
 )
 def test_capacity_has_a_short_and_a_qualified_name(published: str, asked: str, is_found: bool) -> None:
     """kubernetes#142202. The result has the name that the driver published."""
@@ -232,23 +217,16 @@ def test_what_others_consume_counts_by_either_name(held_as: str, published: str)
     assert (found("4G"), found("5G")) == (True, False)
 
 
-@pytest.mark.parametrize(
-    ("policy", "asked", "consumed"),
-    [
-        pytest.param({"default": "2G"}, None, "2000000000", id="the default"),
-        pytest.param({"default": "2G", "validValues": ["2G", "5G"]}, "3G", "5000000000", id="the next valid value"),
-        pytest.param({"validValues": ["2G", "5G"]}, "6G", None, id="more than any valid value"),
-        pytest.param({"validRange": {"min": "1G"}}, "100M", "1000000000", id="at least the minimum"),
-        pytest.param({"validRange": {"min": "1G", "step": "2G"}}, "3500M", "5000000000", id="rounded up to a step"),
-        pytest.param({"validRange": {"min": "1G", "step": "2G"}}, "3G", "3000000000", id="exactly a step"),
-        pytest.param({"validRange": {"min": "1G", "max": "4G"}}, "4500M", None, id="beyond the maximum"),
-        pytest.param(
-            {"validRange": {"max": "4G", "step": "2G"}},
-            "3G",
-            None,
-            id="between two steps, without a minimum to round from",
-        ),
-    ],
+@cases(
+    "policy, asked, consumed",
+    ("the default", {"default": "2G"}, None, "2000000000"),
+    ("the next valid value", {"default": "2G", "validValues": ["2G", "5G"]}, "3G", "5000000000"),
+    ("more than any valid value", {"validValues": ["2G", "5G"]}, "6G", None),
+    ("at least the minimum", {"validRange": {"min": "1G"}}, "100M", "1000000000"),
+    ("rounded up to a step", {"validRange": {"min": "1G", "step": "2G"}}, "3500M", "5000000000"),
+    ("exactly a step", {"validRange": {"min": "1G", "step": "2G"}}, "3G", "3000000000"),
+    ("beyond the maximum", {"validRange": {"min": "1G", "max": "4G"}}, "4500M", None),
+    ("between two steps, without a minimum to round from", {"validRange": {"max": "4G", "step": "2G"}}, "3G", None),
 )
 def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str | None) -> None:
     """A device may give its capacity in certain amounts only; requests are rounded up to them."""
@@ -258,16 +236,12 @@ def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str 
     assert found == (None if consumed is None else [consumed])
 
 
-@pytest.mark.parametrize(
-    ("policy", "asked", "in_wholes", "in_fractions"),
-    [
-        pytest.param({"min": "500m", "step": "250m"}, "600m", "1", "750m", id="rounded up to a step"),
-        pytest.param({"min": "500m", "step": "250m"}, "100m", "500m", "500m", id="at least the minimum"),
-        pytest.param(
-            {"min": "1", "step": "500m", "max": "3"}, "1100m", "2", "1500m", id="a fraction anywhere is enough"
-        ),
-        pytest.param({"min": "1", "step": "2"}, "1500m", "3", "3", id="without any, wholes count"),
-    ],
+@cases(
+    "policy, asked, in_wholes, in_fractions",
+    ("rounded up to a step", {"min": "500m", "step": "250m"}, "600m", "1", "750m"),
+    ("at least the minimum", {"min": "500m", "step": "250m"}, "100m", "500m", "500m"),
+    ("a fraction anywhere is enough", {"min": "1", "step": "500m", "max": "3"}, "1100m", "2", "1500m"),
+    ("without any, wholes count", {"min": "1", "step": "2"}, "1500m", "3", "3"),
 )
 def test_ranges_with_fractions_count_in_thousandths_while_their_gate_is_on(
     policy: Manifest, asked: str, in_wholes: str, in_fractions: str

@@ -45,6 +45,7 @@ from tests.kit.devices import (
     make_slice,
     selecting,
 )
+from tests.kit.tables import cases
 
 NODES = (make_node("n1").label(zone="a"), make_node("n2").label(zone="b"))
 
@@ -103,42 +104,38 @@ BARE, NOT_FOUND = make_pod("p").obj(), unresolvable('could not find ResourceClai
 OWNED = {"ownerReferences": [{"kind": "Pod", "name": "p", "uid": "pod", "controller": True}]}
 
 
-@pytest.mark.parametrize(
-    ("pod", "claims", "answer"),
-    [
-        pytest.param(pod_with(), [], SKIP, id="no claims"),
-        pytest.param(pod_with(t=None), [], SKIP, id="a template for which no claim was needed"),
-        pytest.param(pod_with("c"), [claim("c")], SUCCESS, id="the claim is there"),
-        pytest.param(pod_with("c"), [], NOT_FOUND, id="it is not"),
-        pytest.param(
-            pod_with("c"), [claim("c", metadata={"namespace": "other"})], NOT_FOUND, id="in another namespace"
-        ),
-        pytest.param(
-            pod_with("c"),
-            [claim("c", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})],
-            unresolvable('resourceclaim "c" is being deleted'),
-            id="it is going away",
-        ),
-        pytest.param(pod_with(t="p-t-x"), [claim("p-t-x", metadata=OWNED)], SUCCESS, id="generated"),
-        pytest.param(
-            pod_with(t="p-t-x"),
-            [claim("p-t-x")],
-            unresolvable("ResourceClaim default/p-t-x was not created for Pod default/p (Pod is not owner)"),
-            id="of that name, but not generated for this pod",
-        ),
-        pytest.param(
-            replaced(pod_with(t="x"), status=BARE.status),
-            [],
-            unresolvable('pod "default/p": ResourceClaim not created yet'),
-            id="not generated yet",
-        ),
-        pytest.param(
-            replaced(BARE, spec=replaced(BARE.spec, resource_claims=[PodResourceClaim(name="x")])),
-            [],
-            unresolvable('pod "default/p", spec.resourceClaim "x": none of the supported fields are set'),
-            id="neither claim nor template",
-        ),
-    ],
+@cases(
+    "pod, claims, answer",
+    ("no claims", pod_with(), [], SKIP),
+    ("a template for which no claim was needed", pod_with(t=None), [], SKIP),
+    ("the claim is there", pod_with("c"), [claim("c")], SUCCESS),
+    ("it is not", pod_with("c"), [], NOT_FOUND),
+    ("in another namespace", pod_with("c"), [claim("c", metadata={"namespace": "other"})], NOT_FOUND),
+    (
+        "it is going away",
+        pod_with("c"),
+        [claim("c", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})],
+        unresolvable('resourceclaim "c" is being deleted'),
+    ),
+    ("generated", pod_with(t="p-t-x"), [claim("p-t-x", metadata=OWNED)], SUCCESS),
+    (
+        "of that name, but not generated for this pod",
+        pod_with(t="p-t-x"),
+        [claim("p-t-x")],
+        unresolvable("ResourceClaim default/p-t-x was not created for Pod default/p (Pod is not owner)"),
+    ),
+    (
+        "not generated yet",
+        replaced(pod_with(t="x"), status=BARE.status),
+        [],
+        unresolvable('pod "default/p": ResourceClaim not created yet'),
+    ),
+    (
+        "neither claim nor template",
+        replaced(BARE, spec=replaced(BARE.spec, resource_claims=[PodResourceClaim(name="x")])),
+        [],
+        unresolvable('pod "default/p", spec.resourceClaim "x": none of the supported fields are set'),
+    ),
 )
 def test_claims_of_the_pod(pod: Pod, claims: list[ResourceClaim], answer: Status) -> None:
     """A pod needs its claims, named or generated, before anything else."""
@@ -149,70 +146,56 @@ def test_claims_of_the_pod(pod: Pod, claims: list[ResourceClaim], answer: Status
     assert plugin.pre_enqueue(pod) == (SUCCESS if answer.is_skip else answer)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "answer"),
-    [
-        pytest.param(claim("c", exactly(1)), SUCCESS, id="a class that is there"),
-        pytest.param(
-            claim("c", exactly(1), exactly(1, "s", device_class="tpu")),
-            unresolvable("request s: device class tpu does not exist"),
-            id="one that is not",
-        ),
-        pytest.param(
-            claim("c", {"name": "r", "firstAvailable": [{"name": "x", "deviceClassName": "tpu"}]}),
-            unresolvable("request r/x: device class tpu does not exist"),
-            id="for an alternative",
-        ),
-        pytest.param(
-            claim("c", exactly(1, device_class="")), error("request r: unsupported request type"), id="no class"
-        ),
-        pytest.param(
-            claim("c", {"name": "r"}),
-            unresolvable("resource claim default/c, request r: unknown request type"),
-            id="nothing known",
-        ),
-        pytest.param(
-            claim("c", exactly(1, device_class="tpu"), allocation=allocation("g0")),
-            SUCCESS,
-            id="it is allocated already",
-        ),
-        pytest.param(
-            claim("c", allocation={"nodeSelector": {"nodeSelectorTerms": [FAULTY_TERM]}}),
-            error(
-                'nodeSelectorTerms[0].matchFields[0].operator: Unsupported value: "Is": supported values: "In", "NotIn"'
-            ),
-            id="allocated to faulty nodes",
-        ),
-    ],
+@cases(
+    "wanted, answer",
+    ("a class that is there", claim("c", exactly(1)), SUCCESS),
+    (
+        "one that is not",
+        claim("c", exactly(1), exactly(1, "s", device_class="tpu")),
+        unresolvable("request s: device class tpu does not exist"),
+    ),
+    (
+        "for an alternative",
+        claim("c", {"name": "r", "firstAvailable": [{"name": "x", "deviceClassName": "tpu"}]}),
+        unresolvable("request r/x: device class tpu does not exist"),
+    ),
+    ("no class", claim("c", exactly(1, device_class="")), error("request r: unsupported request type")),
+    (
+        "nothing known",
+        claim("c", {"name": "r"}),
+        unresolvable("resource claim default/c, request r: unknown request type"),
+    ),
+    ("it is allocated already", claim("c", exactly(1, device_class="tpu"), allocation=allocation("g0")), SUCCESS),
+    (
+        "allocated to faulty nodes",
+        claim("c", allocation={"nodeSelector": {"nodeSelectorTerms": [FAULTY_TERM]}}),
+        error('nodeSelectorTerms[0].matchFields[0].operator: Unsupported value: "Is": supported values: "In", "NotIn"'),
+    ),
 )
 def test_requests_of_claims(wanted: ResourceClaim, answer: Status) -> None:
     """A claim that is not allocated must ask for classes that exist."""
     assert pre_filter(pod_with("c"), ANY, wanted) == answer
 
 
-@pytest.mark.parametrize(
-    ("claims", "reasons"),
-    [
-        pytest.param([claim("c", exactly(1))], {}, id="there are enough devices"),
-        pytest.param([claim("c", exactly(2))], {"n2": TOO_FEW}, id="only on one node"),
-        pytest.param([claim("c", exactly(3))], dict.fromkeys(("n1", "n2"), TOO_FEW), id="on none"),
-        pytest.param([claim("c"), claim("d")], {"n2": TOO_FEW}, id="for two claims together"),
-        pytest.param(
-            [claim("c"), claim("e", allocation=allocation("g0", "g1"))], {"n1": TOO_FEW}, id="others have taken some"
-        ),
-        pytest.param([claim("c", allocation=allocation("g0"))], {}, id="allocated for any node"),
-        pytest.param([claim("c", allocation=allocation("g0", zone="a"))], {"n2": NOT_HERE}, id="allocated elsewhere"),
-        pytest.param(
-            [claim("c", allocation=allocation("g0", zone="b")), claim("d", exactly(2))],
-            dict.fromkeys(("n1", "n2"), TOO_FEW),
-            id="what cannot be allocated is told before what is elsewhere",
-        ),
-        pytest.param(
-            [claim("c", allocation=allocation("g9", zone="b")), claim("d", exactly(1))],
-            {"n1": NOT_HERE},
-            id="one claim is elsewhere, the other could be here",
-        ),
-    ],
+@cases(
+    "claims, reasons",
+    ("there are enough devices", [claim("c", exactly(1))], {}),
+    ("only on one node", [claim("c", exactly(2))], {"n2": TOO_FEW}),
+    ("on none", [claim("c", exactly(3))], dict.fromkeys(("n1", "n2"), TOO_FEW)),
+    ("for two claims together", [claim("c"), claim("d")], {"n2": TOO_FEW}),
+    ("others have taken some", [claim("c"), claim("e", allocation=allocation("g0", "g1"))], {"n1": TOO_FEW}),
+    ("allocated for any node", [claim("c", allocation=allocation("g0"))], {}),
+    ("allocated elsewhere", [claim("c", allocation=allocation("g0", zone="a"))], {"n2": NOT_HERE}),
+    (
+        "what cannot be allocated is told before what is elsewhere",
+        [claim("c", allocation=allocation("g0", zone="b")), claim("d", exactly(2))],
+        dict.fromkeys(("n1", "n2"), TOO_FEW),
+    ),
+    (
+        "one claim is elsewhere, the other could be here",
+        [claim("c", allocation=allocation("g9", zone="b")), claim("d", exactly(1))],
+        {"n1": NOT_HERE},
+    ),
 )
 def test_filter(claims: list[ResourceClaim], reasons: dict[str, str]) -> None:
     """A node must reach the devices of allocated claims, and have devices for others. Removing pods helps neither."""
@@ -232,20 +215,16 @@ def condition(kind: str, status: str = "True") -> Manifest:
     return {**DEVICE, "conditions": [{"type": kind, "status": status}]}
 
 
-@pytest.mark.parametrize(
-    ("since", "devices", "is_available"),
-    [
-        pytest.param(None, [], True, id="the driver has said nothing, and no one counts"),
-        pytest.param("2999-01-01T00:00:00Z", [], True, id="there is time left"),
-        pytest.param("2001-01-01T00:00:00Z", [], False, id="nothing for too long"),
-        pytest.param("2001-01-01T00:00:00Z", [condition("ready", "False")], False, id="not ready for too long"),
-        pytest.param("2001-01-01T00:00:00Z", [condition("ready")], True, id="ready"),
-        pytest.param("2999-01-01T00:00:00Z", [condition("failed")], False, id="failed"),
-        pytest.param(
-            "2001-01-01T00:00:00Z", [{**condition("ready"), "device": "g1"}], False, id="another device is ready"
-        ),
-        pytest.param("yesterday", [], True, id="a time that is none"),
-    ],
+@cases(
+    "since, devices, is_available",
+    ("the driver has said nothing, and no one counts", None, [], True),
+    ("there is time left", "2999-01-01T00:00:00Z", [], True),
+    ("nothing for too long", "2001-01-01T00:00:00Z", [], False),
+    ("not ready for too long", "2001-01-01T00:00:00Z", [condition("ready", "False")], False),
+    ("ready", "2001-01-01T00:00:00Z", [condition("ready")], True),
+    ("failed", "2999-01-01T00:00:00Z", [condition("failed")], False),
+    ("another device is ready", "2001-01-01T00:00:00Z", [{**condition("ready"), "device": "g1"}], False),
+    ("a time that is none", "yesterday", [], True),
 )
 def test_devices_that_take_time(since: str | None, devices: list[Manifest], is_available: bool) -> None:
     """A claim whose devices do not get ready is not available anywhere."""
@@ -256,20 +235,18 @@ def test_devices_that_take_time(since: str | None, devices: list[Manifest], is_a
     assert found == ({} if is_available else {"n1": NOT_HERE, "n2": NOT_HERE})
 
 
-@pytest.mark.parametrize(
-    ("claims", "message"),
-    [
-        pytest.param(
-            [claim("c", exactly(1, device_class="broken"))],
-            "class broken: selector #0: CEL compile error: must evaluate to bool or the unknown type, not int",
-            id="a class",
-        ),
-        pytest.param(
-            [claim("c", exactly(1, **selecting('device.attributes["gpu.example.com"].model == "a100"')))],
-            "claim default/c: selector #0: CEL runtime error: no such key: model",
-            id="a claim",
-        ),
-    ],
+@cases(
+    "claims, message",
+    (
+        "a class",
+        [claim("c", exactly(1, device_class="broken"))],
+        "class broken: selector #0: CEL compile error: must evaluate to bool or the unknown type, not int",
+    ),
+    (
+        "a claim",
+        [claim("c", exactly(1, **selecting('device.attributes["gpu.example.com"].model == "a100"')))],
+        "claim default/c: selector #0: CEL runtime error: no such key: model",
+    ),
 )
 def test_faulty_selectors(claims: list[ResourceClaim], message: str) -> None:
     """A selector that is wrong ends the cycle, rather than to refuse nodes."""
@@ -367,32 +344,21 @@ NO_CLAIMS, IN_VAIN = "no new claims to deallocate", "still not schedulable"
 DONE = "deallocation of ResourceClaim completed"
 
 
-@pytest.mark.parametrize(
-    ("pod", "claims", "message"),
-    [
-        pytest.param(pod_with(), [], NO_CLAIMS, id="no claims"),
-        pytest.param(pod_with("c"), [], NO_CLAIMS, id="the claims are not there"),
-        pytest.param(pod_with("c"), [claim("c", exactly(9))], IN_VAIN, id="not enough devices"),
-        pytest.param(pod_with("c"), [elsewhere()], DONE, id="allocated for other nodes"),
-        pytest.param(
-            pod_with("c"),
-            [elsewhere(reservedFor=[{"resource": "pods", "name": "p", "uid": "pod"}])],
-            DONE,
-            id="for this pod",
-        ),
-        pytest.param(
-            pod_with("c"),
-            [elsewhere(reservedFor=[{"resource": "pods", "name": "q", "uid": "other"}])],
-            IN_VAIN,
-            id="someone else is using it",
-        ),
-        pytest.param(
-            pod_with("c"), [elsewhere(reservedFor=[{"uid": "pod"}, {"uid": "other"}])], IN_VAIN, id="someone else, too"
-        ),
-        pytest.param(
-            pod_with("c", "d"), [elsewhere(), claim("d", exactly(9))], IN_VAIN, id="it was not what kept the pod away"
-        ),
-    ],
+@cases(
+    "pod, claims, message",
+    ("no claims", pod_with(), [], NO_CLAIMS),
+    ("the claims are not there", pod_with("c"), [], NO_CLAIMS),
+    ("not enough devices", pod_with("c"), [claim("c", exactly(9))], IN_VAIN),
+    ("allocated for other nodes", pod_with("c"), [elsewhere()], DONE),
+    ("for this pod", pod_with("c"), [elsewhere(reservedFor=[{"resource": "pods", "name": "p", "uid": "pod"}])], DONE),
+    (
+        "someone else is using it",
+        pod_with("c"),
+        [elsewhere(reservedFor=[{"resource": "pods", "name": "q", "uid": "other"}])],
+        IN_VAIN,
+    ),
+    ("someone else, too", pod_with("c"), [elsewhere(reservedFor=[{"uid": "pod"}, {"uid": "other"}])], IN_VAIN),
+    ("it was not what kept the pod away", pod_with("c", "d"), [elsewhere(), claim("d", exactly(9))], IN_VAIN),
 )
 def test_post_filter(pod: Pod, claims: list[ResourceClaim], message: str) -> None:
     """An allocated claim that no node of the pod can use is given up, unless others hold it. The pod has to wait in any
@@ -436,21 +402,17 @@ def test_post_filter_without_pre_filter() -> None:
 TWO_OR_ONE = first_of(exactly(2, "two"), exactly(1, "one"))
 
 
-@pytest.mark.parametrize(
-    ("claims", "scores"),
-    [
-        pytest.param([], {"n1": 0, "n2": 0}, id="no claims"),
-        pytest.param([claim("c", exactly(1))], {"n1": 0, "n2": 0}, id="no alternatives"),
-        pytest.param(
-            [claim("c", TWO_OR_ONE)], {"n1": 100, "n2": 87}, id="the first alternative here, the second there"
-        ),
-        pytest.param([claim("c", allocation=allocation("g9"))], {"n1": 0, "n2": 0}, id="nothing to allocate"),
-        pytest.param(
-            [claim("c", TWO_OR_ONE), claim("d", first_of(exactly(1, "x")), allocation=allocation("g9", request="r/x"))],
-            {"n1": 100, "n2": 93},
-            id="allocated alternatives count on every node",
-        ),
-    ],
+@cases(
+    "claims, scores",
+    ("no claims", [], {"n1": 0, "n2": 0}),
+    ("no alternatives", [claim("c", exactly(1))], {"n1": 0, "n2": 0}),
+    ("the first alternative here, the second there", [claim("c", TWO_OR_ONE)], {"n1": 100, "n2": 87}),
+    ("nothing to allocate", [claim("c", allocation=allocation("g9"))], {"n1": 0, "n2": 0}),
+    (
+        "allocated alternatives count on every node",
+        [claim("c", TWO_OR_ONE), claim("d", first_of(exactly(1, "x")), allocation=allocation("g9", request="r/x"))],
+        {"n1": 100, "n2": 93},
+    ),
 )
 def test_score(claims: list[ResourceClaim], scores: dict[str, int]) -> None:
     """A node is better the earlier the alternatives are that it has: 8 for a first one, 7 for a second."""

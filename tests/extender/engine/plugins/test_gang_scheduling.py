@@ -1,7 +1,5 @@
 from dataclasses import dataclass
 
-import pytest
-
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins.pod_groups import PERMIT_SECONDS, GangScheduling
@@ -10,6 +8,7 @@ from extender.testing import PodBuilder, make_framework, make_node, make_pod, ma
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.grouping import PodGroup
 from extender.values.objects.pod import Pod
+from tests.kit.tables import cases
 
 GATES = {"GenericWorkload": True, "GangScheduling": True}
 
@@ -48,21 +47,17 @@ def test_a_pod_without_a_group_is_none_of_its_business() -> None:
     assert scene.permit(make_pod("p").obj())[0].is_success
 
 
-@pytest.mark.parametrize(
-    ("groups", "known", "why"),
-    [
-        pytest.param(
-            (), 2, 'waiting for pods\'s pod group "g" to appear in scheduling queue', id="its group does not exist"
-        ),
-        pytest.param((make_pod_group(),), 1, "", id="its group is no gang"),
-        pytest.param(
-            (make_pod_group(min_count=2),),
-            1,
-            "waiting for minCount pods from a gang to appear in scheduling queue",
-            id="too few are known",
-        ),
-        pytest.param((make_pod_group(min_count=2),), 2, "", id="enough are known"),
-    ],
+@cases(
+    "groups, known, why",
+    ("its group does not exist", (), 2, 'waiting for pods\'s pod group "g" to appear in scheduling queue'),
+    ("its group is no gang", (make_pod_group(),), 1, ""),
+    (
+        "too few are known",
+        (make_pod_group(min_count=2),),
+        1,
+        "waiting for minCount pods from a gang to appear in scheduling queue",
+    ),
+    ("enough are known", (make_pod_group(min_count=2),), 2, ""),
 )
 def test_a_pod_is_gated_until_its_gang_can_be_complete(groups: tuple[PodGroup, ...], known: int, why: str) -> None:
     scene = a_scene(*(member(f"m{number}") for number in range(known)), groups=groups)
@@ -113,15 +108,13 @@ def test_a_gang_whose_group_is_gone_is_an_error_and_is_tried_again() -> None:
     assert status.message == 'failed to get podGroup default/g: podgroup.scheduling.k8s.io "g" not found'
 
 
-@pytest.mark.parametrize(
-    ("new", "helps"),
-    [
-        pytest.param(member("other").obj(), True, id="another pod of the group"),
-        pytest.param(make_pod("other").group("h").obj(), False, id="a pod of another group"),
-        pytest.param(make_pod("other").obj(), False, id="a pod without a group"),
-        pytest.param(make_pod_group(), True, id="the group"),
-        pytest.param(make_pod_group("h"), False, id="another group"),
-    ],
+@cases(
+    "new, helps",
+    ("another pod of the group", member("other").obj(), True),
+    ("a pod of another group", make_pod("other").group("h").obj(), False),
+    ("a pod without a group", make_pod("other").obj(), False),
+    ("the group", make_pod_group(), True),
+    ("another group", make_pod_group("h"), False),
 )
 def test_hint_queues_a_member_when_its_gang_may_be_completed(new: Pod | PodGroup, helps: bool) -> None:
     resource = fwk.EventResource.POD_GROUP if isinstance(new, PodGroup) else fwk.EventResource.POD
@@ -135,15 +128,13 @@ def test_hint_queues_a_member_when_its_gang_may_be_completed(new: Pod | PodGroup
     assert hint(member("m0").obj(), None, new) is (fwk.QueueingHint.QUEUE if helps else fwk.QueueingHint.QUEUE_SKIP)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "helps"),
-    [
-        pytest.param(make_pod_group(min_count=3), make_pod_group(min_count=2), True, id="it needs fewer"),
-        pytest.param(make_pod_group(min_count=3), make_pod_group(min_count=None), True, id="it is no gang any more"),
-        pytest.param(make_pod_group(min_count=2), make_pod_group(min_count=3), False, id="it needs more"),
-        pytest.param(make_pod_group(min_count=3), make_pod_group(min_count=3), False, id="only its status changed"),
-        pytest.param(make_pod_group("h", min_count=3), make_pod_group("h", min_count=2), False, id="another group"),
-    ],
+@cases(
+    "old, new, helps",
+    ("it needs fewer", make_pod_group(min_count=3), make_pod_group(min_count=2), True),
+    ("it is no gang any more", make_pod_group(min_count=3), make_pod_group(min_count=None), True),
+    ("it needs more", make_pod_group(min_count=2), make_pod_group(min_count=3), False),
+    ("only its status changed", make_pod_group(min_count=3), make_pod_group(min_count=3), False),
+    ("another group", make_pod_group("h", min_count=3), make_pod_group("h", min_count=2), False),
 )
 def test_a_member_is_queued_when_its_group_needs_fewer(old: PodGroup, new: PodGroup, helps: bool) -> None:
     """As from kubernetes#139279 on, which came after v1.36.2."""

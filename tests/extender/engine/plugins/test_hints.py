@@ -21,6 +21,7 @@ from extender.values.objects.label_selectors import SelectorError
 from extender.values.objects.meta import NodeSelector
 from extender.values.objects.pod import NodeAffinity as NodeAffinityStanza
 from tests.extender.engine.plugins.hint_calls import is_worth_a_try, is_worth_a_try_after_change
+from tests.kit.tables import cases
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
@@ -38,93 +39,62 @@ ONE_CPU, TWO_CPUS, PORT_80 = POD.req(cpu="1"), POD.req(cpu="2"), POD.host_port(8
 WANTS_GPU, WANTS_ZONE_A = POD.req({"example.com/gpu": 1}), POD.node_selector(zone="a")
 
 
-@pytest.mark.parametrize(
-    ("plugin", "pod", "node", "worth_it"),
-    [
-        pytest.param(NodeName, POD, NO_ZONE, True, id="NodeName: any node"),
-        pytest.param(NodePorts, POD, NO_ZONE, True, id="NodePorts: any node"),
-        pytest.param(NodeUnschedulable, POD, NO_ZONE, True, id="NodeUnschedulable: an open node"),
-        pytest.param(NodeUnschedulable, POD, NO_ZONE.unschedulable(), False, id="NodeUnschedulable: a cordoned node"),
-        pytest.param(TaintToleration, POD, MILDLY_TAINTED, True, id="TaintToleration: nothing forbids it"),
-        pytest.param(TaintToleration, POD, TAINTED, False, id="TaintToleration: a taint"),
-        pytest.param(TaintToleration, POD.toleration("t"), TAINTED, True, id="TaintToleration: a tolerated taint"),
-        pytest.param(NodeAffinity, WANTS_ZONE_A, ZONE_A, True, id="NodeAffinity: the right label"),
-        pytest.param(NodeAffinity, WANTS_ZONE_A, ZONE_B, False, id="NodeAffinity: another label"),
-        pytest.param(NodeResourcesFit, TWO_CPUS, BIG, True, id="Fit: big enough"),
-        pytest.param(NodeResourcesFit, TWO_CPUS, SMALL, False, id="Fit: too small"),
-        pytest.param(NodeResourcesFit, WANTS_GPU, BIG, False, id="Fit: lacks the resource"),
-        pytest.param(NodeResourcesFit, WANTS_GPU, BIG.capacity({"example.com/gpu": 1}), True, id="Fit: has it"),
-        pytest.param(NodeResourcesFit, POD, BIG.capacity(pods=0), False, id="Fit: takes no pods"),
-        pytest.param(PodTopologySpread, SPREAD, ZONE_A, True, id="Spread: a node in a zone"),
-        pytest.param(PodTopologySpread, SPREAD, NO_ZONE, False, id="Spread: a node in none"),
-        pytest.param(InterPodAffinity, NEAR_WEB, ZONE_A, True, id="Affinity: a place that may be near"),
-        pytest.param(InterPodAffinity, NEAR_WEB, NO_ZONE, False, id="Affinity: no place"),
-        pytest.param(InterPodAffinity, AWAY_FROM_WEB, NO_ZONE, True, id="Anti-affinity: anywhere is away"),
-        pytest.param(InterPodAffinity, POD, ZONE_A, False, id="Affinity of others: nodes do not help"),
-        pytest.param(NodeDeclaredFeatures, POD, NO_ZONE, True, id="NodeDeclaredFeatures: any node"),
-    ],
+@cases(
+    "plugin, pod, node, worth_it",
+    ("NodeName: any node", NodeName, POD, NO_ZONE, True),
+    ("NodePorts: any node", NodePorts, POD, NO_ZONE, True),
+    ("NodeUnschedulable: an open node", NodeUnschedulable, POD, NO_ZONE, True),
+    ("NodeUnschedulable: a cordoned node", NodeUnschedulable, POD, NO_ZONE.unschedulable(), False),
+    ("TaintToleration: nothing forbids it", TaintToleration, POD, MILDLY_TAINTED, True),
+    ("TaintToleration: a taint", TaintToleration, POD, TAINTED, False),
+    ("TaintToleration: a tolerated taint", TaintToleration, POD.toleration("t"), TAINTED, True),
+    ("NodeAffinity: the right label", NodeAffinity, WANTS_ZONE_A, ZONE_A, True),
+    ("NodeAffinity: another label", NodeAffinity, WANTS_ZONE_A, ZONE_B, False),
+    ("Fit: big enough", NodeResourcesFit, TWO_CPUS, BIG, True),
+    ("Fit: too small", NodeResourcesFit, TWO_CPUS, SMALL, False),
+    ("Fit: lacks the resource", NodeResourcesFit, WANTS_GPU, BIG, False),
+    ("Fit: has it", NodeResourcesFit, WANTS_GPU, BIG.capacity({"example.com/gpu": 1}), True),
+    ("Fit: takes no pods", NodeResourcesFit, POD, BIG.capacity(pods=0), False),
+    ("Spread: a node in a zone", PodTopologySpread, SPREAD, ZONE_A, True),
+    ("Spread: a node in none", PodTopologySpread, SPREAD, NO_ZONE, False),
+    ("Affinity: a place that may be near", InterPodAffinity, NEAR_WEB, ZONE_A, True),
+    ("Affinity: no place", InterPodAffinity, NEAR_WEB, NO_ZONE, False),
+    ("Anti-affinity: anywhere is away", InterPodAffinity, AWAY_FROM_WEB, NO_ZONE, True),
+    ("Affinity of others: nodes do not help", InterPodAffinity, POD, ZONE_A, False),
+    ("NodeDeclaredFeatures: any node", NodeDeclaredFeatures, POD, NO_ZONE, True),
 )
 def test_a_node_comes(plugin: type[Plugin], pod: PodBuilder, node: NodeBuilder, worth_it: bool) -> None:
     assert is_worth_a_try(plugin, pod, NODE_ADD, None, node) is worth_it
 
 
-@pytest.mark.parametrize(
-    ("plugin", "pod", "old", "new", "worth_it"),
-    [
-        pytest.param(NodeName, POD, NO_ZONE, ZONE_A, False, id="NodeName: names do not change"),
-        pytest.param(
-            NodeUnschedulable, POD, NO_ZONE.unschedulable(), NO_ZONE, True, id="NodeUnschedulable: a cordon is lifted"
-        ),
-        pytest.param(NodeUnschedulable, POD, NO_ZONE, TAINTED, False, id="NodeUnschedulable: it was open before"),
-        pytest.param(TaintToleration, POD, TAINTED, NO_ZONE, True, id="TaintToleration: the taint is gone"),
-        pytest.param(TaintToleration, POD, NO_ZONE, MILDLY_TAINTED, False, id="TaintToleration: as before"),
-        pytest.param(
-            TaintToleration,
-            POD,
-            NO_ZONE.taint("a").taint("b"),
-            NO_ZONE.taint("b"),
-            False,
-            id="TaintToleration: one is left",
-        ),
-        pytest.param(NodeAffinity, WANTS_ZONE_A, ZONE_B, ZONE_A, True, id="NodeAffinity: the right label now"),
-        pytest.param(NodeAffinity, WANTS_ZONE_A, ZONE_A, ZONE_A.label(x="y"), False, id="NodeAffinity: it was before"),
-        pytest.param(NodeAffinity, WANTS_ZONE_A, ZONE_A, ZONE_B, False, id="NodeAffinity: no more"),
-        pytest.param(NodeResourcesFit, TWO_CPUS, SMALL, BIG, True, id="Fit: grew"),
-        pytest.param(NodeResourcesFit, TWO_CPUS, BIG.capacity(cpu="9"), BIG, False, id="Fit: shrank, would fit still"),
-        pytest.param(
-            NodeResourcesFit, TWO_CPUS, BIG, BIG.capacity(memory="9Gi"), False, id="Fit: grew by something else"
-        ),
-        pytest.param(NodeResourcesFit, POD, BIG, BIG.capacity(pods=111), True, id="Fit: takes more pods"),
-        pytest.param(NodeResourcesFit, POD, BIG, BIG.capacity(cpu="9"), False, id="Fit: asks for nothing"),
-        pytest.param(NodeResourcesFit, TWO_CPUS, SMALL, SMALL.capacity(cpu="1500m"), False, id="Fit: not enough yet"),
-        pytest.param(PodTopologySpread, SPREAD, ZONE_A, ZONE_B, True, id="Spread: moved to another zone"),
-        pytest.param(
-            PodTopologySpread,
-            SPREAD,
-            ZONE_A,
-            NO_ZONE,
-            True,
-            id="Spread: left its zone, which may be the fullest's rival",
-        ),
-        pytest.param(PodTopologySpread, SPREAD, ZONE_A, ZONE_A.label(x="y"), False, id="Spread: another label"),
-        pytest.param(
-            PodTopologySpread, SPREAD, ZONE_A, ZONE_A.taint("t"), True, id="Spread: taints of a node in a zone"
-        ),
-        pytest.param(PodTopologySpread, SPREAD, NO_ZONE, TAINTED, False, id="Spread: taints of a node in none"),
-        pytest.param(InterPodAffinity, NEAR_WEB, NO_ZONE, ZONE_A, True, id="Affinity: a place appears"),
-        pytest.param(InterPodAffinity, NEAR_WEB, ZONE_A, ZONE_B, True, id="Affinity: another place"),
-        pytest.param(InterPodAffinity, NEAR_WEB, ZONE_A, NO_ZONE, False, id="Affinity: a place less"),
-        pytest.param(InterPodAffinity, AWAY_FROM_WEB, ZONE_A, NO_ZONE, True, id="Anti-affinity: left the place"),
-        pytest.param(InterPodAffinity, AWAY_FROM_WEB, NO_ZONE, ZONE_A, False, id="Anti-affinity: came into it"),
-        pytest.param(
-            NodeDeclaredFeatures,
-            POD,
-            NO_ZONE,
-            NO_ZONE.declared_features("f"),
-            True,
-            id="NodeDeclaredFeatures: declares more",
-        ),
-    ],
+@cases(
+    "plugin, pod, old, new, worth_it",
+    ("NodeName: names do not change", NodeName, POD, NO_ZONE, ZONE_A, False),
+    ("NodeUnschedulable: a cordon is lifted", NodeUnschedulable, POD, NO_ZONE.unschedulable(), NO_ZONE, True),
+    ("NodeUnschedulable: it was open before", NodeUnschedulable, POD, NO_ZONE, TAINTED, False),
+    ("TaintToleration: the taint is gone", TaintToleration, POD, TAINTED, NO_ZONE, True),
+    ("TaintToleration: as before", TaintToleration, POD, NO_ZONE, MILDLY_TAINTED, False),
+    ("TaintToleration: one is left", TaintToleration, POD, NO_ZONE.taint("a").taint("b"), NO_ZONE.taint("b"), False),
+    ("NodeAffinity: the right label now", NodeAffinity, WANTS_ZONE_A, ZONE_B, ZONE_A, True),
+    ("NodeAffinity: it was before", NodeAffinity, WANTS_ZONE_A, ZONE_A, ZONE_A.label(x="y"), False),
+    ("NodeAffinity: no more", NodeAffinity, WANTS_ZONE_A, ZONE_A, ZONE_B, False),
+    ("Fit: grew", NodeResourcesFit, TWO_CPUS, SMALL, BIG, True),
+    ("Fit: shrank, would fit still", NodeResourcesFit, TWO_CPUS, BIG.capacity(cpu="9"), BIG, False),
+    ("Fit: grew by something else", NodeResourcesFit, TWO_CPUS, BIG, BIG.capacity(memory="9Gi"), False),
+    ("Fit: takes more pods", NodeResourcesFit, POD, BIG, BIG.capacity(pods=111), True),
+    ("Fit: asks for nothing", NodeResourcesFit, POD, BIG, BIG.capacity(cpu="9"), False),
+    ("Fit: not enough yet", NodeResourcesFit, TWO_CPUS, SMALL, SMALL.capacity(cpu="1500m"), False),
+    ("Spread: moved to another zone", PodTopologySpread, SPREAD, ZONE_A, ZONE_B, True),
+    ("Spread: left its zone, which may be the fullest's rival", PodTopologySpread, SPREAD, ZONE_A, NO_ZONE, True),
+    ("Spread: another label", PodTopologySpread, SPREAD, ZONE_A, ZONE_A.label(x="y"), False),
+    ("Spread: taints of a node in a zone", PodTopologySpread, SPREAD, ZONE_A, ZONE_A.taint("t"), True),
+    ("Spread: taints of a node in none", PodTopologySpread, SPREAD, NO_ZONE, TAINTED, False),
+    ("Affinity: a place appears", InterPodAffinity, NEAR_WEB, NO_ZONE, ZONE_A, True),
+    ("Affinity: another place", InterPodAffinity, NEAR_WEB, ZONE_A, ZONE_B, True),
+    ("Affinity: a place less", InterPodAffinity, NEAR_WEB, ZONE_A, NO_ZONE, False),
+    ("Anti-affinity: left the place", InterPodAffinity, AWAY_FROM_WEB, ZONE_A, NO_ZONE, True),
+    ("Anti-affinity: came into it", InterPodAffinity, AWAY_FROM_WEB, NO_ZONE, ZONE_A, False),
+    ("NodeDeclaredFeatures: declares more", NodeDeclaredFeatures, POD, NO_ZONE, NO_ZONE.declared_features("f"), True),
 )
 def test_a_node_changes(
     plugin: type[Plugin], pod: PodBuilder, old: NodeBuilder, new: NodeBuilder, worth_it: bool
@@ -132,70 +102,45 @@ def test_a_node_changes(
     assert is_worth_a_try_after_change(plugin, pod, old, new) is worth_it
 
 
-@pytest.mark.parametrize(
-    ("node", "worth_it"),
-    [pytest.param(ZONE_A, True, id="a zone is gone"), pytest.param(NO_ZONE, False, id="it was in no zone")],
-)
+@cases("node, worth_it", ("a zone is gone", ZONE_A, True), ("it was in no zone", NO_ZONE, False))
 def test_a_node_goes(node: NodeBuilder, worth_it: bool) -> None:
     """Fewer domains to be spread over."""
     assert is_worth_a_try(PodTopologySpread, SPREAD, NODE_DELETE, node, None) is worth_it
 
 
-@pytest.mark.parametrize(
-    ("plugin", "pod", "came", "worth_it"),
-    [
-        pytest.param(PodTopologySpread, SPREAD, WEB, True, id="Spread: is counted"),
-        pytest.param(PodTopologySpread, SPREAD, DB, False, id="Spread: is not counted"),
-        pytest.param(PodTopologySpread, SPREAD, WEB.namespace("ns2"), False, id="Spread: in another namespace"),
-        pytest.param(InterPodAffinity, NEAR_WEB, WEB, True, id="Affinity: to be near to"),
-        pytest.param(InterPodAffinity, NEAR_WEB, DB, False, id="Affinity: not to be near to"),
-        pytest.param(
-            InterPodAffinity,
-            NEAR_WEB.pod_affinity("zone", tier="front"),
-            WEB,
-            False,
-            id="Affinity: only one term of two",
-        ),
-        pytest.param(InterPodAffinity, AWAY_FROM_WEB, WEB, False, id="Anti-affinity: does not help"),
-    ],
+@cases(
+    "plugin, pod, came, worth_it",
+    ("Spread: is counted", PodTopologySpread, SPREAD, WEB, True),
+    ("Spread: is not counted", PodTopologySpread, SPREAD, DB, False),
+    ("Spread: in another namespace", PodTopologySpread, SPREAD, WEB.namespace("ns2"), False),
+    ("Affinity: to be near to", InterPodAffinity, NEAR_WEB, WEB, True),
+    ("Affinity: not to be near to", InterPodAffinity, NEAR_WEB, DB, False),
+    ("Affinity: only one term of two", InterPodAffinity, NEAR_WEB.pod_affinity("zone", tier="front"), WEB, False),
+    ("Anti-affinity: does not help", InterPodAffinity, AWAY_FROM_WEB, WEB, False),
 )
 def test_a_pod_comes_to_a_node(plugin: type[Plugin], pod: PodBuilder, came: PodBuilder, worth_it: bool) -> None:
     assert is_worth_a_try(plugin, pod, EVENT_ASSIGNED_POD_ADD, None, came) is worth_it
 
 
-@pytest.mark.parametrize(
-    ("plugin", "pod", "gone", "worth_it"),
-    [
-        pytest.param(NodeResourcesFit, POD, RUNNING, True, id="Fit: leaves room"),
-        pytest.param(NodeResourcesFit, POD, OTHER.nominated_node("n"), True, id="Fit: leaves room that was promised"),
-        pytest.param(NodeResourcesFit, POD, OTHER, False, id="Fit: had no room"),
-        pytest.param(NodePorts, PORT_80, RUNNING.host_port(80), True, id="Ports: had the port"),
-        pytest.param(NodePorts, PORT_80, RUNNING.host_port(81), False, id="Ports: had another"),
-        pytest.param(NodePorts, PORT_80, OTHER.host_port(80).nominated_node("n"), True, id="Ports: would have had it"),
-        pytest.param(NodePorts, PORT_80, OTHER.host_port(80), False, id="Ports: had no node"),
-        pytest.param(PodTopologySpread, SPREAD, WEB, True, id="Spread: was counted"),
-        pytest.param(PodTopologySpread, SPREAD, DB, False, id="Spread: was not counted"),
-        pytest.param(InterPodAffinity, AWAY_FROM_WEB, WEB, True, id="Anti-affinity: was in the way"),
-        pytest.param(InterPodAffinity, AWAY_FROM_WEB, DB, False, id="Anti-affinity: was not in the way"),
-        pytest.param(
-            InterPodAffinity,
-            AWAY_FROM_WEB.pod_anti_affinity("zone", tier="x"),
-            WEB,
-            True,
-            id="Anti-affinity: one term of two",
-        ),
-        pytest.param(
-            InterPodAffinity,
-            POD.label(app="db"),
-            WEB.pod_anti_affinity("zone", app="db"),
-            True,
-            id="Anti-affinity: its own",
-        ),
-        pytest.param(InterPodAffinity, AWAY_FROM_WEB, OTHER.label(app="web"), False, id="Anti-affinity: had no node"),
-        pytest.param(InterPodAffinity, NEAR_WEB, WEB, False, id="Affinity: one less to be near to"),
-        pytest.param(InterPodAffinity, NEAR_WEB.label(app="web"), WEB, True, id="Affinity: it may be the first now"),
-        pytest.param(DefaultPreemption, POD, RUNNING, False, id="Preemption: others know what a victim is worth"),
-    ],
+@cases(
+    "plugin, pod, gone, worth_it",
+    ("Fit: leaves room", NodeResourcesFit, POD, RUNNING, True),
+    ("Fit: leaves room that was promised", NodeResourcesFit, POD, OTHER.nominated_node("n"), True),
+    ("Fit: had no room", NodeResourcesFit, POD, OTHER, False),
+    ("Ports: had the port", NodePorts, PORT_80, RUNNING.host_port(80), True),
+    ("Ports: had another", NodePorts, PORT_80, RUNNING.host_port(81), False),
+    ("Ports: would have had it", NodePorts, PORT_80, OTHER.host_port(80).nominated_node("n"), True),
+    ("Ports: had no node", NodePorts, PORT_80, OTHER.host_port(80), False),
+    ("Spread: was counted", PodTopologySpread, SPREAD, WEB, True),
+    ("Spread: was not counted", PodTopologySpread, SPREAD, DB, False),
+    ("Anti-affinity: was in the way", InterPodAffinity, AWAY_FROM_WEB, WEB, True),
+    ("Anti-affinity: was not in the way", InterPodAffinity, AWAY_FROM_WEB, DB, False),
+    ("Anti-affinity: one term of two", InterPodAffinity, AWAY_FROM_WEB.pod_anti_affinity("zone", tier="x"), WEB, True),
+    ("Anti-affinity: its own", InterPodAffinity, POD.label(app="db"), WEB.pod_anti_affinity("zone", app="db"), True),
+    ("Anti-affinity: had no node", InterPodAffinity, AWAY_FROM_WEB, OTHER.label(app="web"), False),
+    ("Affinity: one less to be near to", InterPodAffinity, NEAR_WEB, WEB, False),
+    ("Affinity: it may be the first now", InterPodAffinity, NEAR_WEB.label(app="web"), WEB, True),
+    ("Preemption: others know what a victim is worth", DefaultPreemption, POD, RUNNING, False),
 )
 def test_a_pod_is_gone(plugin: type[Plugin], pod: PodBuilder, gone: PodBuilder, worth_it: bool) -> None:
     assert is_worth_a_try(plugin, pod, EVENT_ASSIGNED_POD_DELETE, gone, None) is worth_it
@@ -204,31 +149,21 @@ def test_a_pod_is_gone(plugin: type[Plugin], pod: PodBuilder, gone: PodBuilder, 
 HUNGRY = RUNNING.req(cpu="2", memory="2Gi")
 
 
-@pytest.mark.parametrize(
-    ("plugin", "pod", "old", "new", "worth_it"),
-    [
-        pytest.param(
-            NodeResourcesFit, ONE_CPU, HUNGRY, RUNNING.req(cpu="1", memory="2Gi"), True, id="Fit: leaves what is wanted"
-        ),
-        pytest.param(
-            NodeResourcesFit, ONE_CPU, HUNGRY, RUNNING.req(cpu="2", memory="1Gi"), False, id="Fit: leaves others"
-        ),
-        pytest.param(
-            NodeResourcesFit, POD.req(cpu="0"), HUNGRY, RUNNING.req(cpu="1"), False, id="Fit: 0 is not wanted"
-        ),
-        pytest.param(NodeResourcesFit, ONE_CPU, OTHER.req(cpu="2"), OTHER.req(cpu="1"), False, id="Fit: has no node"),
-        pytest.param(PodTopologySpread, SPREAD, WEB, DB, True, id="Spread: is counted no more"),
-        pytest.param(PodTopologySpread, SPREAD, DB, DB.label(x="y"), False, id="Spread: is not counted, as before"),
-        pytest.param(InterPodAffinity, NEAR_WEB, DB, WEB, True, id="Affinity: one to be near to now"),
-        pytest.param(InterPodAffinity, NEAR_WEB, WEB, WEB.label(x="y"), False, id="Affinity: as before"),
-        pytest.param(InterPodAffinity, AWAY_FROM_WEB, WEB, DB, True, id="Anti-affinity: no more in the way"),
-        pytest.param(InterPodAffinity, AWAY_FROM_WEB, DB, WEB, False, id="Anti-affinity: in the way now"),
-        pytest.param(SchedulingGates, POD.gate("g"), OTHER.gate("g"), OTHER, False, id="Gates: of another"),
-        pytest.param(TaintToleration, POD, OTHER, OTHER.toleration("t"), False, id="TaintToleration: of another"),
-        pytest.param(
-            NodeUnschedulable, POD, OTHER, OTHER.toleration(CORDON), False, id="NodeUnschedulable: of another"
-        ),
-    ],
+@cases(
+    "plugin, pod, old, new, worth_it",
+    ("Fit: leaves what is wanted", NodeResourcesFit, ONE_CPU, HUNGRY, RUNNING.req(cpu="1", memory="2Gi"), True),
+    ("Fit: leaves others", NodeResourcesFit, ONE_CPU, HUNGRY, RUNNING.req(cpu="2", memory="1Gi"), False),
+    ("Fit: 0 is not wanted", NodeResourcesFit, POD.req(cpu="0"), HUNGRY, RUNNING.req(cpu="1"), False),
+    ("Fit: has no node", NodeResourcesFit, ONE_CPU, OTHER.req(cpu="2"), OTHER.req(cpu="1"), False),
+    ("Spread: is counted no more", PodTopologySpread, SPREAD, WEB, DB, True),
+    ("Spread: is not counted, as before", PodTopologySpread, SPREAD, DB, DB.label(x="y"), False),
+    ("Affinity: one to be near to now", InterPodAffinity, NEAR_WEB, DB, WEB, True),
+    ("Affinity: as before", InterPodAffinity, NEAR_WEB, WEB, WEB.label(x="y"), False),
+    ("Anti-affinity: no more in the way", InterPodAffinity, AWAY_FROM_WEB, WEB, DB, True),
+    ("Anti-affinity: in the way now", InterPodAffinity, AWAY_FROM_WEB, DB, WEB, False),
+    ("Gates: of another", SchedulingGates, POD.gate("g"), OTHER.gate("g"), OTHER, False),
+    ("TaintToleration: of another", TaintToleration, POD, OTHER, OTHER.toleration("t"), False),
+    ("NodeUnschedulable: of another", NodeUnschedulable, POD, OTHER, OTHER.toleration(CORDON), False),
 )
 def test_another_pod_changes(
     plugin: type[Plugin], pod: PodBuilder, old: PodBuilder, new: PodBuilder, worth_it: bool
@@ -236,29 +171,19 @@ def test_another_pod_changes(
     assert is_worth_a_try_after_change(plugin, pod, old, new) is worth_it
 
 
-@pytest.mark.parametrize(
-    ("plugin", "old", "new", "worth_it"),
-    [
-        pytest.param(SchedulingGates, POD.gate("g"), POD, True, id="Gates: the last is gone"),
-        pytest.param(SchedulingGates, POD.gate("a").gate("b"), POD.gate("a"), False, id="Gates: one is left"),
-        pytest.param(TaintToleration, POD, POD.toleration("t"), True, id="TaintToleration: tolerates more"),
-        pytest.param(
-            NodeUnschedulable,
-            POD,
-            POD.toleration(CORDON, operator="Exists"),
-            True,
-            id="NodeUnschedulable: tolerates cordons",
-        ),
-        pytest.param(
-            NodeUnschedulable, POD, POD.toleration("t"), False, id="NodeUnschedulable: tolerates something else"
-        ),
-        pytest.param(NodeResourcesFit, TWO_CPUS, ONE_CPU, True, id="Fit: asks for less"),
-        pytest.param(NodeResourcesFit, ONE_CPU, TWO_CPUS, False, id="Fit: asks for more"),
-        pytest.param(PodTopologySpread, SPREAD, SPREAD.label(app="db"), True, id="Spread: no longer counts itself"),
-        pytest.param(PodTopologySpread, SPREAD, SPREAD.toleration("t"), False, id="Spread: taints do not matter to it"),
-        pytest.param(InterPodAffinity, POD, POD.label(app="web"), True, id="Affinity: whatever its labels are"),
-        pytest.param(NodeDeclaredFeatures, POD, POD.label(app="web"), False, id="NodeDeclaredFeatures: needs the same"),
-    ],
+@cases(
+    "plugin, old, new, worth_it",
+    ("Gates: the last is gone", SchedulingGates, POD.gate("g"), POD, True),
+    ("Gates: one is left", SchedulingGates, POD.gate("a").gate("b"), POD.gate("a"), False),
+    ("TaintToleration: tolerates more", TaintToleration, POD, POD.toleration("t"), True),
+    ("NodeUnschedulable: tolerates cordons", NodeUnschedulable, POD, POD.toleration(CORDON, operator="Exists"), True),
+    ("NodeUnschedulable: tolerates something else", NodeUnschedulable, POD, POD.toleration("t"), False),
+    ("Fit: asks for less", NodeResourcesFit, TWO_CPUS, ONE_CPU, True),
+    ("Fit: asks for more", NodeResourcesFit, ONE_CPU, TWO_CPUS, False),
+    ("Spread: no longer counts itself", PodTopologySpread, SPREAD, SPREAD.label(app="db"), True),
+    ("Spread: taints do not matter to it", PodTopologySpread, SPREAD, SPREAD.toleration("t"), False),
+    ("Affinity: whatever its labels are", InterPodAffinity, POD, POD.label(app="web"), True),
+    ("NodeDeclaredFeatures: needs the same", NodeDeclaredFeatures, POD, POD.label(app="web"), False),
 )
 def test_the_pod_itself_changes(plugin: type[Plugin], old: PodBuilder, new: PodBuilder, worth_it: bool) -> None:
     assert is_worth_a_try_after_change(plugin, new, old, new) is worth_it
@@ -278,21 +203,17 @@ HAPPENINGS = {
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("happening", HAPPENINGS)
-@pytest.mark.parametrize(
-    ("plugin", "pod", "invalid"),
-    [
-        pytest.param(PodTopologySpread, SPREAD, POD.spread(1, "zone", app="not a value!"), id="spread"),
-        pytest.param(
-            PodTopologySpread,
-            SPREAD.spread(1, "host", tier="x"),
-            SPREAD.spread(1, "host", app="not a value!"),
-            id="two constraints",
-        ),
-        pytest.param(InterPodAffinity, NEAR_WEB, POD.pod_affinity("zone", app="not a value!"), id="affinity"),
-        pytest.param(
-            InterPodAffinity, AWAY_FROM_WEB, POD.pod_anti_affinity("zone", app="not a value!"), id="anti-affinity"
-        ),
-    ],
+@cases(
+    "plugin, pod, invalid",
+    ("spread", PodTopologySpread, SPREAD, POD.spread(1, "zone", app="not a value!")),
+    (
+        "two constraints",
+        PodTopologySpread,
+        SPREAD.spread(1, "host", tier="x"),
+        SPREAD.spread(1, "host", app="not a value!"),
+    ),
+    ("affinity", InterPodAffinity, NEAR_WEB, POD.pod_affinity("zone", app="not a value!")),
+    ("anti-affinity", InterPodAffinity, AWAY_FROM_WEB, POD.pod_anti_affinity("zone", app="not a value!")),
 )
 def test_pods_that_are_nominated_to_a_node_concern_others_as_those_on_a_node_do(
     plugin: type[Plugin], pod: PodBuilder, invalid: PodBuilder, happening: str, place: str
@@ -341,13 +262,11 @@ def test_a_node_that_the_profile_excludes_does_not_queue_the_pod() -> None:
     assert is_worth_a_try(NodeAffinity, pod, NODE_ADD, None, in_b, args=added)
 
 
-@pytest.mark.parametrize(
-    ("plugin", "pod"),
-    [
-        pytest.param(NodeAffinity, POD.node_affinity(label_term("zone", "Near", "a")), id="NodeAffinity"),
-        pytest.param(InterPodAffinity, POD.pod_affinity("zone", app="not a label value!"), id="InterPodAffinity"),
-        pytest.param(PodTopologySpread, POD.spread(1, "zone", app="not a label value!"), id="PodTopologySpread"),
-    ],
+@cases(
+    "plugin, pod",
+    ("NodeAffinity", NodeAffinity, POD.node_affinity(label_term("zone", "Near", "a"))),
+    ("InterPodAffinity", InterPodAffinity, POD.pod_affinity("zone", app="not a label value!")),
+    ("PodTopologySpread", PodTopologySpread, POD.spread(1, "zone", app="not a label value!")),
 )
 def test_an_invalid_selector_is_an_error_of_the_hint(plugin: type[Plugin], pod: PodBuilder) -> None:
     """Which takes an error for a yes."""

@@ -3,46 +3,43 @@ import pytest
 from extender.engine.plugins.image_locality import ImageLocality, normalized_image_name
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot, score_nodes
 from extender.values.objects.pod import Container, ImageVolume, Volume
+from tests.kit.tables import cases
 
 MIB = 1024 * 1024
 
 
-@pytest.mark.parametrize(
-    ("name", "normalized"),
-    [
-        pytest.param("nginx", "nginx:latest", id="no tag is latest"),
-        pytest.param("nginx:1.27", "nginx:1.27", id="a tag stays"),
-        pytest.param("registry:5000/nginx", "registry:5000/nginx:latest", id="a port is no tag"),
-        pytest.param("nginx@sha256:abc", "nginx@sha256:abc", id="a digest counts as one"),
-        pytest.param("", ":latest", id="nothing at all"),
-    ],
+@cases(
+    "name, normalized",
+    ("no tag is latest", "nginx", "nginx:latest"),
+    ("a tag stays", "nginx:1.27", "nginx:1.27"),
+    ("a port is no tag", "registry:5000/nginx", "registry:5000/nginx:latest"),
+    ("a digest counts as one", "nginx@sha256:abc", "nginx@sha256:abc"),
+    ("nothing at all", "", ":latest"),
 )
 def test_image_names(name: str, normalized: str) -> None:
     """Kubelets report images with their tag."""
     assert normalized_image_name(name) == normalized
 
 
-@pytest.mark.parametrize(
-    ("pod", "scores"),
-    [
-        pytest.param(make_pod().image("big"), {"has-big": 50}, id="pulling it can be saved"),
-        pytest.param(make_pod().image("small"), {}, id="23 MiB are not worth it"),
-        pytest.param(make_pod().image("huge"), {"has-big": 100}, id="1000 MiB are all that counts"),
-        pytest.param(make_pod().image("huge").image("other"), {"has-big": 100}, id="for each container"),
-        pytest.param(make_pod().image("big").image("other"), {"has-big": 24}, id="out of all of them"),
-        pytest.param(make_pod().init_container(Container(image="big")), {"has-big": 50}, id="init containers count"),
-        pytest.param(
-            make_pod().image("other").volume(Volume(name="v", image=ImageVolume(reference="big"))),
-            {"has-big": 24},
-            id="image volumes count as containers do",
-        ),
-        pytest.param(
-            make_pod().image("big").volume(Volume(name="v", image=ImageVolume(reference="big"))),
-            {"has-big": 50},
-            id="no more than a second container would",
-        ),
-        pytest.param(make_pod(), {}, id="no containers"),
-    ],
+@cases(
+    "pod, scores",
+    ("pulling it can be saved", make_pod().image("big"), {"has-big": 50}),
+    ("23 MiB are not worth it", make_pod().image("small"), {}),
+    ("1000 MiB are all that counts", make_pod().image("huge"), {"has-big": 100}),
+    ("for each container", make_pod().image("huge").image("other"), {"has-big": 100}),
+    ("out of all of them", make_pod().image("big").image("other"), {"has-big": 24}),
+    ("init containers count", make_pod().init_container(Container(image="big")), {"has-big": 50}),
+    (
+        "image volumes count as containers do",
+        make_pod().image("other").volume(Volume(name="v", image=ImageVolume(reference="big"))),
+        {"has-big": 24},
+    ),
+    (
+        "no more than a second container would",
+        make_pod().image("big").volume(Volume(name="v", image=ImageVolume(reference="big"))),
+        {"has-big": 50},
+    ),
+    ("no containers", make_pod(), {}),
 )
 def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
     """Bytes on the node, times the share of nodes that have the image, on a scale from 23 to 1000 MiB a container."""

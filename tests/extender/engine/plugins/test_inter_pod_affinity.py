@@ -12,6 +12,7 @@ from extender.values.objects.grouping import Namespace
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from extender.values.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 from tests.extender.moves import moves
+from tests.kit.tables import cases
 
 NODES = [
     make_node("n1").label(region="r1", host="n1"),
@@ -65,37 +66,27 @@ WEB, DB = make_pod("web").label(app="web"), make_pod("db").label(app="db")
 WEB_ON_N1, DB_ON_N1 = WEB.name("web-1").node("n1"), DB.node("n1")
 
 
-@pytest.mark.parametrize(
-    ("pod", "fits"),
-    [
-        pytest.param(DB.pod_affinity("region", app="web"), {"n1", "n2"}, id="the whole region is near"),
-        pytest.param(DB.pod_affinity("host", app="web"), {"n1"}, id="only the host is near"),
-        pytest.param(DB.pod_affinity("host", app="cache"), set(), id="there is no such pod"),
-        pytest.param(WEB.pod_affinity("host", app="cache"), set(), id="there is no such pod, and it is no such pod"),
-        pytest.param(DB.pod_affinity("rack", app="web"), set(), id="no node has the key"),
-        pytest.param(
-            DB.namespace("other").pod_affinity("region", app="web"), set(), id="only pods of its own namespace"
-        ),
-        pytest.param(near(DB, term("region", selecting(("app", "In", ["web", "cache"])))), {"n1", "n2"}, id="In"),
-        pytest.param(near(DB, term("region", selecting(("app", "NotIn", ["db"])))), {"n1", "n2"}, id="NotIn"),
-        pytest.param(near(DB, term("region", selecting(("app", "Exists", [])))), {"n1", "n2"}, id="Exists"),
-        pytest.param(near(DB, term("region", selecting(("gpu", "DoesNotExist", [])))), {"n1", "n2"}, id="DoesNotExist"),
-        pytest.param(
-            near(DB, term("region", selecting(("app", "NotIn", ["web"]), app="web"))), set(), id="a contradiction"
-        ),
-        pytest.param(near(DB, term("region", LabelSelector())), {"n1", "n2"}, id="an empty selector means every pod"),
-        pytest.param(near(DB, term("region", None)), set(), id="no selector means none"),
-        pytest.param(
-            DB.pod_affinity("region", app="web").pod_affinity("host", app="web"),
-            {"n1"},
-            id="every term's place must be near",
-        ),
-        pytest.param(
-            near(DB, term("region", selecting(app="web")), term("region", selecting(gpu="yes"))),
-            set(),
-            id="one pod must meet all terms",
-        ),
-    ],
+@cases(
+    "pod, fits",
+    ("the whole region is near", DB.pod_affinity("region", app="web"), {"n1", "n2"}),
+    ("only the host is near", DB.pod_affinity("host", app="web"), {"n1"}),
+    ("there is no such pod", DB.pod_affinity("host", app="cache"), set()),
+    ("there is no such pod, and it is no such pod", WEB.pod_affinity("host", app="cache"), set()),
+    ("no node has the key", DB.pod_affinity("rack", app="web"), set()),
+    ("only pods of its own namespace", DB.namespace("other").pod_affinity("region", app="web"), set()),
+    ("In", near(DB, term("region", selecting(("app", "In", ["web", "cache"])))), {"n1", "n2"}),
+    ("NotIn", near(DB, term("region", selecting(("app", "NotIn", ["db"])))), {"n1", "n2"}),
+    ("Exists", near(DB, term("region", selecting(("app", "Exists", [])))), {"n1", "n2"}),
+    ("DoesNotExist", near(DB, term("region", selecting(("gpu", "DoesNotExist", [])))), {"n1", "n2"}),
+    ("a contradiction", near(DB, term("region", selecting(("app", "NotIn", ["web"]), app="web"))), set()),
+    ("an empty selector means every pod", near(DB, term("region", LabelSelector())), {"n1", "n2"}),
+    ("no selector means none", near(DB, term("region", None)), set()),
+    ("every term's place must be near", DB.pod_affinity("region", app="web").pod_affinity("host", app="web"), {"n1"}),
+    (
+        "one pod must meet all terms",
+        near(DB, term("region", selecting(app="web")), term("region", selecting(gpu="yes"))),
+        set(),
+    ),
 )
 def test_affinity(pod: PodBuilder, fits: set[str]) -> None:
     """A node is near a pod if it has the same value of the topology key as the pod's node. A web pod runs on n1."""
@@ -118,36 +109,16 @@ def test_no_single_pod_meets_all_terms() -> None:
     assert fitting(both, WEB_ON_N1, gpu) == set()
 
 
-@pytest.mark.parametrize(
-    ("pod", "running", "fits"),
-    [
-        pytest.param(WEB.pod_affinity("region", app="web"), [], ALL, id="the first of its kind may go anywhere"),
-        pytest.param(
-            WEB.pod_affinity("region", app="web"), [WEB_ON_N1], {"n1", "n2"}, id="the second goes to the first"
-        ),
-        pytest.param(WEB.pod_affinity("rack", app="web"), [], set(), id="the first, too, needs the key"),
-        pytest.param(
-            WEB.pod_affinity("region", app="web"), [WEB.namespace("other").node("n3")], ALL, id="not among strangers"
-        ),
-        pytest.param(
-            WEB.pod_affinity("host", app="web").pod_affinity("region", app="web"), [], ALL, id="all terms mean itself"
-        ),
-        pytest.param(
-            WEB.pod_affinity("host", app="web").pod_affinity("region", app="db"),
-            [],
-            set(),
-            id="one term does not mean itself",
-        ),
-        pytest.param(
-            WEB.pod_affinity("region", app="web"), [WEB.node("gone")], ALL, id="a pod on a node that is gone is nowhere"
-        ),
-        pytest.param(
-            WEB.pod_affinity("host", app="web"),
-            [WEB.node("n1").terminating()],
-            {"n1"},
-            id="a terminating pod is there still",
-        ),
-    ],
+@cases(
+    "pod, running, fits",
+    ("the first of its kind may go anywhere", WEB.pod_affinity("region", app="web"), [], ALL),
+    ("the second goes to the first", WEB.pod_affinity("region", app="web"), [WEB_ON_N1], {"n1", "n2"}),
+    ("the first, too, needs the key", WEB.pod_affinity("rack", app="web"), [], set()),
+    ("not among strangers", WEB.pod_affinity("region", app="web"), [WEB.namespace("other").node("n3")], ALL),
+    ("all terms mean itself", WEB.pod_affinity("host", app="web").pod_affinity("region", app="web"), [], ALL),
+    ("one term does not mean itself", WEB.pod_affinity("host", app="web").pod_affinity("region", app="db"), [], set()),
+    ("a pod on a node that is gone is nowhere", WEB.pod_affinity("region", app="web"), [WEB.node("gone")], ALL),
+    ("a terminating pod is there still", WEB.pod_affinity("host", app="web"), [WEB.node("n1").terminating()], {"n1"}),
 )
 def test_the_first_pod_with_its_own_affinity(pod: PodBuilder, running: list[PodBuilder], fits: set[str]) -> None:
     """Where no pod at all meets the terms, a pod that meets them itself may go to any node with all the keys."""
@@ -162,65 +133,43 @@ def test_a_pod_on_a_node_without_the_key_does_not_count_as_the_first() -> None:
     assert set(refusals(InterPodAffinity(), snapshot, first)) == {"n4"}
 
 
-@pytest.mark.parametrize(
-    ("pod", "fits"),
-    [
-        pytest.param(DB.pod_anti_affinity("region", app="web"), {"n3"}, id="the whole region is too near"),
-        pytest.param(DB.pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="only the host is too near"),
-        pytest.param(DB.pod_anti_affinity("host", app="cache"), ALL, id="there is no such pod"),
-        pytest.param(DB.pod_anti_affinity("rack", app="web"), ALL, id="without the key nothing is near"),
-        pytest.param(
-            DB.namespace("other").pod_anti_affinity("region", app="web"), ALL, id="only pods of its own namespace"
-        ),
-        pytest.param(
-            DB.pod_anti_affinity("host", app="web").pod_anti_affinity("region", app="db"),
-            {"n2", "n3"},
-            id="any term will do",
-        ),
-        pytest.param(away(DB, term("host", LabelSelector())), {"n2", "n3"}, id="an empty selector means every pod"),
-        pytest.param(away(DB, term("host", None)), ALL, id="no selector means none"),
-        pytest.param(
-            DB.pod_affinity("region", app="web").pod_anti_affinity("host", app="web"),
-            {"n2"},
-            id="in the region, but not on the host",
-        ),
-    ],
+@cases(
+    "pod, fits",
+    ("the whole region is too near", DB.pod_anti_affinity("region", app="web"), {"n3"}),
+    ("only the host is too near", DB.pod_anti_affinity("host", app="web"), {"n2", "n3"}),
+    ("there is no such pod", DB.pod_anti_affinity("host", app="cache"), ALL),
+    ("without the key nothing is near", DB.pod_anti_affinity("rack", app="web"), ALL),
+    ("only pods of its own namespace", DB.namespace("other").pod_anti_affinity("region", app="web"), ALL),
+    ("any term will do", DB.pod_anti_affinity("host", app="web").pod_anti_affinity("region", app="db"), {"n2", "n3"}),
+    ("an empty selector means every pod", away(DB, term("host", LabelSelector())), {"n2", "n3"}),
+    ("no selector means none", away(DB, term("host", None)), ALL),
+    (
+        "in the region, but not on the host",
+        DB.pod_affinity("region", app="web").pod_anti_affinity("host", app="web"),
+        {"n2"},
+    ),
 )
 def test_anti_affinity(pod: PodBuilder, fits: set[str]) -> None:
     """A node is refused if a pod that any term means is near. A web pod runs on n1."""
     assert fitting(pod, WEB_ON_N1) == fits
 
 
-@pytest.mark.parametrize(
-    ("running", "fits"),
-    [
-        pytest.param(DB_ON_N1.pod_anti_affinity("region", app="web"), {"n3"}, id="it wants the region for itself"),
-        pytest.param(DB_ON_N1.pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="it wants the host for itself"),
-        pytest.param(DB_ON_N1.pod_anti_affinity("region", app="cache"), ALL, id="it refuses other pods"),
-        pytest.param(DB_ON_N1.pod_anti_affinity("rack", app="web"), ALL, id="its node has no such key"),
-        pytest.param(
-            DB_ON_N1.namespace("other").pod_anti_affinity("region", app="web"),
-            ALL,
-            id="it refuses pods of its own namespace",
-        ),
-        pytest.param(away(DB_ON_N1, term("region", LabelSelector())), {"n3"}, id="it refuses all pods"),
-        pytest.param(away(DB_ON_N1, term("region", None)), ALL, id="it refuses no pod"),
-        pytest.param(
-            away(DB_ON_N1, term("host", selecting(("app", "NotIn", ["db"]))), term("region", selecting(app="cache"))),
-            {"n2", "n3"},
-            id="one of its terms means the pod",
-        ),
-        pytest.param(
-            away(DB_ON_N1, term("host", selecting(("app", "Near", [])))),
-            ALL,
-            id="an unreadable stanza says nothing",
-        ),
-        pytest.param(
-            DB_ON_N1.terminating().pod_anti_affinity("host", app="web"),
-            {"n2", "n3"},
-            id="terminating, it still refuses",
-        ),
-    ],
+@cases(
+    "running, fits",
+    ("it wants the region for itself", DB_ON_N1.pod_anti_affinity("region", app="web"), {"n3"}),
+    ("it wants the host for itself", DB_ON_N1.pod_anti_affinity("host", app="web"), {"n2", "n3"}),
+    ("it refuses other pods", DB_ON_N1.pod_anti_affinity("region", app="cache"), ALL),
+    ("its node has no such key", DB_ON_N1.pod_anti_affinity("rack", app="web"), ALL),
+    ("it refuses pods of its own namespace", DB_ON_N1.namespace("other").pod_anti_affinity("region", app="web"), ALL),
+    ("it refuses all pods", away(DB_ON_N1, term("region", LabelSelector())), {"n3"}),
+    ("it refuses no pod", away(DB_ON_N1, term("region", None)), ALL),
+    (
+        "one of its terms means the pod",
+        away(DB_ON_N1, term("host", selecting(("app", "NotIn", ["db"]))), term("region", selecting(app="cache"))),
+        {"n2", "n3"},
+    ),
+    ("an unreadable stanza says nothing", away(DB_ON_N1, term("host", selecting(("app", "Near", [])))), ALL),
+    ("terminating, it still refuses", DB_ON_N1.terminating().pod_anti_affinity("host", app="web"), {"n2", "n3"}),
 )
 def test_anti_affinity_of_existing_pods(running: PodBuilder, fits: set[str]) -> None:
     """A pod that runs may refuse others, too. Here a web pod is to be placed."""
@@ -286,20 +235,14 @@ def test_namespaces_of_existing_pods(of: PodAffinityTerm, meant: set[str]) -> No
     assert found == meant
 
 
-@pytest.mark.parametrize(
-    ("selector", "names", "meant"),
-    [
-        pytest.param(NOT_RED, [], {"blue", "none"}, id="NotIn"),
-        pytest.param(selecting(("team", "NotIn", ["red", "blue"])), [], {"none"}, id="NotIn, of two values"),
-        pytest.param(NO_TEAM, [], {"none"}, id="DoesNotExist"),
-        pytest.param(
-            selecting(("team", "NotIn", ["red"]), ("team", "NotIn", ["blue"])), [], {"none"}, id="two of them"
-        ),
-        pytest.param(
-            selecting(("team", "NotIn", ["red"]), ("team", "Exists", [])), [], {"blue"}, id="NotIn and Exists"
-        ),
-        pytest.param(NOT_RED, ["red-1"], {"red-1", "blue", "none"}, id="excluded, but named"),
-    ],
+@cases(
+    "selector, names, meant",
+    ("NotIn", NOT_RED, [], {"blue", "none"}),
+    ("NotIn, of two values", selecting(("team", "NotIn", ["red", "blue"])), [], {"none"}),
+    ("DoesNotExist", NO_TEAM, [], {"none"}),
+    ("two of them", selecting(("team", "NotIn", ["red"]), ("team", "NotIn", ["blue"])), [], {"none"}),
+    ("NotIn and Exists", selecting(("team", "NotIn", ["red"]), ("team", "Exists", [])), [], {"blue"}),
+    ("excluded, but named", NOT_RED, ["red-1"], {"red-1", "blue", "none"}),
 )
 def test_selectors_that_exclude_namespaces(selector: LabelSelector, names: list[str], meant: set[str]) -> None:
     """Only pods in these namespaces keep a pod in red-1 away, and attract it. Existing pods mean the same; for them a
@@ -335,51 +278,39 @@ def test_namespaces_may_change() -> None:
 UNREADABLE = term("host", selecting(("app", "Near", [])))
 
 
-@pytest.mark.parametrize(
-    ("pod", "running", "answer"),
-    [
-        pytest.param(WEB, [], SKIP, id="no pod demands anything"),
-        pytest.param(WEB, [DB_ON_N1.pod_anti_affinity("host", app="cache")], SKIP, id="no pod refuses this pod"),
-        pytest.param(
-            WEB,
-            [DB_ON_N1.pod_anti_affinity("rack", app="web")],
-            SKIP,
-            id="the refusing pod is on a node without the key",
+@cases(
+    "pod, running, answer",
+    ("no pod demands anything", WEB, [], SKIP),
+    ("no pod refuses this pod", WEB, [DB_ON_N1.pod_anti_affinity("host", app="cache")], SKIP),
+    ("the refusing pod is on a node without the key", WEB, [DB_ON_N1.pod_anti_affinity("rack", app="web")], SKIP),
+    ("affinity of pods that run demands nothing of it", WEB, [DB_ON_N1.pod_affinity("host", app="web")], SKIP),
+    ("wishes are no demands", WEB.preferred_pod_affinity(1, "host", app="db"), [], SKIP),
+    ("a pod refuses this pod", WEB, [DB_ON_N1.pod_anti_affinity("host", app="web")], SUCCESS),
+    ("affinity", WEB.pod_affinity("host", app="web"), [], SUCCESS),
+    ("anti-affinity", WEB.pod_anti_affinity("host", app="web"), [], SUCCESS),
+    (
+        "affinity that cannot be read",
+        near(WEB, UNREADABLE),
+        [],
+        unresolvable('parsing pod: requiredAffinityTerms: "Near" is not a valid label selector operator'),
+    ),
+    (
+        "namespaces that cannot be read",
+        away(WEB, term("host", WEBS, [], selecting(("app", "Near", [])))),
+        [],
+        unresolvable('parsing pod: requiredAntiAffinityTerms: "Near" is not a valid label selector operator'),
+    ),
+    (
+        "neither can be read",
+        _with_affinity(
+            WEB, Affinity(pod_affinity=PodAffinity([UNREADABLE]), pod_anti_affinity=PodAffinity([UNREADABLE]))
         ),
-        pytest.param(
-            WEB,
-            [DB_ON_N1.pod_affinity("host", app="web")],
-            SKIP,
-            id="affinity of pods that run demands nothing of it",
+        [],
+        unresolvable(
+            'parsing pod: [requiredAffinityTerms: "Near" is not a valid label selector operator, '
+            'requiredAntiAffinityTerms: "Near" is not a valid label selector operator]'
         ),
-        pytest.param(WEB.preferred_pod_affinity(1, "host", app="db"), [], SKIP, id="wishes are no demands"),
-        pytest.param(WEB, [DB_ON_N1.pod_anti_affinity("host", app="web")], SUCCESS, id="a pod refuses this pod"),
-        pytest.param(WEB.pod_affinity("host", app="web"), [], SUCCESS, id="affinity"),
-        pytest.param(WEB.pod_anti_affinity("host", app="web"), [], SUCCESS, id="anti-affinity"),
-        pytest.param(
-            near(WEB, UNREADABLE),
-            [],
-            unresolvable('parsing pod: requiredAffinityTerms: "Near" is not a valid label selector operator'),
-            id="affinity that cannot be read",
-        ),
-        pytest.param(
-            away(WEB, term("host", WEBS, [], selecting(("app", "Near", [])))),
-            [],
-            unresolvable('parsing pod: requiredAntiAffinityTerms: "Near" is not a valid label selector operator'),
-            id="namespaces that cannot be read",
-        ),
-        pytest.param(
-            _with_affinity(
-                WEB, Affinity(pod_affinity=PodAffinity([UNREADABLE]), pod_anti_affinity=PodAffinity([UNREADABLE]))
-            ),
-            [],
-            unresolvable(
-                'parsing pod: [requiredAffinityTerms: "Near" is not a valid label selector operator, '
-                'requiredAntiAffinityTerms: "Near" is not a valid label selector operator]'
-            ),
-            id="neither can be read",
-        ),
-    ],
+    ),
 )
 def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) -> None:
     result = InterPodAffinity().pre_filter(CycleState(), pod.obj(), make_snapshot(*NODES, pods=running))
@@ -387,71 +318,53 @@ def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) 
     assert result.status == answer
 
 
-@pytest.mark.parametrize(
-    ("pod", "running", "leave", "come", "fits"),
-    [
-        pytest.param(WEB.pod_affinity("region", app="db"), [DB_ON_N1], ["n1"], [], {"n2"}, id="what it needs leaves"),
-        pytest.param(WEB.pod_affinity("region", app="db"), [], [], [("n3", DB)], {"n3"}, id="what it needs comes"),
-        pytest.param(
-            WEB.pod_affinity("region", app="web"),
-            [WEB_ON_N1],
-            ["n1"],
-            [],
-            {"n1", "n2"},
-            id="the only one leaves: it would be the first",
-        ),
-        pytest.param(
-            WEB.pod_affinity("region", app="web"),
-            [WEB_ON_N1, WEB.name("web-2").node("n2")],
-            ["n1"],
-            [],
-            {"n1", "n2"},
-            id="one of two leaves the region",
-        ),
-        pytest.param(
-            WEB.pod_affinity("host", app="web"),
-            [],
-            [],
-            [("n3", WEB.name("first"))],
-            ALL,
-            id="the first comes, on one row only",
-        ),
-        pytest.param(
-            WEB.pod_anti_affinity("host", app="db"), [DB_ON_N1], ["n1"], [], ALL, id="what is in the way leaves"
-        ),
-        pytest.param(
-            WEB.pod_anti_affinity("region", app="db"),
-            [DB_ON_N1],
-            ["n1"],
-            [],
-            {"n1", "n3"},
-            id="but not for its neighbours",
-        ),
-        pytest.param(
-            WEB.pod_anti_affinity("host", app="db"),
-            [],
-            [],
-            [("n1", DB), ("n3", DB.name("db-2"))],
-            {"n2"},
-            id="something gets in the way",
-        ),
-        pytest.param(
-            WEB.pod_anti_affinity("rack", app="web"),
-            [DB_ON_N1.pod_anti_affinity("host", app="web")],
-            ["n1"],
-            [],
-            ALL,
-            id="the refusing pod leaves",
-        ),
-        pytest.param(
-            WEB.pod_anti_affinity("rack", app="web"),
-            [],
-            [],
-            [("n2", DB.pod_anti_affinity("host", app="web"))],
-            {"n1", "n3"},
-            id="a refusing pod comes",
-        ),
-    ],
+@cases(
+    "pod, running, leave, come, fits",
+    ("what it needs leaves", WEB.pod_affinity("region", app="db"), [DB_ON_N1], ["n1"], [], {"n2"}),
+    ("what it needs comes", WEB.pod_affinity("region", app="db"), [], [], [("n3", DB)], {"n3"}),
+    (
+        "the only one leaves: it would be the first",
+        WEB.pod_affinity("region", app="web"),
+        [WEB_ON_N1],
+        ["n1"],
+        [],
+        {"n1", "n2"},
+    ),
+    (
+        "one of two leaves the region",
+        WEB.pod_affinity("region", app="web"),
+        [WEB_ON_N1, WEB.name("web-2").node("n2")],
+        ["n1"],
+        [],
+        {"n1", "n2"},
+    ),
+    ("the first comes, on one row only", WEB.pod_affinity("host", app="web"), [], [], [("n3", WEB.name("first"))], ALL),
+    ("what is in the way leaves", WEB.pod_anti_affinity("host", app="db"), [DB_ON_N1], ["n1"], [], ALL),
+    ("but not for its neighbours", WEB.pod_anti_affinity("region", app="db"), [DB_ON_N1], ["n1"], [], {"n1", "n3"}),
+    (
+        "something gets in the way",
+        WEB.pod_anti_affinity("host", app="db"),
+        [],
+        [],
+        [("n1", DB), ("n3", DB.name("db-2"))],
+        {"n2"},
+    ),
+    (
+        "the refusing pod leaves",
+        WEB.pod_anti_affinity("rack", app="web"),
+        [DB_ON_N1.pod_anti_affinity("host", app="web")],
+        ["n1"],
+        [],
+        ALL,
+    ),
+    (
+        "a refusing pod comes",
+        WEB.pod_anti_affinity("rack", app="web"),
+        [],
+        [],
+        [("n2", DB.pod_anti_affinity("host", app="web"))],
+        {"n1", "n3"},
+    ),
 )
 def test_hypotheses(
     pod: PodBuilder, running: list[PodBuilder], leave: list[str], come: list[tuple[str, PodBuilder]], fits: set[str]
@@ -499,16 +412,12 @@ def test_results_follow_the_pods() -> None:
 NO_NODE_HAS = [term(f"nowhere-{number}", selecting(app="web")) for number in range(1000)]
 
 
-@pytest.mark.parametrize(
-    ("pod", "running", "refused"),
-    [
-        pytest.param(away(DB, *NO_NODE_HAS), WEB_ON_N1, {}, id="anti-affinity"),
-        pytest.param(
-            away(DB, *NO_NODE_HAS, term("host", selecting(app="web"))), WEB_ON_N1, {"n1": NEAR}, id="and one that has"
-        ),
-        pytest.param(WEB, away(DB, *NO_NODE_HAS).node("n1"), {}, id="anti-affinity of a pod that is there"),
-        pytest.param(near(DB, *NO_NODE_HAS), WEB_ON_N1, dict.fromkeys(ALL, FAR), id="affinity"),
-    ],
+@cases(
+    "pod, running, refused",
+    ("anti-affinity", away(DB, *NO_NODE_HAS), WEB_ON_N1, {}),
+    ("and one that has", away(DB, *NO_NODE_HAS, term("host", selecting(app="web"))), WEB_ON_N1, {"n1": NEAR}),
+    ("anti-affinity of a pod that is there", WEB, away(DB, *NO_NODE_HAS).node("n1"), {}),
+    ("affinity", near(DB, *NO_NODE_HAS), WEB_ON_N1, dict.fromkeys(ALL, FAR)),
 )
 def test_topology_keys_that_no_node_has_cost_nothing(
     pod: PodBuilder, running: PodBuilder, refused: dict[str, str]

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from extender.engine.framework import SKIP, SUCCESS, CycleState, Rows, error
 from extender.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
@@ -13,6 +12,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import Namespace
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from extender.values.objects.pod import Affinity, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from tests.kit.tables import cases
 
 NODES = [
     make_node("n1").label(region="r1", host="n1"),
@@ -35,62 +35,43 @@ def scores(pod: PodBuilder, running: list[PodBuilder], args: InterPodAffinityArg
     return score_nodes(InterPodAffinity(args), make_snapshot(*NODES, pods=numbered), pod.obj())
 
 
-@pytest.mark.parametrize(
-    ("pod", "running", "expected"),
-    [
-        pytest.param(WEB, [], SKIPPED, id="no wishes"),
-        pytest.param(WEB, [DB_ON_N1], SKIPPED, id="no pod prefers anything"),
-        pytest.param(liking(5, "region", app="db"), [], SKIPPED, id="there is no such pod"),
-        pytest.param(liking(5, "rack", app="db"), [DB_ON_N1], SKIPPED, id="no node has the key"),
-        pytest.param(liking(5, "region", app="db"), [DB_ON_N1], scored(100, 100, 0), id="the region is liked"),
-        pytest.param(liking(5, "host", app="db"), [DB_ON_N1], scored(100, 0, 0), id="the host is liked"),
-        pytest.param(
-            liking(5, "region", app="db"),
-            [DB_ON_N1, DB.node("n2"), DB.node("n3")],
-            scored(100, 100, 0),
-            id="more of them are better: 10/10/5",
-        ),
-        pytest.param(
-            liking(8, "region", app="db").preferred_pod_affinity(2, "host", app="cache"),
-            [DB_ON_N1, make_pod().label(app="cache").node("n1"), make_pod().label(app="cache").node("n3")],
-            scored(100, 75, 0),
-            id="two terms: 10/8/2",
-        ),
-        pytest.param(disliking(5, "region", app="db"), [DB_ON_N1], scored(0, 0, 100), id="it is disliked"),
-        pytest.param(
-            liking(8, "region", app="db").preferred_pod_anti_affinity(5, "host", app="db"),
-            [DB_ON_N1],
-            scored(37, 100, 0),
-            id="near, but not too near: 3/8/0",
-        ),
-        pytest.param(
-            disliking(7, "host", app="db"),
-            [DB_ON_N1, DB_ON_N1, DB_ON_N1, DB.node("n2")],
-            scored(0, 66, 100),
-            id="-21/-7/0",
-        ),
-        pytest.param(
-            liking(5, "host", app="db").preferred_pod_anti_affinity(5, "host", app="db"),
-            [DB_ON_N1],
-            scored(0, 0, 0),
-            id="wishes that cancel out are wishes still",
-        ),
-        pytest.param(
-            liking(5, "host", app="db"),
-            [DB_ON_N1, DB.node("n2"), DB.node("n3")],
-            scored(0, 0, 0),
-            id="all are equally good",
-        ),
-        pytest.param(
-            WEB.namespace("other").preferred_pod_affinity(5, "host", app="db"), [DB_ON_N1], SKIPPED, id="strangers"
-        ),
-        pytest.param(
-            liking(5, "host", app="db"),
-            [DB_ON_N1.terminating()],
-            scored(100, 0, 0),
-            id="a terminating pod is there still",
-        ),
-    ],
+@cases(
+    "pod, running, expected",
+    ("no wishes", WEB, [], SKIPPED),
+    ("no pod prefers anything", WEB, [DB_ON_N1], SKIPPED),
+    ("there is no such pod", liking(5, "region", app="db"), [], SKIPPED),
+    ("no node has the key", liking(5, "rack", app="db"), [DB_ON_N1], SKIPPED),
+    ("the region is liked", liking(5, "region", app="db"), [DB_ON_N1], scored(100, 100, 0)),
+    ("the host is liked", liking(5, "host", app="db"), [DB_ON_N1], scored(100, 0, 0)),
+    (
+        "more of them are better: 10/10/5",
+        liking(5, "region", app="db"),
+        [DB_ON_N1, DB.node("n2"), DB.node("n3")],
+        scored(100, 100, 0),
+    ),
+    (
+        "two terms: 10/8/2",
+        liking(8, "region", app="db").preferred_pod_affinity(2, "host", app="cache"),
+        [DB_ON_N1, make_pod().label(app="cache").node("n1"), make_pod().label(app="cache").node("n3")],
+        scored(100, 75, 0),
+    ),
+    ("it is disliked", disliking(5, "region", app="db"), [DB_ON_N1], scored(0, 0, 100)),
+    (
+        "near, but not too near: 3/8/0",
+        liking(8, "region", app="db").preferred_pod_anti_affinity(5, "host", app="db"),
+        [DB_ON_N1],
+        scored(37, 100, 0),
+    ),
+    ("-21/-7/0", disliking(7, "host", app="db"), [DB_ON_N1, DB_ON_N1, DB_ON_N1, DB.node("n2")], scored(0, 66, 100)),
+    (
+        "wishes that cancel out are wishes still",
+        liking(5, "host", app="db").preferred_pod_anti_affinity(5, "host", app="db"),
+        [DB_ON_N1],
+        scored(0, 0, 0),
+    ),
+    ("all are equally good", liking(5, "host", app="db"), [DB_ON_N1, DB.node("n2"), DB.node("n3")], scored(0, 0, 0)),
+    ("strangers", WEB.namespace("other").preferred_pod_affinity(5, "host", app="db"), [DB_ON_N1], SKIPPED),
+    ("a terminating pod is there still", liking(5, "host", app="db"), [DB_ON_N1.terminating()], scored(100, 0, 0)),
 )
 def test_preferred_terms_of_the_pod(pod: PodBuilder, running: list[PodBuilder], expected: dict[str, int]) -> None:
     """
@@ -99,38 +80,32 @@ def test_preferred_terms_of_the_pod(pod: PodBuilder, running: list[PodBuilder], 
     assert scores(pod, running) == expected
 
 
-@pytest.mark.parametrize(
-    ("running", "expected"),
-    [
-        pytest.param([DB_ON_N1.preferred_pod_affinity(5, "region", app="web")], scored(100, 100, 0), id="liked"),
-        pytest.param([DB_ON_N1.preferred_pod_anti_affinity(5, "host", app="web")], scored(0, 100, 100), id="disliked"),
-        pytest.param([DB_ON_N1.preferred_pod_affinity(5, "region", app="cache")], SKIPPED, id="another one is liked"),
-        pytest.param([DB_ON_N1.preferred_pod_affinity(5, "rack", app="web")], SKIPPED, id="on a node without the key"),
-        pytest.param(
-            [DB_ON_N1.pod_anti_affinity("host", app="web")],
-            SKIPPED,
-            id="required anti-affinity is not a matter of scores",
-        ),
-        pytest.param([DB_ON_N1.pod_affinity("host", app="web")], scored(100, 0, 0), id="it is needed"),
-        pytest.param(
-            [DB_ON_N1.pod_affinity("host", app="web"), DB.node("n3").preferred_pod_affinity(4, "host", app="web")],
-            scored(25, 0, 100),
-            id="needed 1, liked 4",
-        ),
-        pytest.param(
-            [
-                DB_ON_N1.preferred_pod_affinity(5, "host", app="web"),
-                DB_ON_N1.preferred_pod_anti_affinity(5, "host", app="web"),
-            ],
-            scored(0, 0, 0),
-            id="wishes that cancel out are wishes still",
-        ),
-        pytest.param(
-            [DB.namespace("other").node("n1").preferred_pod_affinity(5, "host", app="web")],
-            SKIPPED,
-            id="by strangers it is not meant",
-        ),
-    ],
+@cases(
+    "running, expected",
+    ("liked", [DB_ON_N1.preferred_pod_affinity(5, "region", app="web")], scored(100, 100, 0)),
+    ("disliked", [DB_ON_N1.preferred_pod_anti_affinity(5, "host", app="web")], scored(0, 100, 100)),
+    ("another one is liked", [DB_ON_N1.preferred_pod_affinity(5, "region", app="cache")], SKIPPED),
+    ("on a node without the key", [DB_ON_N1.preferred_pod_affinity(5, "rack", app="web")], SKIPPED),
+    ("required anti-affinity is not a matter of scores", [DB_ON_N1.pod_anti_affinity("host", app="web")], SKIPPED),
+    ("it is needed", [DB_ON_N1.pod_affinity("host", app="web")], scored(100, 0, 0)),
+    (
+        "needed 1, liked 4",
+        [DB_ON_N1.pod_affinity("host", app="web"), DB.node("n3").preferred_pod_affinity(4, "host", app="web")],
+        scored(25, 0, 100),
+    ),
+    (
+        "wishes that cancel out are wishes still",
+        [
+            DB_ON_N1.preferred_pod_affinity(5, "host", app="web"),
+            DB_ON_N1.preferred_pod_anti_affinity(5, "host", app="web"),
+        ],
+        scored(0, 0, 0),
+    ),
+    (
+        "by strangers it is not meant",
+        [DB.namespace("other").node("n1").preferred_pod_affinity(5, "host", app="web")],
+        SKIPPED,
+    ),
 )
 def test_preferred_terms_of_existing_pods(running: list[PodBuilder], expected: dict[str, int]) -> None:
     """
@@ -150,13 +125,11 @@ def test_preferred_terms_of_both_sides_add_up() -> None:
     assert scores(pod, running) == scored(100, 0, 50)
 
 
-@pytest.mark.parametrize(
-    ("weight", "expected"),
-    [
-        pytest.param(0, scored(0, 0, 100), id="weighs nothing"),
-        pytest.param(1, scored(25, 0, 100), id="1/0/4"),
-        pytest.param(16, scored(100, 0, 25), id="16/0/4"),
-    ],
+@cases(
+    "weight, expected",
+    ("weighs nothing", 0, scored(0, 0, 100)),
+    ("1/0/4", 1, scored(25, 0, 100)),
+    ("16/0/4", 16, scored(100, 0, 25)),
 )
 def test_hard_pod_affinity_weight(weight: int, expected: dict[str, int]) -> None:
     """What the required affinity of a pod that runs is worth."""
@@ -174,13 +147,11 @@ def test_required_affinity_of_weight_zero_does_not_count() -> None:
     assert scores(WEB, [DB_ON_N1.pod_affinity("host", app="web")], weightless) == SKIPPED
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(WEB, SKIPPED, id="a pod without wishes"),
-        pytest.param(liking(5, "host", app="db"), scored(0, 100, 37), id="a pod with wishes: -3/5/0"),
-        pytest.param(WEB.pod_affinity("host", app="db"), SKIPPED, id="demands are no wishes"),
-    ],
+@cases(
+    "pod, expected",
+    ("a pod without wishes", WEB, SKIPPED),
+    ("a pod with wishes: -3/5/0", liking(5, "host", app="db"), scored(0, 100, 37)),
+    ("demands are no wishes", WEB.pod_affinity("host", app="db"), SKIPPED),
 )
 def test_ignore_preferred_terms_of_existing_pods(pod: PodBuilder, expected: dict[str, int]) -> None:
     """Spares pods without wishes the look at those of others; for other pods nothing changes."""
@@ -215,23 +186,17 @@ def requiring(key: str, operator: str, *values: str) -> LabelSelector:
 ON_N1, NOWHERE = scored(100, 0, 0), SKIPPED
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(wishing(), NOWHERE, id="its own namespace"),
-        pytest.param(wishing(namespaces=["blue"]), ON_N1, id="named"),
-        pytest.param(wishing(namespace_selector=LabelSelector({"team": "blue"})), ON_N1, id="selected"),
-        pytest.param(wishing(namespace_selector=LabelSelector({"team": "red"})), NOWHERE, id="another one is selected"),
-        pytest.param(wishing(namespace_selector=LabelSelector()), ON_N1, id="all"),
-        pytest.param(wishing(namespace_selector=requiring("team", "NotIn", "red")), ON_N1, id="another is excluded"),
-        pytest.param(wishing(namespace_selector=requiring("team", "NotIn", "blue")), NOWHERE, id="excluded by value"),
-        pytest.param(wishing(namespace_selector=requiring("team", "DoesNotExist")), NOWHERE, id="excluded by key"),
-        pytest.param(
-            wishing(namespaces=["blue"], namespace_selector=requiring("team", "DoesNotExist")),
-            ON_N1,
-            id="excluded, but named",
-        ),
-    ],
+@cases(
+    "pod, expected",
+    ("its own namespace", wishing(), NOWHERE),
+    ("named", wishing(namespaces=["blue"]), ON_N1),
+    ("selected", wishing(namespace_selector=LabelSelector({"team": "blue"})), ON_N1),
+    ("another one is selected", wishing(namespace_selector=LabelSelector({"team": "red"})), NOWHERE),
+    ("all", wishing(namespace_selector=LabelSelector()), ON_N1),
+    ("another is excluded", wishing(namespace_selector=requiring("team", "NotIn", "red")), ON_N1),
+    ("excluded by value", wishing(namespace_selector=requiring("team", "NotIn", "blue")), NOWHERE),
+    ("excluded by key", wishing(namespace_selector=requiring("team", "DoesNotExist")), NOWHERE),
+    ("excluded, but named", wishing(namespaces=["blue"], namespace_selector=requiring("team", "DoesNotExist")), ON_N1),
 )
 def test_namespaces(pod: PodBuilder, expected: dict[str, int]) -> None:
     """A db pod runs on n1, in the namespace blue of the team blue."""
@@ -241,13 +206,11 @@ def test_namespaces(pod: PodBuilder, expected: dict[str, int]) -> None:
     assert score_nodes(InterPodAffinity(), snapshot, pod.obj()) == expected
 
 
-@pytest.mark.parametrize(
-    ("labels", "expected"),
-    [
-        pytest.param({"team": "blue"}, ON_N1, id="selected"),
-        pytest.param({"team": "green"}, NOWHERE, id="not selected"),
-        pytest.param({}, NOWHERE, id="without labels"),
-    ],
+@cases(
+    "labels, expected",
+    ("selected", {"team": "blue"}, ON_N1),
+    ("not selected", {"team": "green"}, NOWHERE),
+    ("without labels", {}, NOWHERE),
 )
 def test_labels_of_the_namespace_of_the_pod(labels: dict[str, str], expected: dict[str, int]) -> None:
     """A pod on n1 wishes for db pods of the namespaces of team blue."""
@@ -257,12 +220,10 @@ def test_labels_of_the_namespace_of_the_pod(labels: dict[str, str], expected: di
     assert score_nodes(InterPodAffinity(), snapshot, DB.namespace("new").obj()) == expected
 
 
-@pytest.mark.parametrize(
-    ("node", "is_a_place"),
-    [
-        pytest.param(make_node("n"), False, id="without the label"),
-        pytest.param(make_node("n").label(host=""), True, id="an empty label is a label"),
-    ],
+@cases(
+    "node, is_a_place",
+    ("without the label", make_node("n"), False),
+    ("an empty label is a label", make_node("n").label(host=""), True),
 )
 def test_a_node_without_the_label_is_in_no_domain(node: NodeBuilder, is_a_place: bool) -> None:
     snapshot = make_snapshot(node, pods=[DB.node("n")])

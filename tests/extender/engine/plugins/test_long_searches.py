@@ -31,6 +31,7 @@ from tests.kit.devices import (
     selecting,
 )
 from tests.kit.examples import examples
+from tests.kit.tables import cases
 
 NODES = [make_node(f"n{number}") for number in range(6)]
 CLASS = make_device_class("any", 'device.driver == "gpu.example.com"')
@@ -93,15 +94,11 @@ def claim(name: str, *requests: Manifest, **more: Any) -> ResourceClaim:
     return make_claim(name, *requests, **more)
 
 
-@pytest.mark.parametrize(
-    ("expression", "in_thread"),
-    [
-        pytest.param(
-            'device.attributes["gpu.example.com"].model == "a100"', False, id="a cheap selector is evaluated at once"
-        ),
-        pytest.param(COSTLY, True, id="a costly one in the thread"),
-        pytest.param(BROKEN, True, id="one that fails there"),
-    ],
+@cases(
+    "expression, in_thread",
+    ("a cheap selector is evaluated at once", 'device.attributes["gpu.example.com"].model == "a100"', False),
+    ("a costly one in the thread", COSTLY, True),
+    ("one that fails there", BROKEN, True),
 )
 def test_expensive_search_is_deferred_to_a_thread_with_the_same_result(expression: str, in_thread: bool) -> None:
     snapshot = snapshot_of(*slices([["a100"]] * 3 + [["b100"]] * 3), claim("c", exactly(1, **selecting(expression))))

@@ -17,6 +17,7 @@ from extender.values.config.plugin_args import NodeAffinityArgs
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import NodeSelector, NodeSelectorTerm
 from extender.values.objects.pod import Affinity, NodeAffinity as Stanza, PreferredSchedulingTerm
+from tests.kit.tables import cases
 
 MISMATCH = unresolvable("node(s) didn't match Pod's node affinity/selector")
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -31,47 +32,35 @@ def both(*terms: NodeSelectorTerm) -> NodeSelectorTerm:
     )
 
 
-@pytest.mark.parametrize(
-    ("pod", "answer"),
-    [
-        pytest.param(make_pod(), SKIP, id="asks for nothing"),
-        pytest.param(make_pod().node_selector(), SUCCESS, id="an empty selector is fulfilled"),
-        pytest.param(make_pod().node_selector(disk="ssd"), SUCCESS, id="the label is there"),
-        pytest.param(make_pod().node_selector(disk="ssd", gpu="yes"), MISMATCH, id="one of two labels is not"),
-        pytest.param(requiring(label_term("disk", "In", "hdd", "ssd")), SUCCESS, id="In"),
-        pytest.param(requiring(label_term("disk", "In", "hdd")), MISMATCH, id="not In"),
-        pytest.param(requiring(label_term("disk", "NotIn", "hdd")), SUCCESS, id="NotIn"),
-        pytest.param(requiring(label_term("gpu", "NotIn", "yes")), SUCCESS, id="NotIn holds without the label"),
-        pytest.param(requiring(label_term("disk", "NotIn", "ssd")), MISMATCH, id="NotIn is broken"),
-        pytest.param(requiring(label_term("disk", "Exists")), SUCCESS, id="Exists"),
-        pytest.param(requiring(label_term("gpu", "Exists")), MISMATCH, id="Exists not"),
-        pytest.param(requiring(label_term("gpu", "DoesNotExist")), SUCCESS, id="DoesNotExist"),
-        pytest.param(requiring(label_term("disk", "DoesNotExist")), MISMATCH, id="but it does"),
-        pytest.param(requiring(label_term("cores", "Gt", "15")), SUCCESS, id="Gt compares numbers"),
-        pytest.param(requiring(label_term("cores", "Lt", "16")), MISMATCH, id="Lt is strict"),
-        pytest.param(requiring(label_term("disk", "Gt", "0")), MISMATCH, id="Gt on something that is no number"),
-        pytest.param(requiring(label_term("gpu", "Lt", "9")), MISMATCH, id="Lt without the label"),
-        pytest.param(requiring(name_term("In", "n")), SUCCESS, id="by name"),
-        pytest.param(requiring(name_term("NotIn", "n")), MISMATCH, id="not this one"),
-        pytest.param(requiring(), MISMATCH, id="no terms match nothing"),
-        pytest.param(requiring(NodeSelectorTerm()), MISMATCH, id="an empty term matches nothing"),
-        pytest.param(
-            requiring(label_term("gpu", "Exists"), label_term("disk", "Exists")), SUCCESS, id="any term will do"
-        ),
-        pytest.param(
-            requiring(both(label_term("disk", "Exists"), label_term("gpu", "Exists"))), MISMATCH, id="but all of it"
-        ),
-        pytest.param(requiring(both(label_term("disk", "Exists"), name_term("In", "m"))), MISMATCH, id="fields, too"),
-        pytest.param(
-            make_pod().node_selector(disk="hdd").node_affinity(label_term("disk", "Exists")),
-            MISMATCH,
-            id="and the selector",
-        ),
-        pytest.param(requiring(label_term("disk", "Near", "ssd")), MISMATCH, id="a faulty term matches nothing"),
-        pytest.param(
-            requiring(label_term("disk", "In"), label_term("disk", "Exists")), SUCCESS, id="and spoils no other one"
-        ),
-    ],
+@cases(
+    "pod, answer",
+    ("asks for nothing", make_pod(), SKIP),
+    ("an empty selector is fulfilled", make_pod().node_selector(), SUCCESS),
+    ("the label is there", make_pod().node_selector(disk="ssd"), SUCCESS),
+    ("one of two labels is not", make_pod().node_selector(disk="ssd", gpu="yes"), MISMATCH),
+    ("In", requiring(label_term("disk", "In", "hdd", "ssd")), SUCCESS),
+    ("not In", requiring(label_term("disk", "In", "hdd")), MISMATCH),
+    ("NotIn", requiring(label_term("disk", "NotIn", "hdd")), SUCCESS),
+    ("NotIn holds without the label", requiring(label_term("gpu", "NotIn", "yes")), SUCCESS),
+    ("NotIn is broken", requiring(label_term("disk", "NotIn", "ssd")), MISMATCH),
+    ("Exists", requiring(label_term("disk", "Exists")), SUCCESS),
+    ("Exists not", requiring(label_term("gpu", "Exists")), MISMATCH),
+    ("DoesNotExist", requiring(label_term("gpu", "DoesNotExist")), SUCCESS),
+    ("but it does", requiring(label_term("disk", "DoesNotExist")), MISMATCH),
+    ("Gt compares numbers", requiring(label_term("cores", "Gt", "15")), SUCCESS),
+    ("Lt is strict", requiring(label_term("cores", "Lt", "16")), MISMATCH),
+    ("Gt on something that is no number", requiring(label_term("disk", "Gt", "0")), MISMATCH),
+    ("Lt without the label", requiring(label_term("gpu", "Lt", "9")), MISMATCH),
+    ("by name", requiring(name_term("In", "n")), SUCCESS),
+    ("not this one", requiring(name_term("NotIn", "n")), MISMATCH),
+    ("no terms match nothing", requiring(), MISMATCH),
+    ("an empty term matches nothing", requiring(NodeSelectorTerm()), MISMATCH),
+    ("any term will do", requiring(label_term("gpu", "Exists"), label_term("disk", "Exists")), SUCCESS),
+    ("but all of it", requiring(both(label_term("disk", "Exists"), label_term("gpu", "Exists"))), MISMATCH),
+    ("fields, too", requiring(both(label_term("disk", "Exists"), name_term("In", "m"))), MISMATCH),
+    ("and the selector", make_pod().node_selector(disk="hdd").node_affinity(label_term("disk", "Exists")), MISMATCH),
+    ("a faulty term matches nothing", requiring(label_term("disk", "Near", "ssd")), MISMATCH),
+    ("and spoils no other one", requiring(label_term("disk", "In"), label_term("disk", "Exists")), SUCCESS),
 )
 def test_filter(pod: PodBuilder, answer: Status) -> None:
     """A node must have all labels of the selector and match any of the required terms."""
@@ -80,22 +69,14 @@ def test_filter(pod: PodBuilder, answer: Status) -> None:
     assert filter_nodes(NodeAffinity(), snapshot, pod.obj()) == {"n": answer}
 
 
-@pytest.mark.parametrize(
-    ("terms", "names"),
-    [
-        pytest.param([label_term("disk", "Exists")], None, id="no name asked for"),
-        pytest.param([name_term("In", "n1")], {"n1"}, id="one name"),
-        pytest.param([name_term("In", "n1"), name_term("In", "n9")], {"n1", "n9"}, id="any of two, existing or not"),
-        pytest.param(
-            [name_term("In", "n1"), label_term("disk", "Exists")], None, id="a term without a name leaves all in play"
-        ),
-        pytest.param([name_term("NotIn", "n1")], None, id="NotIn names no node"),
-        pytest.param(
-            [both(name_term("In", "n1"), name_term("In", "n2")), name_term("In", "n3")],
-            {"n3"},
-            id="contradictions drop out",
-        ),
-    ],
+@cases(
+    "terms, names",
+    ("no name asked for", [label_term("disk", "Exists")], None),
+    ("one name", [name_term("In", "n1")], {"n1"}),
+    ("any of two, existing or not", [name_term("In", "n1"), name_term("In", "n9")], {"n1", "n9"}),
+    ("a term without a name leaves all in play", [name_term("In", "n1"), label_term("disk", "Exists")], None),
+    ("NotIn names no node", [name_term("NotIn", "n1")], None),
+    ("contradictions drop out", [both(name_term("In", "n1"), name_term("In", "n2")), name_term("In", "n3")], {"n3"}),
 )
 def test_pre_filter_narrows_to_the_named_nodes(terms: list[NodeSelectorTerm], names: set[str] | None) -> None:
     """When every term names nodes, no other node needs to be looked at."""
@@ -135,20 +116,18 @@ def test_the_profile_adds_required_terms() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("pod", "scores"),
-    [
-        pytest.param(make_pod(), [], id="prefers nothing"),
-        pytest.param(preferring(8, label_term("disk", "In", "ssd")), [100, 100, 0], id="one wish"),
-        pytest.param(
-            preferring(8, label_term("disk", "Exists")).preferred_node_affinity(4, label_term("zone", "In", "a")),
-            [100, 66, 0],
-            id="weights add up, shares are cut off",
-        ),
-        pytest.param(preferring(0, label_term("disk", "In")), [0, 0, 0], id="weight 0"),
-        pytest.param(preferring(9, NodeSelectorTerm()), [0, 0, 0], id="an empty term"),
-        pytest.param(preferring(1, name_term("In", "none")), [0, 0, 100], id="a name"),
-    ],
+@cases(
+    "pod, scores",
+    ("prefers nothing", make_pod(), []),
+    ("one wish", preferring(8, label_term("disk", "In", "ssd")), [100, 100, 0]),
+    (
+        "weights add up, shares are cut off",
+        preferring(8, label_term("disk", "Exists")).preferred_node_affinity(4, label_term("zone", "In", "a")),
+        [100, 66, 0],
+    ),
+    ("weight 0", preferring(0, label_term("disk", "In")), [0, 0, 0]),
+    ("an empty term", preferring(9, NodeSelectorTerm()), [0, 0, 0]),
+    ("a name", preferring(1, name_term("In", "none")), [0, 0, 100]),
 )
 def test_score(pod: PodBuilder, scores: list[int]) -> None:
     """The weights of the preferred terms that match, as a share of the best node's: ssd-a, ssd-b and none."""

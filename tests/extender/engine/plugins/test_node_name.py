@@ -1,19 +1,16 @@
-import pytest
-
 from extender.engine.framework import unresolvable
 from extender.engine.plugins.node_name import NodeName
 from extender.testing import filter_nodes, make_node, make_pod, make_snapshot, refusals
+from tests.kit.tables import cases
 
 OTHER = "node(s) didn't match the requested node name"
 
 
-@pytest.mark.parametrize(
-    ("asked", "refused"),
-    [
-        pytest.param("", {}, id="no node asked for: any will do"),
-        pytest.param("n1", {"n2": OTHER}, id="only the node asked for"),
-        pytest.param("n9", {"n1": OTHER, "n2": OTHER}, id="a node that does not exist: none"),
-    ],
+@cases(
+    "asked, refused",
+    ("no node asked for: any will do", "", {}),
+    ("only the node asked for", "n1", {"n2": OTHER}),
+    ("a node that does not exist: none", "n9", {"n1": OTHER, "n2": OTHER}),
 )
 def test_requested_node(asked: str, refused: dict[str, str]) -> None:
     """A pod that names a node runs there or nowhere."""

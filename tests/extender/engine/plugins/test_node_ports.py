@@ -6,28 +6,27 @@ from extender.engine.framework import SKIP, SUCCESS, CycleState, Rows, Status, u
 from extender.engine.plugins.node_ports import NodePorts
 from extender.testing import PodBuilder, check_filter, filter_nodes, make_node, make_pod, make_snapshot
 from tests.extender.moves import moves, slot_of
+from tests.kit.tables import cases
 
 TAKEN = unschedulable("node(s) didn't have free ports for the requested pod ports")
 ANY = "0.0.0.0"
 wanting, other = make_pod().host_port, make_pod("r").host_port
 
 
-@pytest.mark.parametrize(
-    ("pod", "running", "answer"),
-    [
-        pytest.param(make_pod(), other(80), SKIP, id="wants none"),
-        pytest.param(wanting(80), make_pod("r"), SUCCESS, id="all are free"),
-        pytest.param(wanting(80), other(81), SUCCESS, id="another port"),
-        pytest.param(wanting(80), other(80), TAKEN, id="the same port"),
-        pytest.param(wanting(80).host_port(81), other(81), TAKEN, id="one of two"),
-        pytest.param(wanting(80, "UDP"), other(80, "TCP"), SUCCESS, id="another protocol"),
-        pytest.param(wanting(80, ""), other(80, "TCP"), TAKEN, id="no protocol is TCP"),
-        pytest.param(wanting(80, ip="10.0.0.1"), other(80, ip="10.0.0.2"), SUCCESS, id="another address"),
-        pytest.param(wanting(80, ip="10.0.0.1"), other(80, ip="10.0.0.1"), TAKEN, id="the same address"),
-        pytest.param(wanting(80, ip=ANY), other(80, ip="10.0.0.2"), TAKEN, id="wants every address"),
-        pytest.param(wanting(80, ip="10.0.0.1"), other(80), TAKEN, id="every address is taken"),
-        pytest.param(wanting(80).host_port(80), make_pod("r"), SUCCESS, id="its own ports are not compared"),
-    ],
+@cases(
+    "pod, running, answer",
+    ("wants none", make_pod(), other(80), SKIP),
+    ("all are free", wanting(80), make_pod("r"), SUCCESS),
+    ("another port", wanting(80), other(81), SUCCESS),
+    ("the same port", wanting(80), other(80), TAKEN),
+    ("one of two", wanting(80).host_port(81), other(81), TAKEN),
+    ("another protocol", wanting(80, "UDP"), other(80, "TCP"), SUCCESS),
+    ("no protocol is TCP", wanting(80, ""), other(80, "TCP"), TAKEN),
+    ("another address", wanting(80, ip="10.0.0.1"), other(80, ip="10.0.0.2"), SUCCESS),
+    ("the same address", wanting(80, ip="10.0.0.1"), other(80, ip="10.0.0.1"), TAKEN),
+    ("wants every address", wanting(80, ip=ANY), other(80, ip="10.0.0.2"), TAKEN),
+    ("every address is taken", wanting(80, ip="10.0.0.1"), other(80), TAKEN),
+    ("its own ports are not compared", wanting(80).host_port(80), make_pod("r"), SUCCESS),
 )
 def test_conflicts(pod: PodBuilder, running: PodBuilder, answer: Status) -> None:
     """A host port is taken if the same number and protocol are in use on the same address, or on every address."""

@@ -1,22 +1,19 @@
-import pytest
-
 from extender.engine.framework import SKIP, CycleState
 from extender.engine.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
 from extender.engine.snapshot import Rows
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot, score_nodes
 from extender.values.config.plugin_args import NodeResourcesBalancedAllocationArgs, ResourceSpec
+from tests.kit.tables import cases
 
 NODE = make_node().capacity({"example.com/gpu": 4}, cpu="4", memory="4Gi", pods=10)
 
 
-@pytest.mark.parametrize(
-    ("running", "pod", "score"),
-    [
-        pytest.param(make_pod("r"), make_pod().req(cpu="1", memory="1Gi"), 75, id="even before and after"),
-        pytest.param(make_pod("r"), make_pod().req(cpu="2"), 62, id="the pod tips the balance"),
-        pytest.param(make_pod("r").req(memory="2Gi"), make_pod().req(cpu="2"), 87, id="the pod restores it"),
-        pytest.param(make_pod("r").req(cpu="9"), make_pod().req(cpu="2"), 75, id="more than everything is everything"),
-    ],
+@cases(
+    "running, pod, score",
+    ("even before and after", make_pod("r"), make_pod().req(cpu="1", memory="1Gi"), 75),
+    ("the pod tips the balance", make_pod("r"), make_pod().req(cpu="2"), 62),
+    ("the pod restores it", make_pod("r").req(memory="2Gi"), make_pod().req(cpu="2"), 87),
+    ("more than everything is everything", make_pod("r").req(cpu="9"), make_pod().req(cpu="2"), 75),
 )
 def test_score(running: PodBuilder, pod: PodBuilder, score: int) -> None:
     """

@@ -5,45 +5,38 @@ from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.testing import PodBuilder, filter_nodes, make_cache, make_node, make_pod, make_snapshot, score_nodes
 from extender.values.config.configuration import ConfigErrors
 from extender.values.config.plugin_args import NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
+from tests.kit.tables import cases
 
 asking = make_pod().req
 NO_CPU = unschedulable("Insufficient cpu")
 RUNNING = make_pod("running").node("n").req(cpu="3", memory="6Gi")
 
 
-@pytest.mark.parametrize(
-    ("pod", "answer"),
-    [
-        pytest.param(asking(cpu="500m"), SUCCESS, id="room left"),
-        pytest.param(asking(cpu="1", memory="2Gi"), SUCCESS, id="exactly full is a fit"),
-        pytest.param(asking(cpu="1001m"), NO_CPU, id="one millicore too many"),
-        pytest.param(
-            asking(cpu="2", memory="3Gi"),
-            unschedulable("Insufficient cpu", "Insufficient memory"),
-            id="all that is short is named",
-        ),
-        pytest.param(asking(cpu="5"), unresolvable("Insufficient cpu"), id="more than the node ever had"),
-        pytest.param(
-            asking(cpu="2", memory="9Gi"),
-            unresolvable("Insufficient cpu", "Insufficient memory"),
-            id="one hopeless resource makes it hopeless",
-        ),
-        pytest.param(asking({"example.com/gpu": 1}), SUCCESS, id="extended resource"),
-        pytest.param(
-            asking({"example.com/gpu": 3}), unresolvable("Insufficient example.com/gpu"), id="too many of them"
-        ),
-        pytest.param(
-            asking({"example.com/fpga": 1}),
-            unresolvable("Insufficient example.com/fpga"),
-            id="a resource that no node has",
-        ),
-        pytest.param(asking({"example.com/fpga": 0}), SUCCESS, id="zero of it is nothing"),
-        pytest.param(asking({"ephemeral-storage": "2Gi"}), unschedulable("Insufficient ephemeral-storage"), id="disk"),
-        pytest.param(asking(cpu="500m").init_req(cpu="2"), NO_CPU, id="an init container counts by itself"),
-        pytest.param(asking(cpu="600m").sidecar_req(cpu="500m"), NO_CPU, id="a sidecar counts on top"),
-        pytest.param(asking(cpu="600m").overhead(cpu="500m"), NO_CPU, id="so does overhead"),
-        pytest.param(make_pod(), SUCCESS, id="nothing asked, nothing needed"),
-    ],
+@cases(
+    "pod, answer",
+    ("room left", asking(cpu="500m"), SUCCESS),
+    ("exactly full is a fit", asking(cpu="1", memory="2Gi"), SUCCESS),
+    ("one millicore too many", asking(cpu="1001m"), NO_CPU),
+    (
+        "all that is short is named",
+        asking(cpu="2", memory="3Gi"),
+        unschedulable("Insufficient cpu", "Insufficient memory"),
+    ),
+    ("more than the node ever had", asking(cpu="5"), unresolvable("Insufficient cpu")),
+    (
+        "one hopeless resource makes it hopeless",
+        asking(cpu="2", memory="9Gi"),
+        unresolvable("Insufficient cpu", "Insufficient memory"),
+    ),
+    ("extended resource", asking({"example.com/gpu": 1}), SUCCESS),
+    ("too many of them", asking({"example.com/gpu": 3}), unresolvable("Insufficient example.com/gpu")),
+    ("a resource that no node has", asking({"example.com/fpga": 1}), unresolvable("Insufficient example.com/fpga")),
+    ("zero of it is nothing", asking({"example.com/fpga": 0}), SUCCESS),
+    ("disk", asking({"ephemeral-storage": "2Gi"}), unschedulable("Insufficient ephemeral-storage")),
+    ("an init container counts by itself", asking(cpu="500m").init_req(cpu="2"), NO_CPU),
+    ("a sidecar counts on top", asking(cpu="600m").sidecar_req(cpu="500m"), NO_CPU),
+    ("so does overhead", asking(cpu="600m").overhead(cpu="500m"), NO_CPU),
+    ("nothing asked, nothing needed", make_pod(), SUCCESS),
 )
 def test_filter(pod: PodBuilder, answer: Status) -> None:
     """A pod fits when what it asks for is not more than what is left."""
@@ -73,12 +66,10 @@ def test_the_number_of_pods_counts_even_for_a_pod_without_requests() -> None:
     assert filter_nodes(NodeResourcesFit(), snapshot, make_pod().obj()) == {"n": unschedulable("Too many pods")}
 
 
-@pytest.mark.parametrize(
+@cases(
     "args",
-    [
-        pytest.param(NodeResourcesFitArgs(ignored_resources=("example.com/gpu",)), id="by name"),
-        pytest.param(NodeResourcesFitArgs(ignored_resource_groups=("example.com",)), id="by group"),
-    ],
+    ("by name", NodeResourcesFitArgs(ignored_resources=("example.com/gpu",))),
+    ("by group", NodeResourcesFitArgs(ignored_resource_groups=("example.com",))),
 )
 def test_ignored_resources_are_not_looked_at(args: NodeResourcesFitArgs) -> None:
     """What an extender manages is left to it."""
@@ -90,17 +81,15 @@ def test_ignored_resources_are_not_looked_at(args: NodeResourcesFitArgs) -> None
 CPU_AND_MEMORY = (ResourceSpec("cpu"), ResourceSpec("memory"))
 
 
-@pytest.mark.parametrize(
-    ("strategy", "scores"),
-    [
-        pytest.param(ScoringStrategy("LeastAllocated", CPU_AND_MEMORY), [75, 50, 0], id="the emptier the better"),
-        pytest.param(ScoringStrategy("MostAllocated", CPU_AND_MEMORY), [25, 50, 0], id="the fuller the better"),
-        pytest.param(
-            ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 3), ResourceSpec("memory", 1))),
-            [75, 37, 0],
-            id="by weight, in whole numbers",
-        ),
-    ],
+@cases(
+    "strategy, scores",
+    ("the emptier the better", ScoringStrategy("LeastAllocated", CPU_AND_MEMORY), [75, 50, 0]),
+    ("the fuller the better", ScoringStrategy("MostAllocated", CPU_AND_MEMORY), [25, 50, 0]),
+    (
+        "by weight, in whole numbers",
+        ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 3), ResourceSpec("memory", 1))),
+        [75, 37, 0],
+    ),
 )
 def test_score(strategy: ScoringStrategy, scores: list[int]) -> None:
     """Free or used shares of the resources are averaged; a resource that the node does not have does not count. Scores

@@ -28,6 +28,7 @@ from tests.kit.storage import (
     make_csi_node,
     make_volume,
 )
+from tests.kit.tables import cases
 
 CSI = "csi.example.com"
 EBS = "ebs.csi.aws.com"
@@ -61,29 +62,25 @@ def answer_on_n(
     return filter_nodes(NodeVolumeLimits(), snapshot, pod.obj())["n"]
 
 
-@pytest.mark.parametrize(
-    ("pod", "running", "limits", "answer"),
-    [
-        pytest.param(make_pod(), [], {CSI: 0}, SKIP, id="no volumes"),
-        pytest.param(claiming("a"), [], {CSI: 1}, SUCCESS, id="the last one"),
-        pytest.param(claiming("a"), [], {CSI: 0}, TOO_MANY, id="none at all"),
-        pytest.param(claiming("a"), [], {CSI: None}, SUCCESS, id="no limit"),
-        pytest.param(claiming("a"), [], {EBS: 0}, SUCCESS, id="a limit for others"),
-        pytest.param(claiming("a").claim("b"), [], {CSI: 1}, TOO_MANY, id="two of its own"),
-        pytest.param(claiming("a").claim("a"), [], {CSI: 1}, SUCCESS, id="one, named twice"),
-        pytest.param(claiming("a"), [BESIDE.claim("b")], {CSI: 1}, TOO_MANY, id="another pod has the last one"),
-        pytest.param(claiming("a"), [BESIDE.claim("a")], {CSI: 1}, SUCCESS, id="the very volume is there"),
-        pytest.param(
-            claiming("a"), [BESIDE.claim("b"), make_pod("q").claim("b")], {CSI: 2}, SUCCESS, id="shared by others"
-        ),
-        pytest.param(claiming("a"), [BESIDE.claim("e")], {CSI: 1}, SUCCESS, id="others have other drivers"),
-        pytest.param(claiming("a").claim("e"), [BESIDE.claim("e2")], {CSI: 9, EBS: 1}, TOO_MANY, id="a limit for each"),
-        pytest.param(claiming("a"), [BESIDE.claim("gone")], {CSI: 1}, SUCCESS, id="others' lost claims do not count"),
-        pytest.param(claiming("u"), [BESIDE.claim("a")], {CSI: 1}, TOO_MANY, id="a volume that is to be made counts"),
-        pytest.param(claiming("u"), [BESIDE.claim("u")], {CSI: 1}, SUCCESS, id="and is known by its claim"),
-        pytest.param(claiming("nobody's"), [], {CSI: 0}, SUCCESS, id="a class that does not exist counts for nothing"),
-        pytest.param(claiming("local"), [], {CSI: 0}, SUCCESS, id="a volume of no driver counts for nothing"),
-    ],
+@cases(
+    "pod, running, limits, answer",
+    ("no volumes", make_pod(), [], {CSI: 0}, SKIP),
+    ("the last one", claiming("a"), [], {CSI: 1}, SUCCESS),
+    ("none at all", claiming("a"), [], {CSI: 0}, TOO_MANY),
+    ("no limit", claiming("a"), [], {CSI: None}, SUCCESS),
+    ("a limit for others", claiming("a"), [], {EBS: 0}, SUCCESS),
+    ("two of its own", claiming("a").claim("b"), [], {CSI: 1}, TOO_MANY),
+    ("one, named twice", claiming("a").claim("a"), [], {CSI: 1}, SUCCESS),
+    ("another pod has the last one", claiming("a"), [BESIDE.claim("b")], {CSI: 1}, TOO_MANY),
+    ("the very volume is there", claiming("a"), [BESIDE.claim("a")], {CSI: 1}, SUCCESS),
+    ("shared by others", claiming("a"), [BESIDE.claim("b"), make_pod("q").claim("b")], {CSI: 2}, SUCCESS),
+    ("others have other drivers", claiming("a"), [BESIDE.claim("e")], {CSI: 1}, SUCCESS),
+    ("a limit for each", claiming("a").claim("e"), [BESIDE.claim("e2")], {CSI: 9, EBS: 1}, TOO_MANY),
+    ("others' lost claims do not count", claiming("a"), [BESIDE.claim("gone")], {CSI: 1}, SUCCESS),
+    ("a volume that is to be made counts", claiming("u"), [BESIDE.claim("a")], {CSI: 1}, TOO_MANY),
+    ("and is known by its claim", claiming("u"), [BESIDE.claim("u")], {CSI: 1}, SUCCESS),
+    ("a class that does not exist counts for nothing", claiming("nobody's"), [], {CSI: 0}, SUCCESS),
+    ("a volume of no driver counts for nothing", claiming("local"), [], {CSI: 0}, SUCCESS),
 )
 def test_limits(pod: PodBuilder, running: list[PodBuilder], limits: dict[str, int | None], answer: Status) -> None:
     """What is attached, each volume once, and what the pod adds must be no more than the driver can attach."""
@@ -93,16 +90,14 @@ def test_limits(pod: PodBuilder, running: list[PodBuilder], limits: dict[str, in
     assert answer_on_n(limits, pod, running, *objects) == answer
 
 
-@pytest.mark.parametrize(
-    ("attachment", "answer"),
-    [
-        pytest.param(make_attachment("pv-b", "n"), TOO_MANY, id="it counts, though no pod uses it"),
-        pytest.param(make_attachment("pv-r", "n"), SUCCESS, id="one that a pod uses counts once"),
-        pytest.param(make_attachment("pv-b", "elsewhere"), SUCCESS, id="another node's does not"),
-        pytest.param(make_attachment("pv-gone", "n"), SUCCESS, id="nor one of no volume"),
-        pytest.param(make_attachment("pv-b", "n", driver=""), SUCCESS, id="nor one without a driver"),
-        pytest.param(make_attachment("pv-a", "n"), TOO_MANY, id="the pod's own counts twice, as upstream"),
-    ],
+@cases(
+    "attachment, answer",
+    ("it counts, though no pod uses it", make_attachment("pv-b", "n"), TOO_MANY),
+    ("one that a pod uses counts once", make_attachment("pv-r", "n"), SUCCESS),
+    ("another node's does not", make_attachment("pv-b", "elsewhere"), SUCCESS),
+    ("nor one of no volume", make_attachment("pv-gone", "n"), SUCCESS),
+    ("nor one without a driver", make_attachment("pv-b", "n", driver=""), SUCCESS),
+    ("the pod's own counts twice, as upstream", make_attachment("pv-a", "n"), TOO_MANY),
 )
 def test_attachments(attachment: HasMetadata, answer: Status) -> None:
     """A volume is attached before its pod runs, and stays so for a while afterwards."""
@@ -111,18 +106,14 @@ def test_attachments(attachment: HasMetadata, answer: Status) -> None:
     assert answer_on_n({CSI: 2}, claiming("a"), [BESIDE.claim("r")], *objects) == answer
 
 
-@pytest.mark.parametrize(
-    ("volume", "migrated", "answer"),
-    [
-        pytest.param(ebs_disk("vol-1"), [], TOO_MANY, id="EBS goes by its driver"),
-        pytest.param(ebs_disk("aws://zone/vol-1"), [], TOO_MANY, id="however it is spelled"),
-        pytest.param(PORTWORX_DISK, [], SUCCESS, id="Portworx does not"),
-        pytest.param(PORTWORX_DISK, ["kubernetes.io/portworx-volume"], TOO_MANY, id="unless the node says so"),
-        pytest.param(
-            Volume(name="af", azure_file=AzureFile(share_name="s")), [], SUCCESS, id="Azure File is not counted"
-        ),
-        pytest.param(ebs_disk("aws://zone/other"), [], NO_EBS_VOLUME, id="no EBS volume at all"),
-    ],
+@cases(
+    "volume, migrated, answer",
+    ("EBS goes by its driver", ebs_disk("vol-1"), [], TOO_MANY),
+    ("however it is spelled", ebs_disk("aws://zone/vol-1"), [], TOO_MANY),
+    ("Portworx does not", PORTWORX_DISK, [], SUCCESS),
+    ("unless the node says so", PORTWORX_DISK, ["kubernetes.io/portworx-volume"], TOO_MANY),
+    ("Azure File is not counted", Volume(name="af", azure_file=AzureFile(share_name="s")), [], SUCCESS),
+    ("no EBS volume at all", ebs_disk("aws://zone/other"), [], NO_EBS_VOLUME),
 )
 def test_disks_in_the_pods_spec(volume: Volume, migrated: list[str], answer: Status) -> None:
     """In-tree disks are attached by the drivers that took over from the in-tree plugins."""
@@ -142,17 +133,15 @@ def test_in_tree_volumes_of_claims_count_as_translated() -> None:
     assert answer_on_n({EBS: 1}, claiming("a"), [make_pod("r").volume(ebs_disk("vol-1"))], *objects) == SUCCESS
 
 
-@pytest.mark.parametrize(
-    ("pod", "answer"),
-    [
-        pytest.param(claiming("gone"), GONE, id="none"),
-        pytest.param(claiming(""), error("PersistentVolumeClaim had no name"), id="no name"),
-        pytest.param(
-            make_pod().volume(ephemeral()),
-            error("PVC default/p-scratch was not created for pod default/p (pod is not owner)"),
-            id="an ephemeral volume's claim of another owner",
-        ),
-    ],
+@cases(
+    "pod, answer",
+    ("none", claiming("gone"), GONE),
+    ("no name", claiming(""), error("PersistentVolumeClaim had no name")),
+    (
+        "an ephemeral volume's claim of another owner",
+        make_pod().volume(ephemeral()),
+        error("PVC default/p-scratch was not created for pod default/p (pod is not owner)"),
+    ),
 )
 @pytest.mark.parametrize("node", ["n", "without-csi-node"])
 def test_claims_that_cannot_be_counted(pod: PodBuilder, answer: Status, node: str) -> None:
@@ -163,13 +152,11 @@ def test_claims_that_cannot_be_counted(pod: PodBuilder, answer: Status, node: st
     assert filter_nodes(NodeVolumeLimits(), snapshot, pod.obj()) == {node: answer}
 
 
-@pytest.mark.parametrize(
-    ("limits", "answer"),
-    [
-        pytest.param({CSI: 9}, NOT_ITS_OWN, id="where there are limits"),
-        pytest.param({EBS: 9}, NOT_ITS_OWN, id="whosever they are"),
-        pytest.param({CSI: None}, SUCCESS, id="not where there are none"),
-    ],
+@cases(
+    "limits, answer",
+    ("where there are limits", {CSI: 9}, NOT_ITS_OWN),
+    ("whosever they are", {EBS: 9}, NOT_ITS_OWN),
+    ("not where there are none", {CSI: None}, SUCCESS),
 )
 def test_a_running_pod_that_cannot_be_counted(limits: dict[str, int | None], answer: Status) -> None:
     running = make_pod("r").volume(ephemeral())
@@ -184,12 +171,10 @@ def test_an_ephemeral_volume_of_its_own_counts() -> None:
     assert answer_on_n({CSI: 0}, pod, [], claim, make_class("std", provisioner=CSI)) == TOO_MANY
 
 
-@pytest.mark.parametrize(
-    ("leaving", "ok"),
-    [
-        pytest.param(["r"], False, id="its volume stays, for another pod has it"),
-        pytest.param(["r", "q"], True, id="the last one takes it along"),
-    ],
+@cases(
+    "leaving, ok",
+    ("its volume stays, for another pod has it", ["r"], False),
+    ("the last one takes it along", ["r", "q"], True),
 )
 def test_a_shared_volume_leaves_with_its_last_pod(leaving: list[str], ok: bool) -> None:
     running = [make_pod(name).claim("b").node("n") for name in "rq"]
@@ -213,16 +198,14 @@ def test_filter_works_without_pre_filter() -> None:
     assert plugin.filter(CycleState(), make_pod().obj(), rows).all_ok
 
 
-@pytest.mark.parametrize(
-    ("is_on", "is_required", "drivers", "answer"),
-    [
-        pytest.param(True, True, {}, MISSING, id="the node lacks it"),
-        pytest.param(True, True, {EBS: 9}, MISSING, id="the node has another one"),
-        pytest.param(True, True, {CSI: None}, SUCCESS, id="the node has it, without a limit"),
-        pytest.param(True, True, {CSI: 0}, TOO_MANY, id="the node has it, and is full"),
-        pytest.param(True, None, {}, SUCCESS, id="the driver does not ask for it"),
-        pytest.param(False, True, {}, SUCCESS, id="the gate is off"),
-    ],
+@cases(
+    "is_on, is_required, drivers, answer",
+    ("the node lacks it", True, True, {}, MISSING),
+    ("the node has another one", True, True, {EBS: 9}, MISSING),
+    ("the node has it, without a limit", True, True, {CSI: None}, SUCCESS),
+    ("the node has it, and is full", True, True, {CSI: 0}, TOO_MANY),
+    ("the driver does not ask for it", True, None, {}, SUCCESS),
+    ("the gate is off", False, True, {}, SUCCESS),
 )
 def test_a_driver_may_require_to_be_installed(
     is_on: bool, is_required: bool | None, drivers: dict[str, int | None], answer: Status

@@ -38,6 +38,7 @@ from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement
 from extender.values.objects.node import HOSTNAME_LABEL
 from extender.values.objects.pod import TopologySpreadConstraint
 from tests.extender.moves import moves
+from tests.kit.tables import cases
 
 ZONE, HOST = "zone", HOSTNAME_LABEL
 ANYWAY = "ScheduleAnyway"
@@ -88,54 +89,38 @@ def names(letters: str) -> set[str]:
     return {f"node-{letter}" for letter in letters}
 
 
-@pytest.mark.parametrize(
-    ("pod", "spread", "fits"),
-    [
-        pytest.param(constrained(FOO, 1, ZONE), "0/0/0/0", "abxy", id="no existing pods"),
-        pytest.param(
-            constrained(make_pod(), 1, ZONE), "0/0/0/0", "abxy", id="no existing pods, and it does not match itself"
-        ),
-        pytest.param(
-            constrained(FOO.namespace("other"), 1, ZONE), "2/0/0/0", "abxy", id="pods of another namespace do not count"
-        ),
-        pytest.param(constrained(FOO, 1, ZONE), "2/1/0/3", "abxy", id="zones 3/3"),
-        pytest.param(constrained(FOO, 1, ZONE), "1/1/0/3", "ab", id="zones 2/3"),
-        pytest.param(constrained(FOO, 2, ZONE), "1/1/0/3", "abxy", id="zones 2/3, a skew of 2 is allowed"),
-        pytest.param(constrained(FOO, 1, HOST), "2/1/0/3", "x", id="nodes 2/1/0/3"),
-        pytest.param(constrained(FOO, 2, HOST), "2/1/0/3", "bx", id="nodes 2/1/0/3, a skew of 2 is allowed"),
-        pytest.param(constrained(make_pod(), 1, HOST), "2/1/0/3", "bx", id="nodes 2/1/0/3, it does not match itself"),
-        pytest.param(constrained(FOO, 1, "rack"), "2/1/0/3", "", id="no node has the key"),
-        pytest.param(constrained(constrained(FOO, 1, ZONE), 1, HOST), "2/1/0/3", "x", id="[3/3, 2/1/0/3]"),
-        pytest.param(constrained(constrained(FOO, 1, HOST), 1, ZONE), "2/1/0/3", "x", id="[2/1/0/3, 3/3]"),
-        pytest.param(constrained(constrained(FOO, 1, ZONE), 1, HOST), "2/1/0/4", "", id="[3/4, 2/1/0/4]"),
-        pytest.param(constrained(constrained(FOO, 1, ZONE), 1, HOST), "1/0/0/0", "xy", id="[1/0, 1/0/0/0]"),
-        pytest.param(constrained(constrained(FOO, 1, ZONE), 1, HOST), "1/0/0/1", "bx", id="[1/1, 1/0/0/1]"),
-        pytest.param(constrained(FOO, 1, ZONE, label_selector=None), "9/0/0/0", "abxy", id="no selector counts no pod"),
-        pytest.param(
-            constrained(FOO, 1, ZONE, label_selector=LabelSelector()),
-            "9/0/0/0",
-            "xy",
-            id="an empty one counts all pods",
-        ),
-        pytest.param(
-            constrained(make_pod(), 1, HOST, label_selector=LabelSelector()),
-            "2/1/0/3",
-            "x",
-            id="an empty one counts a pod without labels",
-        ),
-        pytest.param(
-            constrained(FOO.namespace("other"), 1, ZONE, label_selector=LabelSelector()),
-            "9/0/0/0",
-            "abxy",
-            id="an empty one counts no pod of another namespace",
-        ),
-        pytest.param(
-            constrained(FOO, 0, ZONE, label_selector=LabelSelector()),
-            "0/0/0/0",
-            "",
-            id="but the pod matches an empty one",
-        ),
-    ],
+@cases(
+    "pod, spread, fits",
+    ("no existing pods", constrained(FOO, 1, ZONE), "0/0/0/0", "abxy"),
+    ("no existing pods, and it does not match itself", constrained(make_pod(), 1, ZONE), "0/0/0/0", "abxy"),
+    ("pods of another namespace do not count", constrained(FOO.namespace("other"), 1, ZONE), "2/0/0/0", "abxy"),
+    ("zones 3/3", constrained(FOO, 1, ZONE), "2/1/0/3", "abxy"),
+    ("zones 2/3", constrained(FOO, 1, ZONE), "1/1/0/3", "ab"),
+    ("zones 2/3, a skew of 2 is allowed", constrained(FOO, 2, ZONE), "1/1/0/3", "abxy"),
+    ("nodes 2/1/0/3", constrained(FOO, 1, HOST), "2/1/0/3", "x"),
+    ("nodes 2/1/0/3, a skew of 2 is allowed", constrained(FOO, 2, HOST), "2/1/0/3", "bx"),
+    ("nodes 2/1/0/3, it does not match itself", constrained(make_pod(), 1, HOST), "2/1/0/3", "bx"),
+    ("no node has the key", constrained(FOO, 1, "rack"), "2/1/0/3", ""),
+    ("[3/3, 2/1/0/3]", constrained(constrained(FOO, 1, ZONE), 1, HOST), "2/1/0/3", "x"),
+    ("[2/1/0/3, 3/3]", constrained(constrained(FOO, 1, HOST), 1, ZONE), "2/1/0/3", "x"),
+    ("[3/4, 2/1/0/4]", constrained(constrained(FOO, 1, ZONE), 1, HOST), "2/1/0/4", ""),
+    ("[1/0, 1/0/0/0]", constrained(constrained(FOO, 1, ZONE), 1, HOST), "1/0/0/0", "xy"),
+    ("[1/1, 1/0/0/1]", constrained(constrained(FOO, 1, ZONE), 1, HOST), "1/0/0/1", "bx"),
+    ("no selector counts no pod", constrained(FOO, 1, ZONE, label_selector=None), "9/0/0/0", "abxy"),
+    ("an empty one counts all pods", constrained(FOO, 1, ZONE, label_selector=LabelSelector()), "9/0/0/0", "xy"),
+    (
+        "an empty one counts a pod without labels",
+        constrained(make_pod(), 1, HOST, label_selector=LabelSelector()),
+        "2/1/0/3",
+        "x",
+    ),
+    (
+        "an empty one counts no pod of another namespace",
+        constrained(FOO.namespace("other"), 1, ZONE, label_selector=LabelSelector()),
+        "9/0/0/0",
+        "abxy",
+    ),
+    ("but the pod matches an empty one", constrained(FOO, 0, ZONE, label_selector=LabelSelector()), "0/0/0/0", ""),
 )
 def test_filter(pod: PodBuilder, spread: str, fits: str) -> None:
     """With the pod, a domain may be ahead of the emptiest one by maxSkew, for every constraint."""
@@ -180,22 +165,14 @@ def test_constraints_are_checked_in_order() -> None:
     assert answers == [unschedulable(TOO_UNEVEN), unresolvable(NO_LABEL)]
 
 
-@pytest.mark.parametrize(
-    ("pod", "spread", "fits"),
-    [
-        pytest.param(constrained(FOO, 1, ZONE, min_domains=2), "1/0/1/1", "ab", id="as many zones as asked for"),
-        pytest.param(
-            constrained(FOO, 1, ZONE, min_domains=3), "1/0/1/1", "", id="too few zones: the emptiest counts as empty"
-        ),
-        pytest.param(
-            constrained(FOO, 2, ZONE, min_domains=3), "1/0/1/1", "ab", id="too few zones, a skew of 2 is allowed"
-        ),
-        pytest.param(constrained(FOO, 1, HOST, min_domains=4), "1/1/1/2", "abx", id="as many nodes as asked for"),
-        pytest.param(constrained(FOO, 1, HOST, min_domains=5), "1/1/1/2", "", id="too few nodes"),
-        pytest.param(
-            constrained(FOO, 1, HOST, min_domains=5), "0/0/1/2", "ab", id="too few nodes, but some are empty anyway"
-        ),
-    ],
+@cases(
+    "pod, spread, fits",
+    ("as many zones as asked for", constrained(FOO, 1, ZONE, min_domains=2), "1/0/1/1", "ab"),
+    ("too few zones: the emptiest counts as empty", constrained(FOO, 1, ZONE, min_domains=3), "1/0/1/1", ""),
+    ("too few zones, a skew of 2 is allowed", constrained(FOO, 2, ZONE, min_domains=3), "1/0/1/1", "ab"),
+    ("as many nodes as asked for", constrained(FOO, 1, HOST, min_domains=4), "1/1/1/2", "abx"),
+    ("too few nodes", constrained(FOO, 1, HOST, min_domains=5), "1/1/1/2", ""),
+    ("too few nodes, but some are empty anyway", constrained(FOO, 1, HOST, min_domains=5), "0/0/1/2", "ab"),
 )
 def test_min_domains(pod: PodBuilder, spread: str, fits: str) -> None:
     """With fewer domains than minDomains every domain may hold maxSkew pods at most."""
@@ -205,17 +182,13 @@ def test_min_domains(pod: PodBuilder, spread: str, fits: str) -> None:
 A_OR_Y = FOO.node_affinity(label_term(HOST, "In", "node-a", "node-y"))
 
 
-@pytest.mark.parametrize(
-    ("pod", "spread", "fits"),
-    [
-        pytest.param(constrained(A_OR_Y, 1, HOST), "2/1/0/3", "abx", id="Honor is the default"),
-        pytest.param(constrained(A_OR_Y, 1, HOST, node_affinity_policy="Honor"), "2/1/0/3", "abx", id="Honor"),
-        pytest.param(constrained(A_OR_Y, 1, HOST, node_affinity_policy="Ignore"), "2/1/0/3", "x", id="Ignore"),
-        pytest.param(
-            constrained(FOO.node_selector({HOST: "node-a"}), 1, HOST), "2/1/0/3", "abxy", id="a node selector as well"
-        ),
-        pytest.param(constrained(A_OR_Y, 1, ZONE), "0/5/5/1", "ab", id="zones 0/1 without node-b and node-x"),
-    ],
+@cases(
+    "pod, spread, fits",
+    ("Honor is the default", constrained(A_OR_Y, 1, HOST), "2/1/0/3", "abx"),
+    ("Honor", constrained(A_OR_Y, 1, HOST, node_affinity_policy="Honor"), "2/1/0/3", "abx"),
+    ("Ignore", constrained(A_OR_Y, 1, HOST, node_affinity_policy="Ignore"), "2/1/0/3", "x"),
+    ("a node selector as well", constrained(FOO.node_selector({HOST: "node-a"}), 1, HOST), "2/1/0/3", "abxy"),
+    ("zones 0/1 without node-b and node-x", constrained(A_OR_Y, 1, ZONE), "0/5/5/1", "ab"),
 )
 def test_node_affinity_policy(pod: PodBuilder, spread: str, fits: str) -> None:
     """Nodes that the pod's node affinity rules out are no domains and their pods do not count; that they are out is for
@@ -224,18 +197,12 @@ def test_node_affinity_policy(pod: PodBuilder, spread: str, fits: str) -> None:
     assert fitting(cluster(spread), pod) == names(fits)
 
 
-@pytest.mark.parametrize(
-    ("pod", "fits"),
-    [
-        pytest.param(constrained(FOO, 1, HOST), "x", id="Ignore is the default"),
-        pytest.param(constrained(FOO, 1, HOST, node_taints_policy="Ignore"), "x", id="Ignore"),
-        pytest.param(constrained(FOO, 1, HOST, node_taints_policy="Honor"), "bx", id="Honor: node-x is no domain"),
-        pytest.param(
-            constrained(FOO.toleration("busy", "", "", "Exists"), 1, HOST, node_taints_policy="Honor"),
-            "x",
-            id="tolerated",
-        ),
-    ],
+@cases(
+    "pod, fits",
+    ("Ignore is the default", constrained(FOO, 1, HOST), "x"),
+    ("Ignore", constrained(FOO, 1, HOST, node_taints_policy="Ignore"), "x"),
+    ("Honor: node-x is no domain", constrained(FOO, 1, HOST, node_taints_policy="Honor"), "bx"),
+    ("tolerated", constrained(FOO.toleration("busy", "", "", "Exists"), 1, HOST, node_taints_policy="Honor"), "x"),
 )
 def test_node_taints_policy(pod: PodBuilder, fits: str) -> None:
     """Nodes whose taints the pod does not tolerate are no domains if the policy is Honor. Pods: 2/1/0/3, node-x is
@@ -259,13 +226,11 @@ def while_gate_is(gate: str, is_on: bool) -> PodTopologySpread:
     return plugin
 
 
-@pytest.mark.parametrize(
-    ("keys", "fits"),
-    [
-        pytest.param([], "x", id="none"),
-        pytest.param(["version"], "bxy", id="only pods of the same version count"),
-        pytest.param(["absent"], "x", id="a key that the pod lacks is left out"),
-    ],
+@cases(
+    "keys, fits",
+    ("none", [], "x"),
+    ("only pods of the same version count", ["version"], "bxy"),
+    ("a key that the pod lacks is left out", ["absent"], "x"),
 )
 def test_match_label_keys(keys: list[str], fits: str) -> None:
     """Pods count that agree with the pod in these labels."""
@@ -299,51 +264,26 @@ def test_match_label_keys_do_not_turn_no_selector_into_one() -> None:
     assert fitting(cluster("2/1/0/3"), pod) == names("abxy")
 
 
-@pytest.mark.parametrize(
-    ("pod", "spread", "leave", "come", "fits"),
-    [
-        pytest.param(constrained(FOO, 1, ZONE), "1/1/0/3", {}, {}, "ab", id="as it is"),
-        pytest.param(constrained(FOO, 1, ZONE), "1/1/0/3", {"node-y": 1}, {}, "aby", id="zone2 gets level"),
-        pytest.param(constrained(FOO, 1, ZONE), "1/1/0/3", {"node-y": 3}, {}, "aby", id="zone2 becomes the emptiest"),
-        pytest.param(constrained(FOO, 1, ZONE), "0/1/0/1", {}, {"node-a": 1}, "bxy", id="zone1 runs ahead"),
-        pytest.param(
-            constrained(FOO, 1, HOST), "2/1/0/3", {"node-a": 2}, {}, "ax", id="node-a gets level with the emptiest"
-        ),
-        pytest.param(
-            constrained(FOO, 1, HOST),
-            "1/1/0/1",
-            {},
-            {"node-x": 1},
-            "x",
-            id="the emptiest is filled, and none is emptier",
-        ),
-        pytest.param(constrained(FOO, 1, HOST), "2/2/0/2", {}, {"node-x": 2}, "x", id="filled up to the others"),
-        pytest.param(constrained(FOO, 1, HOST), "2/2/0/2", {}, {"node-x": 3}, "", id="filled beyond the others"),
-        pytest.param(
-            constrained(constrained(FOO, 1, ZONE), 1, HOST),
-            "2/0/1/0",
-            {"node-a": 2},
-            {},
-            "ay",
-            id="two constraints at a time",
-        ),
-        pytest.param(
-            constrained(FOO, 1, HOST, min_domains=5),
-            "2/1/0/3",
-            {"node-y": 3},
-            {},
-            "xy",
-            id="too few domains stay too few",
-        ),
-        pytest.param(
-            constrained(A_OR_Y, 1, HOST),
-            "2/1/0/3",
-            {},
-            {"node-x": 9},
-            "abx",
-            id="a node that does not count cannot change that",
-        ),
-    ],
+@cases(
+    "pod, spread, leave, come, fits",
+    ("as it is", constrained(FOO, 1, ZONE), "1/1/0/3", {}, {}, "ab"),
+    ("zone2 gets level", constrained(FOO, 1, ZONE), "1/1/0/3", {"node-y": 1}, {}, "aby"),
+    ("zone2 becomes the emptiest", constrained(FOO, 1, ZONE), "1/1/0/3", {"node-y": 3}, {}, "aby"),
+    ("zone1 runs ahead", constrained(FOO, 1, ZONE), "0/1/0/1", {}, {"node-a": 1}, "bxy"),
+    ("node-a gets level with the emptiest", constrained(FOO, 1, HOST), "2/1/0/3", {"node-a": 2}, {}, "ax"),
+    ("the emptiest is filled, and none is emptier", constrained(FOO, 1, HOST), "1/1/0/1", {}, {"node-x": 1}, "x"),
+    ("filled up to the others", constrained(FOO, 1, HOST), "2/2/0/2", {}, {"node-x": 2}, "x"),
+    ("filled beyond the others", constrained(FOO, 1, HOST), "2/2/0/2", {}, {"node-x": 3}, ""),
+    ("two constraints at a time", constrained(constrained(FOO, 1, ZONE), 1, HOST), "2/0/1/0", {"node-a": 2}, {}, "ay"),
+    ("too few domains stay too few", constrained(FOO, 1, HOST, min_domains=5), "2/1/0/3", {"node-y": 3}, {}, "xy"),
+    (
+        "a node that does not count cannot change that",
+        constrained(A_OR_Y, 1, HOST),
+        "2/1/0/3",
+        {},
+        {"node-x": 9},
+        "abx",
+    ),
 )
 def test_hypotheses(pod: PodBuilder, spread: str, leave: dict[str, int], come: dict[str, int], fits: str) -> None:
     """Each row is judged with its own pods come and gone, which may move the emptiest domain; the other rows know
@@ -387,21 +327,19 @@ def test_a_terminating_pod_counts_when_it_leaves() -> None:
     assert (before.all_ok, after.all_ok) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("pod", "answer"),
-    [
-        pytest.param(make_pod(), SKIP, id="no constraint"),
-        pytest.param(constrained(FOO, 1, ZONE, ANYWAY), SKIP, id="nothing that has to be"),
-        pytest.param(constrained(FOO, 1, ZONE), SUCCESS, id="something that has to be"),
-        pytest.param(
-            constrained(FOO, 1, ZONE, label_selector=UNUSABLE),
-            error(
-                'get constraints from pod: obtaining pod\'s hard topology spread constraints: "Near" is not a valid '
-                "label selector operator"
-            ),
-            id="a selector that cannot be used",
+@cases(
+    "pod, answer",
+    ("no constraint", make_pod(), SKIP),
+    ("nothing that has to be", constrained(FOO, 1, ZONE, ANYWAY), SKIP),
+    ("something that has to be", constrained(FOO, 1, ZONE), SUCCESS),
+    (
+        "a selector that cannot be used",
+        constrained(FOO, 1, ZONE, label_selector=UNUSABLE),
+        error(
+            'get constraints from pod: obtaining pod\'s hard topology spread constraints: "Near" is not a valid '
+            "label selector operator"
         ),
-    ],
+    ),
 )
 def test_pre_filter(pod: PodBuilder, answer: Status) -> None:
     result = PodTopologySpread().pre_filter(CycleState(), pod.obj(), cluster("0/0/0/0"))
@@ -427,40 +365,22 @@ def wish(max_skew: int, key: str, pod: PodBuilder = FOO, **fields: Any) -> PodBu
     return constrained(pod, max_skew, key, ANYWAY, **fields)
 
 
-@pytest.mark.parametrize(
-    ("pod", "spread", "candidates", "expected"),
-    [
-        pytest.param(wish(1, HOST), "0/0/0/0", "ab", {"a": 100, "b": 100}, id="no existing pods"),
-        pytest.param(wish(1, HOST), "2/1/0/0", "a", {"a": 100}, id="a single candidate"),
-        pytest.param(wish(1, HOST), "1/1/0/0", "ab", {"a": 100, "b": 100}, id="no difference"),
-        pytest.param(wish(1, HOST), "2/1/0/3", "abxy", {"a": 20, "b": 60, "x": 100, "y": 0}, id="nodes 2/1/0/3"),
-        pytest.param(
-            wish(2, HOST), "2/1/0/3", "abxy", {"a": 33, "b": 66, "x": 100, "y": 16}, id="a larger skew matters less"
-        ),
-        pytest.param(wish(3, HOST), "4/3/2/1", "abxy", {"a": 44, "b": 66, "x": 77, "y": 100}, id="a skew of 3"),
-        pytest.param(wish(1, HOST, label_selector=None), "2/1/0/3", "ab", {"a": 100, "b": 100}, id="no selector"),
-        pytest.param(
-            wish(1, HOST, label_selector=LabelSelector()), "2/1/0/3", "ab", {"a": 33, "b": 100}, id="an empty selector"
-        ),
-        pytest.param(
-            wish(1, HOST), "4/2/1/3", "abx", {"a": 33, "b": 83, "x": 100}, id="nodes 4/2/1, node-y is no candidate"
-        ),
-        pytest.param(wish(1, ZONE), "4/2/1/3", "abx", {"a": 75, "b": 75, "x": 100}, id="zones 6/4: all nodes count"),
-        pytest.param(wish(1, ZONE, wish(1, HOST)), "2/1/2/4", "ax", {"a": 100, "x": 63}, id="zones 3/6 and nodes 2/2"),
-        pytest.param(
-            wish(1, HOST, make_pod()),
-            "2/1/0/3",
-            "abxy",
-            {"a": 20, "b": 60, "x": 100, "y": 0},
-            id="it need not match itself",
-        ),
-        pytest.param(
-            wish(1, ZONE, A_OR_Y), "1/9/9/4", "ay", {"a": 100, "y": 16}, id="zones 1/4: node affinity is honoured"
-        ),
-        pytest.param(
-            wish(1, ZONE, FOO.namespace("other")), "2/1/0/3", "ax", {"a": 100, "x": 100}, id="of another namespace"
-        ),
-    ],
+@cases(
+    "pod, spread, candidates, expected",
+    ("no existing pods", wish(1, HOST), "0/0/0/0", "ab", {"a": 100, "b": 100}),
+    ("a single candidate", wish(1, HOST), "2/1/0/0", "a", {"a": 100}),
+    ("no difference", wish(1, HOST), "1/1/0/0", "ab", {"a": 100, "b": 100}),
+    ("nodes 2/1/0/3", wish(1, HOST), "2/1/0/3", "abxy", {"a": 20, "b": 60, "x": 100, "y": 0}),
+    ("a larger skew matters less", wish(2, HOST), "2/1/0/3", "abxy", {"a": 33, "b": 66, "x": 100, "y": 16}),
+    ("a skew of 3", wish(3, HOST), "4/3/2/1", "abxy", {"a": 44, "b": 66, "x": 77, "y": 100}),
+    ("no selector", wish(1, HOST, label_selector=None), "2/1/0/3", "ab", {"a": 100, "b": 100}),
+    ("an empty selector", wish(1, HOST, label_selector=LabelSelector()), "2/1/0/3", "ab", {"a": 33, "b": 100}),
+    ("nodes 4/2/1, node-y is no candidate", wish(1, HOST), "4/2/1/3", "abx", {"a": 33, "b": 83, "x": 100}),
+    ("zones 6/4: all nodes count", wish(1, ZONE), "4/2/1/3", "abx", {"a": 75, "b": 75, "x": 100}),
+    ("zones 3/6 and nodes 2/2", wish(1, ZONE, wish(1, HOST)), "2/1/2/4", "ax", {"a": 100, "x": 63}),
+    ("it need not match itself", wish(1, HOST, make_pod()), "2/1/0/3", "abxy", {"a": 20, "b": 60, "x": 100, "y": 0}),
+    ("zones 1/4: node affinity is honoured", wish(1, ZONE, A_OR_Y), "1/9/9/4", "ay", {"a": 100, "y": 16}),
+    ("of another namespace", wish(1, ZONE, FOO.namespace("other")), "2/1/0/3", "ax", {"a": 100, "x": 100}),
 )
 def test_score(pod: PodBuilder, spread: str, candidates: str, expected: dict[str, int]) -> None:
     """
@@ -476,13 +396,7 @@ def test_nodes_without_a_key_get_nothing() -> None:
     assert scores(snapshot, wish(1, HOST), "abx") == {"a": 16, "b": 0, "x": 100}
 
 
-@pytest.mark.parametrize(
-    ("pod", "answer"),
-    [
-        pytest.param(make_pod(), SKIP, id="no constraint"),
-        pytest.param(constrained(FOO, 1, ZONE), SKIP, id="nothing to wish for"),
-    ],
-)
+@cases("pod, answer", ("no constraint", make_pod(), SKIP), ("nothing to wish for", constrained(FOO, 1, ZONE), SKIP))
 def test_pre_score_skips(pod: PodBuilder, answer: Status) -> None:
     assert scores(cluster("1/0/0/0"), pod) == answer
 

@@ -1,21 +1,14 @@
-import pytest
-
 from extender.engine.framework import Code
 from extender.engine.plugins.queueing import PrioritySort, SchedulingGates
 from extender.testing import PodBuilder, make_pod
+from tests.kit.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("waiting", "order"),
-    [
-        pytest.param(
-            [("low", 1, 10.0), ("high", 2, 20.0)], ["high", "low"], id="important pods go first, however late they came"
-        ),
-        pytest.param(
-            [("late", 5, 20.0), ("early", 5, 10.0)], ["early", "late"], id="of equals the one that came first"
-        ),
-        pytest.param([("low", -1, 0.0), ("none", None, 9.0)], ["none", "low"], id="no priority is priority 0"),
-    ],
+@cases(
+    "waiting, order",
+    ("important pods go first, however late they came", [("low", 1, 10.0), ("high", 2, 20.0)], ["high", "low"]),
+    ("of equals the one that came first", [("late", 5, 20.0), ("early", 5, 10.0)], ["early", "late"]),
+    ("no priority is priority 0", [("low", -1, 0.0), ("none", None, 9.0)], ["none", "low"]),
 )
 def test_order(waiting: list[tuple[str, int | None, float]], order: list[str]) -> None:
     """The queue goes by priority, then by time of entry."""

@@ -58,6 +58,7 @@ from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from tests.kit.devices import allocation_of, exactly, make_claim, make_device, make_device_class, make_slice
 from tests.kit.reservations import Reservations
+from tests.kit.tables import cases
 
 GPU, NIC, INIT = "example.com/gpu", "example.com/nic", "example.com/init"
 CLASSES = {GPU: "gpu", NIC: "nic", INIT: "init"}
@@ -75,83 +76,81 @@ def shown(request: DeviceRequest) -> tuple[str, str, int]:
     return request.name, request.exactly.device_class_name, request.exactly.count
 
 
-@pytest.mark.parametrize(
-    ("pod", "resources", "requests", "mappings"),
-    [
-        pytest.param(make_pod().req({GPU: 1}), [], [], [], id="nothing is lacking"),
-        pytest.param(
-            make_pod().req({GPU: 1, NIC: 2}),
-            [GPU],
-            [("container-0-request-0", "gpu", 1)],
-            [("c0", GPU, "container-0-request-0")],
-            id="one resource of two",
-        ),
-        pytest.param(
-            make_pod().req({GPU: 1, NIC: 2}),
-            [GPU, NIC],
-            [("container-0-request-0", "gpu", 1), ("container-0-request-1", "nic", 2)],
-            [("c0", GPU, "container-0-request-0"), ("c0", NIC, "container-0-request-1")],
-            id="two resources",
-        ),
-        pytest.param(
-            make_pod().req({GPU: 1}).req({NIC: 2}),
-            [GPU, NIC],
-            [("container-0-request-0", "gpu", 1), ("container-1-request-0", "nic", 2)],
-            [("c0", GPU, "container-0-request-0"), ("c1", NIC, "container-1-request-0")],
-            id="two containers",
-        ),
-        pytest.param(
-            make_pod().req({"memory": "1Gi", GPU: 1, "cpu": 1}),
-            [GPU],
-            [("container-0-request-1", "gpu", 1)],
-            [("c0", GPU, "container-0-request-1")],
-            id="all requests of the container are numbered, by name",
-        ),
-        pytest.param(
-            make_pod().req({GPU: 1}).init_req({INIT: 2}),
-            [GPU, INIT],
-            [("container-0-request-0", "init", 2), ("container-1-request-0", "gpu", 1)],
-            [("c0", GPU, "container-1-request-0"), ("i1", INIT, "container-0-request-0")],
-            id="an init container with a resource of its own",
-        ),
-        pytest.param(
-            make_pod().req({GPU: 1}).init_req({INIT: 1}).init_req({INIT: 2}),
-            [GPU, INIT],
-            [("container-1-request-0", "init", 2), ("container-2-request-0", "gpu", 1)],
-            [
-                ("c0", GPU, "container-2-request-0"),
-                ("i1", INIT, "container-1-request-0"),
-                ("i2", INIT, "container-1-request-0"),
-            ],
-            id="init containers share the largest request",
-        ),
-        pytest.param(
-            make_pod().req({GPU: 1}).init_req({INIT: 1}).sidecar_req({INIT: 1}).init_req({INIT: 2}),
-            [GPU, INIT],
-            [
-                ("container-1-request-0", "init", 1),
-                ("container-2-request-0", "init", 2),
-                ("container-3-request-0", "gpu", 1),
-            ],
-            [
-                ("c0", GPU, "container-3-request-0"),
-                ("s2", INIT, "container-1-request-0"),
-                ("i1", INIT, "container-1-request-0"),
-                ("i3", INIT, "container-2-request-0"),
-            ],
-            id="only what starts later is used by init containers before",
-        ),
-        pytest.param(
-            make_pod().req({GPU: 3}).init_req({GPU: 2}),
-            [GPU],
-            [("container-1-request-0", "gpu", 3)],
-            [("c0", GPU, "container-1-request-0"), ("i1", GPU, "container-1-request-0")],
-            id="an init container with less than comes later",
-        ),
-        pytest.param(make_pod().req({GPU: 0}), [GPU], [], [], id="zero"),
-        pytest.param(make_pod().req({GPU: "500m"}), [GPU], [], [], id="no whole number"),
-        pytest.param(make_pod().req(cpu=1).overhead({GPU: 1}), [GPU], [], [], id="overhead is no container's"),
-    ],
+@cases(
+    "pod, resources, requests, mappings",
+    ("nothing is lacking", make_pod().req({GPU: 1}), [], [], []),
+    (
+        "one resource of two",
+        make_pod().req({GPU: 1, NIC: 2}),
+        [GPU],
+        [("container-0-request-0", "gpu", 1)],
+        [("c0", GPU, "container-0-request-0")],
+    ),
+    (
+        "two resources",
+        make_pod().req({GPU: 1, NIC: 2}),
+        [GPU, NIC],
+        [("container-0-request-0", "gpu", 1), ("container-0-request-1", "nic", 2)],
+        [("c0", GPU, "container-0-request-0"), ("c0", NIC, "container-0-request-1")],
+    ),
+    (
+        "two containers",
+        make_pod().req({GPU: 1}).req({NIC: 2}),
+        [GPU, NIC],
+        [("container-0-request-0", "gpu", 1), ("container-1-request-0", "nic", 2)],
+        [("c0", GPU, "container-0-request-0"), ("c1", NIC, "container-1-request-0")],
+    ),
+    (
+        "all requests of the container are numbered, by name",
+        make_pod().req({"memory": "1Gi", GPU: 1, "cpu": 1}),
+        [GPU],
+        [("container-0-request-1", "gpu", 1)],
+        [("c0", GPU, "container-0-request-1")],
+    ),
+    (
+        "an init container with a resource of its own",
+        make_pod().req({GPU: 1}).init_req({INIT: 2}),
+        [GPU, INIT],
+        [("container-0-request-0", "init", 2), ("container-1-request-0", "gpu", 1)],
+        [("c0", GPU, "container-1-request-0"), ("i1", INIT, "container-0-request-0")],
+    ),
+    (
+        "init containers share the largest request",
+        make_pod().req({GPU: 1}).init_req({INIT: 1}).init_req({INIT: 2}),
+        [GPU, INIT],
+        [("container-1-request-0", "init", 2), ("container-2-request-0", "gpu", 1)],
+        [
+            ("c0", GPU, "container-2-request-0"),
+            ("i1", INIT, "container-1-request-0"),
+            ("i2", INIT, "container-1-request-0"),
+        ],
+    ),
+    (
+        "only what starts later is used by init containers before",
+        make_pod().req({GPU: 1}).init_req({INIT: 1}).sidecar_req({INIT: 1}).init_req({INIT: 2}),
+        [GPU, INIT],
+        [
+            ("container-1-request-0", "init", 1),
+            ("container-2-request-0", "init", 2),
+            ("container-3-request-0", "gpu", 1),
+        ],
+        [
+            ("c0", GPU, "container-3-request-0"),
+            ("s2", INIT, "container-1-request-0"),
+            ("i1", INIT, "container-1-request-0"),
+            ("i3", INIT, "container-2-request-0"),
+        ],
+    ),
+    (
+        "an init container with less than comes later",
+        make_pod().req({GPU: 3}).init_req({GPU: 2}),
+        [GPU],
+        [("container-1-request-0", "gpu", 3)],
+        [("c0", GPU, "container-1-request-0"), ("i1", GPU, "container-1-request-0")],
+    ),
+    ("zero", make_pod().req({GPU: 0}), [GPU], [], []),
+    ("no whole number", make_pod().req({GPU: "500m"}), [GPU], [], []),
+    ("overhead is no container's", make_pod().req(cpu=1).overhead({GPU: 1}), [GPU], [], []),
 )
 def test_requests_and_mappings(
     pod: PodBuilder, resources: list[str], requests: list[tuple[str, str, int]], mappings: list[tuple[str, str, str]]
@@ -186,40 +185,36 @@ GPU_AND_NIC = make_pod("p").req({GPU: 1, NIC: 1}).obj()
 NO_DEVICE = unresolvable("cannot allocate all claims")
 
 
-@pytest.mark.parametrize(
-    ("pod", "objects"),
-    [
-        pytest.param(make_pod().req(cpu=1).obj(), [backing(GPU)], id="it requests no extended resource"),
-        pytest.param(make_pod().req({GPU: 0}).obj(), [backing(GPU)], id="it requests none of it"),
-        pytest.param(WANTING, [], id="no class"),
-        pytest.param(WANTING, [backing(NIC)], id="a class for another resource"),
-    ],
+@cases(
+    "pod, objects",
+    ("it requests no extended resource", make_pod().req(cpu=1).obj(), [backing(GPU)]),
+    ("it requests none of it", make_pod().req({GPU: 0}).obj(), [backing(GPU)]),
+    ("no class", WANTING, []),
+    ("a class for another resource", WANTING, [backing(NIC)]),
 )
 def test_a_pod_without_resources_that_a_class_backs_is_skipped(pod: Pod, objects: list[HasMetadata]) -> None:
     assert evaluated(pod, *objects) == (SKIP, {})
 
 
-@pytest.mark.parametrize(
-    ("pod", "objects", "node", "status"),
-    [
-        pytest.param(WANTING, [make_slice("gpu-1")], make_node("n"), SUCCESS, id="a device"),
-        pytest.param(WANTING, [], make_node("n"), NO_DEVICE, id="no device"),
-        pytest.param(WANTING, [], OFFERING, SUCCESS, id="a device plugin"),
-        pytest.param(
-            GPU_AND_NIC,
-            [make_slice("gpu-1")],
-            make_node("n"),
-            unresolvable("cannot fit resource"),
-            id="another resource, that the node does not know",
-        ),
-        pytest.param(
-            GPU_AND_NIC,
-            [make_slice("gpu-1")],
-            make_node("n").capacity({NIC: 0}),
-            SUCCESS,
-            id="another resource, of which NodeResourcesFit sees that there is none",
-        ),
-    ],
+@cases(
+    "pod, objects, node, status",
+    ("a device", WANTING, [make_slice("gpu-1")], make_node("n"), SUCCESS),
+    ("no device", WANTING, [], make_node("n"), NO_DEVICE),
+    ("a device plugin", WANTING, [], OFFERING, SUCCESS),
+    (
+        "another resource, that the node does not know",
+        GPU_AND_NIC,
+        [make_slice("gpu-1")],
+        make_node("n"),
+        unresolvable("cannot fit resource"),
+    ),
+    (
+        "another resource, of which NodeResourcesFit sees that there is none",
+        GPU_AND_NIC,
+        [make_slice("gpu-1")],
+        make_node("n").capacity({NIC: 0}),
+        SUCCESS,
+    ),
 )
 def test_filter(pod: Pod, objects: list[HasMetadata], node: NodeBuilder, status: Status) -> None:
     assert evaluated(pod, backing(GPU), *objects, nodes=(node,)) == (SUCCESS, {"n": status})
@@ -264,12 +259,10 @@ def test_a_special_claim_of_an_earlier_attempt_keeps_the_pod_off_all_nodes() -> 
     assert found == (SUCCESS, {"n": refused})
 
 
-@pytest.mark.parametrize(
+@cases(
     "claim",
-    [
-        pytest.param(left_over(make_pod("p").uid("former").obj()), id="of the former pod of that name"),
-        pytest.param(left_over(WANTING, annotations={}), id="that is not marked as special"),
-    ],
+    ("of the former pod of that name", left_over(make_pod("p").uid("former").obj())),
+    ("that is not marked as special", left_over(WANTING, annotations={})),
 )
 def test_foreign_claims_are_not_taken_for_the_special_claim(claim: ResourceClaim) -> None:
     assert evaluated(WANTING, backing(GPU), make_slice("gpu-1", "gpu-2"), claim) == (SUCCESS, {"n": SUCCESS})
@@ -376,7 +369,7 @@ def test_a_claim_that_is_deleted_once_it_was_shown_holds_nothing() -> None:
     assert scheduler.filtered(OTHER)[1] == SUCCESS
 
 
-@pytest.mark.parametrize("late", [pytest.param(False, id="shown at once"), pytest.param(True, id="shown later")])
+@cases("late", ("shown at once", False), ("shown later", True))
 async def test_a_claim_holds_nothing_once_it_was_shown_and_deleted_with_no_attempt_in_between(late: bool) -> None:
     scheduler = Scheduler(late=late)
     cycle = scheduler.reserved(WANTING)
@@ -391,16 +384,14 @@ async def test_a_claim_holds_nothing_once_it_was_shown_and_deleted_with_no_attem
     assert scheduler.filtered(OTHER)[1] == SUCCESS
 
 
-@pytest.mark.parametrize(
-    ("kind", "failure"),
-    [
-        pytest.param(CreateResourceClaim, CallError("no"), id="create"),
-        pytest.param(CreateResourceClaim, CallConflict("no"), id="create, conflict"),
-        pytest.param(ReserveResourceClaim, CallError("no"), id="reserve"),
-        pytest.param(ReserveResourceClaim, CallUnknown("no"), id="reserve, outcome unknown"),
-        pytest.param(PatchPodStatus, CallError("no"), id="name it in the pod"),
-        pytest.param(PatchPodStatus, CallConflict("no"), id="another pod"),
-    ],
+@cases(
+    "kind, failure",
+    ("create", CreateResourceClaim, CallError("no")),
+    ("create, conflict", CreateResourceClaim, CallConflict("no")),
+    ("reserve", ReserveResourceClaim, CallError("no")),
+    ("reserve, outcome unknown", ReserveResourceClaim, CallUnknown("no")),
+    ("name it in the pod", PatchPodStatus, CallError("no")),
+    ("another pod", PatchPodStatus, CallConflict("no")),
 )
 def test_a_write_that_fails_leaves_neither_claim_nor_reservation(kind: type[Any], failure: CallError) -> None:
     scheduler = Scheduler()
@@ -546,12 +537,10 @@ DEVICES = backing(GPU), slice_of("empty", "gpu-1", "gpu-2"), slice_of("half", "g
 PLACES = make_node("empty"), make_node("half"), make_node("plugin").capacity({GPU: 4})
 
 
-@pytest.mark.parametrize(
-    ("strategy", "scores"),
-    [
-        pytest.param("LeastAllocated", {"empty": 50, "half": 0, "plugin": 75}, id="least"),
-        pytest.param("MostAllocated", {"empty": 50, "half": 100, "plugin": 25}, id="most"),
-    ],
+@cases(
+    "strategy, scores",
+    ("least", "LeastAllocated", {"empty": 50, "half": 0, "plugin": 75}),
+    ("most", "MostAllocated", {"empty": 50, "half": 100, "plugin": 25}),
 )
 def test_devices_count_like_amounts_where_they_are_scored(strategy: str, scores: Mapping[str, int]) -> None:
     args = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(strategy, (ResourceSpec(GPU, 1),)))

@@ -35,6 +35,7 @@ from tests.kit.storage import (
     make_csi_node,
     make_volume,
 )
+from tests.kit.tables import cases
 
 POD, RUNNING = make_pod("p"), make_pod("other").node("n")
 CLAIMING, USING_DISK = POD.claim("data"), POD.volume(gce_disk("d"))
@@ -52,21 +53,12 @@ def updated(resource: EventResource) -> ClusterEvent:
     return ClusterEvent(resource, ActionType.UPDATE)
 
 
-@pytest.mark.parametrize(
-    ("pod", "claim", "who_cares"),
-    [
-        pytest.param(
-            CLAIMING, CLAIM, {VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone}, id="the pod's"
-        ),
-        pytest.param(CLAIMING, FOREIGN, set(), id="another's"),
-        pytest.param(POD.namespace("ns2").claim("data"), CLAIM, set(), id="of that name, in another namespace"),
-        pytest.param(
-            POD.volume(ephemeral("e")),
-            make_claim("p-e"),
-            {NodeVolumeLimits, VolumeBinding},
-            id="of an ephemeral volume",
-        ),
-    ],
+@cases(
+    "pod, claim, who_cares",
+    ("the pod's", CLAIMING, CLAIM, {VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone}),
+    ("another's", CLAIMING, FOREIGN, set()),
+    ("of that name, in another namespace", POD.namespace("ns2").claim("data"), CLAIM, set()),
+    ("of an ephemeral volume", POD.volume(ephemeral("e")), make_claim("p-e"), {NodeVolumeLimits, VolumeBinding}),
 )
 def test_a_claim_comes(pod: PodBuilder, claim: HasMetadata, who_cares: set[type[Plugin]]) -> None:
     plugins = (VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone)
@@ -83,23 +75,13 @@ def test_a_claim_changes(plugin: type[Plugin]) -> None:
     assert not is_worth_a_try(plugin, CLAIMING, event, FOREIGN, make_claim("elsewhere", volume="pv"))
 
 
-@pytest.mark.parametrize(
-    ("plugin", "old", "new", "worth_it"),
-    [
-        pytest.param(VolumeZone, None, make_class(), True, id="Zone: one that waits for a consumer"),
-        pytest.param(VolumeZone, None, make_class(binding=AT_ONCE), False, id="Zone: one that does not"),
-        pytest.param(VolumeBinding, None, make_class(binding=AT_ONCE), True, id="Binding: any"),
-        pytest.param(
-            VolumeBinding,
-            make_class(),
-            make_class(topology={"zone": ["a"]}),
-            True,
-            id="Binding: other places are allowed",
-        ),
-        pytest.param(
-            VolumeBinding, make_class(), make_class(provisioner="x"), False, id="Binding: something else changed"
-        ),
-    ],
+@cases(
+    "plugin, old, new, worth_it",
+    ("Zone: one that waits for a consumer", VolumeZone, None, make_class(), True),
+    ("Zone: one that does not", VolumeZone, None, make_class(binding=AT_ONCE), False),
+    ("Binding: any", VolumeBinding, None, make_class(binding=AT_ONCE), True),
+    ("Binding: other places are allowed", VolumeBinding, make_class(), make_class(topology={"zone": ["a"]}), True),
+    ("Binding: something else changed", VolumeBinding, make_class(), make_class(provisioner="x"), False),
 )
 def test_a_class_comes_or_changes(
     plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool
@@ -109,15 +91,13 @@ def test_a_class_comes_or_changes(
     assert is_worth_a_try(plugin, CLAIMING, event, old, new) is worth_it
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "worth_it"),
-    [
-        pytest.param(None, {}, True, id="a volume comes"),
-        pytest.param({}, {ZONE_LABEL: "a"}, True, id="a zone is said"),
-        pytest.param({ZONE_LABEL: "a"}, {BETA_ZONE_LABEL: "a"}, True, id="under another label"),
-        pytest.param({ZONE_LABEL: "a__b"}, {ZONE_LABEL: "b__a"}, False, id="the same zones in another order"),
-        pytest.param({ZONE_LABEL: "a"}, {ZONE_LABEL: "a", "x": "y"}, False, id="another label"),
-    ],
+@cases(
+    "old, new, worth_it",
+    ("a volume comes", None, {}, True),
+    ("a zone is said", {}, {ZONE_LABEL: "a"}, True),
+    ("under another label", {ZONE_LABEL: "a"}, {BETA_ZONE_LABEL: "a"}, True),
+    ("the same zones in another order", {ZONE_LABEL: "a__b"}, {ZONE_LABEL: "b__a"}, False),
+    ("another label", {ZONE_LABEL: "a"}, {ZONE_LABEL: "a", "x": "y"}, False),
 )
 def test_zones_of_a_volume_change(old: dict[str, str] | None, new: dict[str, str], worth_it: bool) -> None:
     event = ClusterEvent(EventResource.PERSISTENT_VOLUME, ActionType.ADD if old is None else ActionType.UPDATE)
@@ -137,24 +117,16 @@ def limited(volumes: int | None) -> HasMetadata:
     return make_csi_node("n", {"d": volumes})
 
 
-@pytest.mark.parametrize(
-    ("plugin", "old", "new", "worth_it"),
-    [
-        pytest.param(NodeVolumeLimits, None, make_csi_node("n"), True, id="Limits: a node says something at all"),
-        pytest.param(NodeVolumeLimits, limited(1), limited(2), True, id="Limits: one more"),
-        pytest.param(NodeVolumeLimits, limited(2), limited(1), False, id="Limits: one less"),
-        pytest.param(NodeVolumeLimits, make_csi_node("n"), limited(1), True, id="Limits: a driver comes"),
-        pytest.param(NodeVolumeLimits, limited(1), limited(None), False, id="Limits: none is 0 here"),
-        pytest.param(VolumeBinding, None, make_csi_node("n"), True, id="Binding: a node says something at all"),
-        pytest.param(
-            VolumeBinding,
-            make_csi_node("n"),
-            make_csi_node("n", migrated=["x"]),
-            True,
-            id="Binding: a plugin is migrated",
-        ),
-        pytest.param(VolumeBinding, limited(1), limited(2), False, id="Binding: a limit"),
-    ],
+@cases(
+    "plugin, old, new, worth_it",
+    ("Limits: a node says something at all", NodeVolumeLimits, None, make_csi_node("n"), True),
+    ("Limits: one more", NodeVolumeLimits, limited(1), limited(2), True),
+    ("Limits: one less", NodeVolumeLimits, limited(2), limited(1), False),
+    ("Limits: a driver comes", NodeVolumeLimits, make_csi_node("n"), limited(1), True),
+    ("Limits: none is 0 here", NodeVolumeLimits, limited(1), limited(None), False),
+    ("Binding: a node says something at all", VolumeBinding, None, make_csi_node("n"), True),
+    ("Binding: a plugin is migrated", VolumeBinding, make_csi_node("n"), make_csi_node("n", migrated=["x"]), True),
+    ("Binding: a limit", VolumeBinding, limited(1), limited(2), False),
 )
 def test_csi_node_change_queues_the_pod_when_it_may_lift_a_limit(
     plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool
@@ -164,14 +136,12 @@ def test_csi_node_change_queues_the_pod_when_it_may_lift_a_limit(
     assert is_worth_a_try(plugin, CLAIMING, event, old, new) is worth_it
 
 
-@pytest.mark.parametrize(
-    ("pod", "published", "worth_it"),
-    [
-        pytest.param(INLINE, (True, False), True, id="capacity is no longer published"),
-        pytest.param(INLINE, (False, True), False, id="it is asked now"),
-        pytest.param(INLINE, (True, True), False, id="as before"),
-        pytest.param(CLAIMING, (True, False), False, id="the pod has no inline volume of the driver"),
-    ],
+@cases(
+    "pod, published, worth_it",
+    ("capacity is no longer published", INLINE, (True, False), True),
+    ("it is asked now", INLINE, (False, True), False),
+    ("as before", INLINE, (True, True), False),
+    ("the pod has no inline volume of the driver", CLAIMING, (True, False), False),
 )
 def test_a_driver_changes(pod: PodBuilder, published: tuple[bool, bool], worth_it: bool) -> None:
     old, new = (make_csi_driver(publishes_capacity=each) for each in published)
@@ -179,16 +149,14 @@ def test_a_driver_changes(pod: PodBuilder, published: tuple[bool, bool], worth_i
     assert is_worth_a_try(VolumeBinding, pod, updated(EventResource.CSI_DRIVER), old, new) is worth_it
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "worth_it"),
-    [
-        pytest.param(None, ("1Gi", None), True, id="new room"),
-        pytest.param(("1Gi", None), ("2Gi", None), True, id="more room"),
-        pytest.param(("2Gi", None), ("1Gi", None), False, id="less room"),
-        pytest.param(("1Gi", None), ("1024Mi", None), False, id="as much"),
-        pytest.param(("1Gi", "1Gi"), ("2Gi", "1Gi"), False, id="more room, but no larger volumes"),
-        pytest.param(("2Gi", "1Gi"), ("2Gi", "2Gi"), True, id="larger volumes"),
-    ],
+@cases(
+    "old, new, worth_it",
+    ("new room", None, ("1Gi", None), True),
+    ("more room", ("1Gi", None), ("2Gi", None), True),
+    ("less room", ("2Gi", None), ("1Gi", None), False),
+    ("as much", ("1Gi", None), ("1024Mi", None), False),
+    ("more room, but no larger volumes", ("1Gi", "1Gi"), ("2Gi", "1Gi"), False),
+    ("larger volumes", ("2Gi", "1Gi"), ("2Gi", "2Gi"), True),
 )
 def test_room_changes(old: tuple[str, str | None] | None, new: tuple[str, str | None], worth_it: bool) -> None:
     before, after = (size and make_capacity("c", size[0], ANYWHERE, largest=size[1]) for size in (old, new))
@@ -204,54 +172,44 @@ def test_an_invalid_capacity_is_an_error_of_the_hint() -> None:
         is_worth_a_try(VolumeBinding, CLAIMING, updated(EventResource.CSI_STORAGE_CAPACITY), old, new)
 
 
-@pytest.mark.parametrize(
-    ("plugin", "pod", "gone", "worth_it"),
-    [
-        pytest.param(VolumeRestrictions, USING_DISK, RUNNING.volume(gce_disk("d")), True, id="Restrictions: the disk"),
-        pytest.param(VolumeRestrictions, USING_DISK, RUNNING.volume(gce_disk("e")), False, id="Restrictions: another"),
-        pytest.param(
-            VolumeRestrictions,
-            POD.volume(gce_disk("d", read_only=True)),
-            RUNNING.volume(gce_disk("d", read_only=True)),
-            False,
-            id="Restrictions: both only read",
-        ),
-        pytest.param(VolumeRestrictions, CLAIMING, RUNNING.claim("data"), True, id="Restrictions: the claim"),
-        pytest.param(VolumeRestrictions, CLAIMING, RUNNING.claim("x"), False, id="Restrictions: another claim"),
-        pytest.param(
-            VolumeRestrictions, CLAIMING, RUNNING.namespace("ns2").claim("data"), False, id="Restrictions: elsewhere"
-        ),
-        pytest.param(NodeVolumeLimits, CLAIMING, RUNNING.claim("x"), True, id="Limits: had a claim"),
-        pytest.param(
-            NodeVolumeLimits, CLAIMING, RUNNING.volume(ephemeral("e")), True, id="Limits: had an ephemeral volume"
-        ),
-        pytest.param(
-            NodeVolumeLimits, CLAIMING, RUNNING.volume(ebs_disk("vol-1")), True, id="Limits: had a migrated disk"
-        ),
-        pytest.param(NodeVolumeLimits, CLAIMING, RUNNING, False, id="Limits: had no volumes"),
-        pytest.param(NodeVolumeLimits, CLAIMING, make_pod("other").claim("x"), False, id="Limits: had no node"),
-        pytest.param(
-            NodeVolumeLimits,
-            POD.claim("x"),
-            make_pod("o").claim("x").nominated_node("n"),
-            True,
-            id="Limits: would have had one",
-        ),
-    ],
+@cases(
+    "plugin, pod, gone, worth_it",
+    ("Restrictions: the disk", VolumeRestrictions, USING_DISK, RUNNING.volume(gce_disk("d")), True),
+    ("Restrictions: another", VolumeRestrictions, USING_DISK, RUNNING.volume(gce_disk("e")), False),
+    (
+        "Restrictions: both only read",
+        VolumeRestrictions,
+        POD.volume(gce_disk("d", read_only=True)),
+        RUNNING.volume(gce_disk("d", read_only=True)),
+        False,
+    ),
+    ("Restrictions: the claim", VolumeRestrictions, CLAIMING, RUNNING.claim("data"), True),
+    ("Restrictions: another claim", VolumeRestrictions, CLAIMING, RUNNING.claim("x"), False),
+    ("Restrictions: elsewhere", VolumeRestrictions, CLAIMING, RUNNING.namespace("ns2").claim("data"), False),
+    ("Limits: had a claim", NodeVolumeLimits, CLAIMING, RUNNING.claim("x"), True),
+    ("Limits: had an ephemeral volume", NodeVolumeLimits, CLAIMING, RUNNING.volume(ephemeral("e")), True),
+    ("Limits: had a migrated disk", NodeVolumeLimits, CLAIMING, RUNNING.volume(ebs_disk("vol-1")), True),
+    ("Limits: had no volumes", NodeVolumeLimits, CLAIMING, RUNNING, False),
+    ("Limits: had no node", NodeVolumeLimits, CLAIMING, make_pod("other").claim("x"), False),
+    (
+        "Limits: would have had one",
+        NodeVolumeLimits,
+        POD.claim("x"),
+        make_pod("o").claim("x").nominated_node("n"),
+        True,
+    ),
 )
 def test_a_pod_with_volumes_is_gone(plugin: type[Plugin], pod: PodBuilder, gone: PodBuilder, worth_it: bool) -> None:
     assert is_worth_a_try(plugin, pod, EVENT_ASSIGNED_POD_DELETE, gone, None) is worth_it
 
 
-@pytest.mark.parametrize(
-    ("pod", "driver", "worth_it"),
-    [
-        pytest.param(CLAIMING, "any", True, id="a claim may be of any driver"),
-        pytest.param(POD.volume(ebs_disk("vol-1")), "ebs.csi.aws.com", True, id="a disk of the driver"),
-        pytest.param(POD.volume(ebs_disk("vol-1")), "pd.csi.storage.gke.io", False, id="a disk of another driver"),
-        pytest.param(POD.volume(ephemeral("e")), "any", False, id="an ephemeral volume is not looked at"),
-        pytest.param(POD, "any", False, id="no volumes"),
-    ],
+@cases(
+    "pod, driver, worth_it",
+    ("a claim may be of any driver", CLAIMING, "any", True),
+    ("a disk of the driver", POD.volume(ebs_disk("vol-1")), "ebs.csi.aws.com", True),
+    ("a disk of another driver", POD.volume(ebs_disk("vol-1")), "pd.csi.storage.gke.io", False),
+    ("an ephemeral volume is not looked at", POD.volume(ephemeral("e")), "any", False),
+    ("no volumes", POD, "any", False),
 )
 def test_a_volume_is_detached(pod: PodBuilder, driver: str, worth_it: bool) -> None:
     event = ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE)
@@ -290,16 +248,14 @@ GENERATED = make_resource_claim(
 )
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "worth_it"),
-    [
-        pytest.param(None, OURS, True, id="ours comes"),
-        pytest.param(None, THEIRS, False, id="another comes"),
-        pytest.param(OURS, make_resource_claim("ours", **ALLOCATED), True, id="ours is allocated"),
-        pytest.param(OURS, make_resource_claim("ours", metadata={"labels": {"x": "y"}}), False, id="ours, a label"),
-        pytest.param(THEIRS, THEIRS_ALLOCATED, False, id="another is allocated"),
-        pytest.param(THEIRS_ALLOCATED, THEIRS, True, id="another gives back its devices"),
-    ],
+@cases(
+    "old, new, worth_it",
+    ("ours comes", None, OURS, True),
+    ("another comes", None, THEIRS, False),
+    ("ours is allocated", OURS, make_resource_claim("ours", **ALLOCATED), True),
+    ("ours, a label", OURS, make_resource_claim("ours", metadata={"labels": {"x": "y"}}), False),
+    ("another is allocated", THEIRS, THEIRS_ALLOCATED, False),
+    ("another gives back its devices", THEIRS_ALLOCATED, THEIRS, True),
 )
 def test_a_resource_claim_comes_or_changes(old: ResourceClaim | None, new: ResourceClaim, worth_it: bool) -> None:
     event = ClusterEvent(EventResource.RESOURCE_CLAIM, ActionType.ADD if old is None else ActionType.UPDATE)
@@ -314,14 +270,12 @@ def test_while_a_claim_is_missing_no_other_helps() -> None:
     assert not is_worth_a_try(DynamicResources, using(NAMED), event, THEIRS_ALLOCATED, THEIRS, objects=[THEIRS])
 
 
-@pytest.mark.parametrize(
-    ("pod", "objects", "worth_it"),
-    [
-        pytest.param(using(FROM_TEMPLATE, generated={"b": "gen"}), [GENERATED], True, id="it has its claim"),
-        pytest.param(using(FROM_TEMPLATE, generated={"b": "gen"}), [], False, id="the claim is not there"),
-        pytest.param(using(FROM_TEMPLATE), [GENERATED], False, id="not yet"),
-        pytest.param(using(FROM_TEMPLATE, generated={"b": "gen"}).uid("another"), [GENERATED], False, id="another pod"),
-    ],
+@cases(
+    "pod, objects, worth_it",
+    ("it has its claim", using(FROM_TEMPLATE, generated={"b": "gen"}), [GENERATED], True),
+    ("the claim is not there", using(FROM_TEMPLATE, generated={"b": "gen"}), [], False),
+    ("not yet", using(FROM_TEMPLATE), [GENERATED], False),
+    ("another pod", using(FROM_TEMPLATE, generated={"b": "gen"}).uid("another"), [GENERATED], False),
 )
 def test_a_pod_learns_the_names_of_its_claims(pod: PodBuilder, objects: list[HasMetadata], worth_it: bool) -> None:
     event = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
@@ -335,19 +289,15 @@ def serving(name: str | None) -> DeviceClass:
     return replaced(device_class, spec=replaced(device_class.spec, extended_resource_name=name))
 
 
-@pytest.mark.parametrize(
-    ("asked", "old", "new", "worth_it"),
-    [
-        pytest.param(GPU, None, serving(GPU), True, id="a class for it comes"),
-        pytest.param(GPU, None, serving("example.com/fpga"), False, id="a class for something else"),
-        pytest.param(GPU, None, serving(None), False, id="a class for nothing of the kind"),
-        pytest.param(
-            "deviceclass.resource.kubernetes.io/gpu.example.com", None, serving(None), True, id="asked for by its name"
-        ),
-        pytest.param(GPU, serving(None), serving(GPU), True, id="the class serves it now"),
-        pytest.param(GPU, serving(GPU), serving(GPU), False, id="it did before"),
-        pytest.param(GPU, serving(GPU), serving(None), False, id="it does no more"),
-    ],
+@cases(
+    "asked, old, new, worth_it",
+    ("a class for it comes", GPU, None, serving(GPU), True),
+    ("a class for something else", GPU, None, serving("example.com/fpga"), False),
+    ("a class for nothing of the kind", GPU, None, serving(None), False),
+    ("asked for by its name", "deviceclass.resource.kubernetes.io/gpu.example.com", None, serving(None), True),
+    ("the class serves it now", GPU, serving(None), serving(GPU), True),
+    ("it did before", GPU, serving(GPU), serving(GPU), False),
+    ("it does no more", GPU, serving(GPU), serving(None), False),
 )
 def test_a_device_class_serves_an_extended_resource(
     asked: str, old: DeviceClass | None, new: DeviceClass, worth_it: bool
@@ -357,10 +307,7 @@ def test_a_device_class_serves_an_extended_resource(
     assert is_worth_a_try(NodeResourcesFit, POD.req({asked: 1}), event, old, new) is worth_it
 
 
-@pytest.mark.parametrize(
-    ("objects", "worth_it"),
-    [pytest.param([serving(GPU)], True, id="a class serves it"), pytest.param([serving(None)], False, id="none does")],
-)
+@cases("objects, worth_it", ("a class serves it", [serving(GPU)], True), ("none does", [serving(None)], False))
 def test_a_node_without_the_resource_may_have_devices(objects: list[HasMetadata], worth_it: bool) -> None:
     pod, event, node = POD.req({GPU: 1}), added(EventResource.NODE), make_node().capacity(cpu="1")
 

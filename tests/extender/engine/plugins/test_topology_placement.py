@@ -6,6 +6,7 @@ from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.plugins.pod_groups import PodGroupPodsCount, TopologyPlacementGenerator
 from extender.engine.snapshot import Snapshot
 from extender.testing import PodBuilder, make_node, make_pod, make_pod_group, make_snapshot
+from tests.kit.tables import cases
 
 ZONE = "zone"
 NODES = (
@@ -41,12 +42,10 @@ def test_members_that_have_a_node_leave_the_placement_that_they_are_in() -> None
     assert placements(make_pod("m").node("d"), make_pod("m2").node("a")) == {"z1": {"a", "d"}}
 
 
-@pytest.mark.parametrize(
-    ("nodes", "why"),
-    [
-        pytest.param(["a", "b"], "more than 1 domain found for pod group: z1, z2", id="in two domains"),
-        pytest.param(["c"], "no topology domain found for pod default/m0", id="in none"),
-    ],
+@cases(
+    "nodes, why",
+    ("in two domains", ["a", "b"], "more than 1 domain found for pod group: z1, z2"),
+    ("in none", ["c"], "no topology domain found for pod default/m0"),
 )
 def test_members_in_no_domain_or_in_several_leave_no_placement(nodes: list[str], why: str) -> None:
     with pytest.raises(ValueError, match=why):

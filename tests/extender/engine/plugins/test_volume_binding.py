@@ -38,6 +38,7 @@ from tests.kit.storage import (
     make_csi_node,
     make_volume,
 )
+from tests.kit.tables import cases
 
 NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
 NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
@@ -82,60 +83,58 @@ def refusals(pod: PodBuilder, *objects: HasMetadata) -> dict[str, list[str]]:
     return {node: list(status.reasons) for node, status in found.items() if not status.is_success}
 
 
-@pytest.mark.parametrize(
-    ("pod", "objects", "answer"),
-    [
-        pytest.param(make_pod(), [], SKIP, id="no claims"),
-        pytest.param(claiming("c"), [], unresolvable('persistentvolumeclaim "c" not found'), id="no such claim"),
-        pytest.param(
-            make_pod().volume(ephemeral()),
-            [],
-            unresolvable('waiting for ephemeral volume controller to create the persistentvolumeclaim "p-scratch"'),
-            id="the claim of an ephemeral volume is still to be made",
-        ),
-        pytest.param(
-            make_pod().volume(ephemeral()),
-            [make_claim("p-scratch")],
-            unresolvable("PVC default/p-scratch was not created for pod default/p (pod is not owner)"),
-            id="or belongs to another owner",
-        ),
-        pytest.param(
-            claiming("c"),
-            [make_claim("c", volume="pv", phase="Lost")],
-            unresolvable('persistentvolumeclaim "c" bound to non-existent persistentvolume "pv"'),
-            id="a claim that lost its volume",
-        ),
-        pytest.param(
-            claiming("c"),
-            [make_claim("c", deleted=True)],
-            unresolvable('persistentvolumeclaim "c" is being deleted'),
-            id="a claim that is going away",
-        ),
-        pytest.param(
-            claiming("c"),
-            [make_claim("c"), make_class(binding=AT_ONCE)],
-            unresolvable("pod has unbound immediate PersistentVolumeClaims"),
-            id="a claim that should be bound by now",
-        ),
-        pytest.param(
-            claiming("c"),
-            [make_claim("c", storage_class=None)],
-            unresolvable("pod has unbound immediate PersistentVolumeClaims"),
-            id="as should one without a class",
-        ),
-        pytest.param(
-            claiming("c"),
-            [make_claim("c"), make_class(binding=None)],
-            error('VolumeBindingMode not set for StorageClass "std"'),
-            id="a class that does not say when",
-        ),
-        pytest.param(
-            claiming("ok", "c", "d"),
-            [make_claim("ok", volume="pv"), make_claim("d", deleted=True)],
-            unresolvable('persistentvolumeclaim "c" not found'),
-            id="the first trouble is told",
-        ),
-    ],
+@cases(
+    "pod, objects, answer",
+    ("no claims", make_pod(), [], SKIP),
+    ("no such claim", claiming("c"), [], unresolvable('persistentvolumeclaim "c" not found')),
+    (
+        "the claim of an ephemeral volume is still to be made",
+        make_pod().volume(ephemeral()),
+        [],
+        unresolvable('waiting for ephemeral volume controller to create the persistentvolumeclaim "p-scratch"'),
+    ),
+    (
+        "or belongs to another owner",
+        make_pod().volume(ephemeral()),
+        [make_claim("p-scratch")],
+        unresolvable("PVC default/p-scratch was not created for pod default/p (pod is not owner)"),
+    ),
+    (
+        "a claim that lost its volume",
+        claiming("c"),
+        [make_claim("c", volume="pv", phase="Lost")],
+        unresolvable('persistentvolumeclaim "c" bound to non-existent persistentvolume "pv"'),
+    ),
+    (
+        "a claim that is going away",
+        claiming("c"),
+        [make_claim("c", deleted=True)],
+        unresolvable('persistentvolumeclaim "c" is being deleted'),
+    ),
+    (
+        "a claim that should be bound by now",
+        claiming("c"),
+        [make_claim("c"), make_class(binding=AT_ONCE)],
+        unresolvable("pod has unbound immediate PersistentVolumeClaims"),
+    ),
+    (
+        "as should one without a class",
+        claiming("c"),
+        [make_claim("c", storage_class=None)],
+        unresolvable("pod has unbound immediate PersistentVolumeClaims"),
+    ),
+    (
+        "a class that does not say when",
+        claiming("c"),
+        [make_claim("c"), make_class(binding=None)],
+        error('VolumeBindingMode not set for StorageClass "std"'),
+    ),
+    (
+        "the first trouble is told",
+        claiming("ok", "c", "d"),
+        [make_claim("ok", volume="pv"), make_claim("d", deleted=True)],
+        unresolvable('persistentvolumeclaim "c" not found'),
+    ),
 )
 def test_claims_that_stop_a_pod(pod: PodBuilder, objects: list[HasMetadata], answer: Status) -> None:
     """Before any node is looked at."""
@@ -151,39 +150,23 @@ def test_a_claim_bound_by_hand_waits_for_the_volume_controller() -> None:
     assert found["a"] == unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
 
-@pytest.mark.parametrize(
-    ("volumes", "refused"),
-    [
-        pytest.param([make_volume("pv", claim="c")], {}, id="from everywhere"),
-        pytest.param([make_volume("pv", claim="c", affinity=in_zone("z1"))], {"b": [NOT_REACHED]}, id="from its zone"),
-        pytest.param(
-            [make_volume("pv", claim="c", affinity=[])],
-            {"a": [NOT_REACHED], "b": [NOT_REACHED]},
-            id="no terms reach no node",
-        ),
-        pytest.param(
-            [make_volume("pv", claim="c", affinity=[name_term("In", "x")])],
-            {},
-            id="fields are not looked at, as upstream",
-        ),
-        pytest.param([], {"a": [NO_VOLUME], "b": [NO_VOLUME]}, id="there is no such volume"),
-    ],
+@cases(
+    "volumes, refused",
+    ("from everywhere", [make_volume("pv", claim="c")], {}),
+    ("from its zone", [make_volume("pv", claim="c", affinity=in_zone("z1"))], {"b": [NOT_REACHED]}),
+    ("no terms reach no node", [make_volume("pv", claim="c", affinity=[])], {"a": [NOT_REACHED], "b": [NOT_REACHED]}),
+    ("fields are not looked at, as upstream", [make_volume("pv", claim="c", affinity=[name_term("In", "x")])], {}),
+    ("there is no such volume", [], {"a": [NO_VOLUME], "b": [NO_VOLUME]}),
 )
 def test_bound_claims(volumes: list[HasMetadata], refused: dict[str, list[str]]) -> None:
     """A bound volume must be reached from the node."""
     assert refusals(claiming("c"), make_claim("c", volume="pv"), *volumes) == refused
 
 
-@pytest.mark.parametrize(
-    ("order", "refused"),
-    [
-        pytest.param(
-            ["zonal", "lost"],
-            {"a": [NO_VOLUME], "b": [NOT_REACHED]},
-            id="a node that the first excludes is not asked further",
-        ),
-        pytest.param(["lost", "zonal"], {"a": [NO_VOLUME], "b": [NO_VOLUME]}, id="nor is any after a missing volume"),
-    ],
+@cases(
+    "order, refused",
+    ("a node that the first excludes is not asked further", ["zonal", "lost"], {"a": [NO_VOLUME], "b": [NOT_REACHED]}),
+    ("nor is any after a missing volume", ["lost", "zonal"], {"a": [NO_VOLUME], "b": [NO_VOLUME]}),
 )
 def test_first_refusal_of_several_bound_claims_is_reported(order: list[str], refused: dict[str, list[str]]) -> None:
     objects: list[HasMetadata] = [
@@ -195,12 +178,10 @@ def test_first_refusal_of_several_bound_claims_is_reported(order: list[str], ref
     assert refusals(claiming(*order), *objects) == refused
 
 
-@pytest.mark.parametrize(
-    ("migrated", "refused"),
-    [
-        pytest.param([], {}, id="as an in-tree one it is reached from here"),
-        pytest.param(["kubernetes.io/aws-ebs"], {"a": [NOT_REACHED]}, id="as a CSI one it asks for the driver's label"),
-    ],
+@cases(
+    "migrated, refused",
+    ("as an in-tree one it is reached from here", [], {}),
+    ("as a CSI one it asks for the driver's label", ["kubernetes.io/aws-ebs"], {"a": [NOT_REACHED]}),
 )
 def test_in_tree_volumes_on_migrated_nodes(migrated: list[str], refused: dict[str, list[str]]) -> None:
     """A node that serves EBS volumes through the CSI driver reaches them where that driver says."""
@@ -228,36 +209,32 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
     assert found == {"a": error(why), "b": SUCCESS}
 
 
-@pytest.mark.parametrize(
-    ("claim", "volumes", "refused"),
-    [
-        pytest.param(local_claim(), [], ["a", "b"], id="nothing there"),
-        pytest.param(local_claim(), [local_volume()], [], id="one for all"),
-        pytest.param(local_claim(), [local_volume(affinity=in_zone("z1"))], ["b"], id="one here"),
-        pytest.param(
-            local_claim(), [local_volume(affinity=[label_term(ZONE_LABEL, "NotIn", "z1")])], ["a"], id="one not here"
-        ),
-        pytest.param(local_claim(), [make_volume("v", storage_class="std")], ["a", "b"], id="another class"),
-        pytest.param(local_claim(size="2Gi"), [local_volume()], ["a", "b"], id="too small"),
-        pytest.param(local_claim(), [local_volume(size="1024Mi")], [], id="just large enough"),
-        pytest.param(local_claim(size=""), [local_volume()], [], id="any size will do"),
-        pytest.param(local_claim(access="ReadWriteMany"), [local_volume()], ["a", "b"], id="another access mode"),
-        pytest.param(local_claim(), [local_volume(phase="Released")], ["a", "b"], id="not available"),
-        pytest.param(local_claim(), [local_volume(claim="other")], ["a", "b"], id="another's"),
-        pytest.param(local_claim(), [local_volume(claim="c"), local_volume("w")], [], id="one that is meant for it"),
-        pytest.param(
-            local_claim(),
-            [local_volume(claim="c", affinity=in_zone("z1")), local_volume("w")],
-            ["b"],
-            id="which excludes all others, even where it is out of reach",
-        ),
-        pytest.param(
-            local_claim(selector=LabelSelector(match_labels={"disk": "ssd"})),
-            [local_volume(affinity=in_zone("z1"), labels={"disk": "ssd"}), local_volume("w")],
-            ["b"],
-            id="the claim selects by labels",
-        ),
-    ],
+@cases(
+    "claim, volumes, refused",
+    ("nothing there", local_claim(), [], ["a", "b"]),
+    ("one for all", local_claim(), [local_volume()], []),
+    ("one here", local_claim(), [local_volume(affinity=in_zone("z1"))], ["b"]),
+    ("one not here", local_claim(), [local_volume(affinity=[label_term(ZONE_LABEL, "NotIn", "z1")])], ["a"]),
+    ("another class", local_claim(), [make_volume("v", storage_class="std")], ["a", "b"]),
+    ("too small", local_claim(size="2Gi"), [local_volume()], ["a", "b"]),
+    ("just large enough", local_claim(), [local_volume(size="1024Mi")], []),
+    ("any size will do", local_claim(size=""), [local_volume()], []),
+    ("another access mode", local_claim(access="ReadWriteMany"), [local_volume()], ["a", "b"]),
+    ("not available", local_claim(), [local_volume(phase="Released")], ["a", "b"]),
+    ("another's", local_claim(), [local_volume(claim="other")], ["a", "b"]),
+    ("one that is meant for it", local_claim(), [local_volume(claim="c"), local_volume("w")], []),
+    (
+        "which excludes all others, even where it is out of reach",
+        local_claim(),
+        [local_volume(claim="c", affinity=in_zone("z1")), local_volume("w")],
+        ["b"],
+    ),
+    (
+        "the claim selects by labels",
+        local_claim(selector=LabelSelector(match_labels={"disk": "ssd"})),
+        [local_volume(affinity=in_zone("z1"), labels={"disk": "ssd"}), local_volume("w")],
+        ["b"],
+    ),
 )
 def test_delayed_claims_get_existing_volumes(
     claim: HasMetadata, volumes: list[HasMetadata], refused: list[str]
@@ -271,13 +248,11 @@ def changed(volume: Any, **spec: object) -> Any:
     return msgspec.structs.replace(volume, spec=msgspec.structs.replace(volume.spec, **spec))
 
 
-@pytest.mark.parametrize(
-    ("claim", "volume"),
-    [
-        pytest.param({"volume_mode": "Block"}, {}, id="a block device, a filesystem"),
-        pytest.param({}, {"volume_mode": "Block"}, id="the other way round"),
-        pytest.param({"volume_attributes_class_name": "gold"}, {}, id="other attributes"),
-    ],
+@cases(
+    "claim, volume",
+    ("a block device, a filesystem", {"volume_mode": "Block"}, {}),
+    ("the other way round", {}, {"volume_mode": "Block"}),
+    ("other attributes", {"volume_attributes_class_name": "gold"}, {}),
 )
 def test_volumes_of_another_kind_do_not_match(claim: dict[str, str], volume: dict[str, str]) -> None:
     objects: list[HasMetadata] = [
@@ -297,15 +272,13 @@ def test_the_old_class_annotation_goes_before_the_field() -> None:
     assert refusals(claiming("c"), LOCAL, local_claim(), annotated) == {}
 
 
-@pytest.mark.parametrize(
-    ("volumes", "refused"),
-    [
-        pytest.param(["1Gi", "3Gi"], [], id="each its own"),
-        pytest.param(["3Gi", "1Gi"], [], id="whatever their order"),
-        pytest.param(["3Gi"], ["a", "b"], id="one is not enough for two"),
-        pytest.param(["1Gi", "1Gi"], ["a", "b"], id="nor are two small ones"),
-        pytest.param(["1Gi", "2Gi", "3Gi"], [], id="one is left"),
-    ],
+@cases(
+    "volumes, refused",
+    ("each its own", ["1Gi", "3Gi"], []),
+    ("whatever their order", ["3Gi", "1Gi"], []),
+    ("one is not enough for two", ["3Gi"], ["a", "b"]),
+    ("nor are two small ones", ["1Gi", "1Gi"], ["a", "b"]),
+    ("one is left", ["1Gi", "2Gi", "3Gi"], []),
 )
 def test_no_volume_is_bound_twice(volumes: list[str], refused: list[str]) -> None:
     """Two claims of a pod, one of 1Gi and one of 2Gi."""
@@ -317,18 +290,12 @@ def test_no_volume_is_bound_twice(volumes: list[str], refused: list[str]) -> Non
     assert found == {node: [NOTHING_TO_BIND] for node in refused}
 
 
-@pytest.mark.parametrize(
-    ("volumes", "left"),
-    [
-        pytest.param([("v", "z1", "1Gi"), ("w", "z1", "1Gi"), ("x", "z1", "1Gi")], ["a"], id="three zonal ones"),
-        pytest.param([("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi")], [], id="two are not enough for three"),
-        pytest.param(
-            [("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi"), ("y", "", "9Gi")],
-            ["a", "b"],
-            id="zonal ones and others",
-        ),
-        pytest.param([("v", "z1", "9Gi"), ("w", "", "1Gi"), ("x", "z1", "2Gi")], ["a"], id="of all sizes"),
-    ],
+@cases(
+    "volumes, left",
+    ("three zonal ones", [("v", "z1", "1Gi"), ("w", "z1", "1Gi"), ("x", "z1", "1Gi")], ["a"]),
+    ("two are not enough for three", [("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi")], []),
+    ("zonal ones and others", [("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi"), ("y", "", "9Gi")], ["a", "b"]),
+    ("of all sizes", [("v", "z1", "9Gi"), ("w", "", "1Gi"), ("x", "z1", "2Gi")], ["a"]),
 )
 def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: list[str]) -> None:
     """Each takes the smallest that the others left."""
@@ -342,17 +309,15 @@ def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: li
     assert [node for node in ("a", "b") if node not in found] == left
 
 
-@pytest.mark.parametrize(
-    ("objects", "why"),
-    [
-        pytest.param([local_claim(size="much"), LOCAL], 'persistentvolumeclaim "c": ', id="of the claim"),
-        pytest.param([local_claim(), LOCAL, local_volume(size="much")], 'persistentvolume "v": ', id="of a volume"),
-        pytest.param(
-            [make_claim("c"), make_class(), make_csi_driver(), make_capacity("x", "much", LabelSelector())],
-            'csistoragecapacity "x": ',
-            id="of a capacity",
-        ),
-    ],
+@cases(
+    "objects, why",
+    ("of the claim", [local_claim(size="much"), LOCAL], 'persistentvolumeclaim "c": '),
+    ("of a volume", [local_claim(), LOCAL, local_volume(size="much")], 'persistentvolume "v": '),
+    (
+        "of a capacity",
+        [make_claim("c"), make_class(), make_csi_driver(), make_capacity("x", "much", LabelSelector())],
+        'csistoragecapacity "x": ',
+    ),
 )
 def test_sizes_that_cannot_be_read(objects: list[HasMetadata], why: str) -> None:
     """The message names the object."""
@@ -369,15 +334,13 @@ def test_a_selector_that_cannot_be_used_is_an_error() -> None:
     assert found == {"a": error(why), "b": error(why)}
 
 
-@pytest.mark.parametrize(
-    ("storage_class", "refused"),
-    [
-        pytest.param(make_class(), [], id="anywhere"),
-        pytest.param(make_class(topology={ZONE_LABEL: ["z1", "z3"]}), ["b"], id="in its zones"),
-        pytest.param(make_class(topology={ZONE_LABEL: ["z2"], "rack": ["r"]}), ["a", "b"], id="all labels"),
-        pytest.param(make_class(topology={}), ["a", "b"], id="a term that says nothing"),
-        pytest.param(make_class(provisioner=""), ["a", "b"], id="without a provisioner"),
-    ],
+@cases(
+    "storage_class, refused",
+    ("anywhere", make_class(), []),
+    ("in its zones", make_class(topology={ZONE_LABEL: ["z1", "z3"]}), ["b"]),
+    ("all labels", make_class(topology={ZONE_LABEL: ["z2"], "rack": ["r"]}), ["a", "b"]),
+    ("a term that says nothing", make_class(topology={}), ["a", "b"]),
+    ("without a provisioner", make_class(provisioner=""), ["a", "b"]),
 )
 def test_delayed_claims_get_volumes_provisioned_where_the_class_allows_it(
     storage_class: HasMetadata, refused: list[str]
@@ -394,32 +357,18 @@ def host(*names: str) -> LabelSelector:
     )
 
 
-@pytest.mark.parametrize(
-    ("capacities", "refused"),
-    [
-        pytest.param([], ["a", "b"], id="nothing published"),
-        pytest.param([make_capacity("x", "1Gi", host("a"))], ["b"], id="room here"),
-        pytest.param(
-            [make_capacity("x", "1Gi", host("a")), make_capacity("y", "2Gi", host("b"))], [], id="room here and there"
-        ),
-        pytest.param([make_capacity("x", "1023Mi", host("a", "b"))], ["a", "b"], id="too little"),
-        pytest.param(
-            [make_capacity("x", "9Gi", host("a"), largest="1Mi")], ["a", "b"], id="room, but not for one of that size"
-        ),
-        pytest.param(
-            [make_capacity("x", "1Mi", host("a"), largest="1Gi")], ["b"], id="the largest size is what counts"
-        ),
-        pytest.param([make_capacity("x", "1Gi", None)], ["a", "b"], id="of no node"),
-        pytest.param([make_capacity("x", "1Gi", LabelSelector())], [], id="of all nodes"),
-        pytest.param(
-            [make_capacity("x", "1Gi", host("a", "b"), storage_class="other")], ["a", "b"], id="of another class"
-        ),
-        pytest.param(
-            [make_capacity("x", "1Gi", LabelSelector(match_labels={"": "x"}))],
-            ["a", "b"],
-            id="of a selector that is none",
-        ),
-    ],
+@cases(
+    "capacities, refused",
+    ("nothing published", [], ["a", "b"]),
+    ("room here", [make_capacity("x", "1Gi", host("a"))], ["b"]),
+    ("room here and there", [make_capacity("x", "1Gi", host("a")), make_capacity("y", "2Gi", host("b"))], []),
+    ("too little", [make_capacity("x", "1023Mi", host("a", "b"))], ["a", "b"]),
+    ("room, but not for one of that size", [make_capacity("x", "9Gi", host("a"), largest="1Mi")], ["a", "b"]),
+    ("the largest size is what counts", [make_capacity("x", "1Mi", host("a"), largest="1Gi")], ["b"]),
+    ("of no node", [make_capacity("x", "1Gi", None)], ["a", "b"]),
+    ("of all nodes", [make_capacity("x", "1Gi", LabelSelector())], []),
+    ("of another class", [make_capacity("x", "1Gi", host("a", "b"), storage_class="other")], ["a", "b"]),
+    ("of a selector that is none", [make_capacity("x", "1Gi", LabelSelector(match_labels={"": "x"}))], ["a", "b"]),
 )
 def test_storage_capacity(capacities: list[HasMetadata], refused: list[str]) -> None:
     """A driver that publishes how much room it has must have enough."""
@@ -428,13 +377,11 @@ def test_storage_capacity(capacities: list[HasMetadata], refused: list[str]) -> 
     assert found == {node: [NO_ROOM] for node in refused}
 
 
-@pytest.mark.parametrize(
-    ("claim", "driver"),
-    [
-        pytest.param(make_claim("c"), make_csi_driver(publishes_capacity=False), id="the driver publishes none"),
-        pytest.param(make_claim("c"), make_csi_driver("other"), id="it is no CSI driver"),
-        pytest.param(make_claim("c", size=""), make_csi_driver(), id="the claim asks for none"),
-    ],
+@cases(
+    "claim, driver",
+    ("the driver publishes none", make_claim("c"), make_csi_driver(publishes_capacity=False)),
+    ("it is no CSI driver", make_claim("c"), make_csi_driver("other")),
+    ("the claim asks for none", make_claim("c", size=""), make_csi_driver()),
 )
 def test_storage_capacity_is_ignored_when_not_published_or_not_requested(
     claim: HasMetadata, driver: HasMetadata
@@ -442,10 +389,7 @@ def test_storage_capacity_is_ignored_when_not_published_or_not_requested(
     assert refusals(claiming("c"), claim, make_class(), driver) == {}
 
 
-@pytest.mark.parametrize(
-    ("selected", "refused"),
-    [pytest.param("a", ["b"], id="here"), pytest.param("x", ["a", "b"], id="gone")],
-)
+@cases("selected, refused", ("here", "a", ["b"]), ("gone", "x", ["a", "b"]))
 def test_a_volume_being_provisioned_restricts_the_pod_to_its_node(selected: str, refused: list[str]) -> None:
     """It is not matched with volumes that exist any more."""
     objects: list[HasMetadata] = [make_claim("c", selected_node=selected), make_class(), make_volume("v")]
@@ -488,43 +432,35 @@ CAPACITIES = [make_capacity("x", "2Gi", host("a")), make_capacity("y", "10Gi", h
 OTHER_CLASS = [make_class("other", provisioner=NO_PROVISIONER), make_volume("all", storage_class="other", size="1Gi")]
 
 
-@pytest.mark.parametrize(
-    ("claims", "objects", "args", "expected"),
-    [
-        pytest.param([], [], None, [0, 0], id="no claims"),
-        pytest.param(["c"], LOCAL_CLAIM, None, [50, 75], id="volumes that exist"),
-        pytest.param(["c"], LOCAL_CLAIM, FULLEST_FIRST, [50, 25], id="a shape that prefers little room"),
-        pytest.param(["c"], [*PROVISIONED, *CAPACITIES], None, [50, 90], id="capacity for new ones"),
-        pytest.param(
-            ["c", "d"],
-            [*PROVISIONED, *CAPACITIES, make_claim("d")],
-            None,
-            [0, 80],
-            id="claims of a class share one capacity",
-        ),
-        pytest.param(
-            ["c"],
-            [*PROVISIONED, make_capacity("x", "1Mi", LabelSelector(), largest="1Gi")],
-            None,
-            [0, 0],
-            id="less room than is asked for, though volumes may be as large",
-        ),
-        pytest.param(
-            ["c", "d"],
-            [*LOCAL_CLAIM, make_claim("d"), *PROVISIONED[1:], make_capacity("x", "9Gi", LabelSelector())],
-            None,
-            [50, 75],
-            id="beside volumes that exist, new ones do not count",
-        ),
-        pytest.param(
-            ["c", "d"],
-            [*LOCAL_CLAIM, make_claim("d", storage_class="other"), *OTHER_CLASS],
-            None,
-            [25, 38],
-            id="classes are averaged, and rounded",
-        ),
-        pytest.param(["c"], UNPUBLISHED, None, [0, 0], id="nothing is published"),
-    ],
+@cases(
+    "claims, objects, args, expected",
+    ("no claims", [], [], None, [0, 0]),
+    ("volumes that exist", ["c"], LOCAL_CLAIM, None, [50, 75]),
+    ("a shape that prefers little room", ["c"], LOCAL_CLAIM, FULLEST_FIRST, [50, 25]),
+    ("capacity for new ones", ["c"], [*PROVISIONED, *CAPACITIES], None, [50, 90]),
+    ("claims of a class share one capacity", ["c", "d"], [*PROVISIONED, *CAPACITIES, make_claim("d")], None, [0, 80]),
+    (
+        "less room than is asked for, though volumes may be as large",
+        ["c"],
+        [*PROVISIONED, make_capacity("x", "1Mi", LabelSelector(), largest="1Gi")],
+        None,
+        [0, 0],
+    ),
+    (
+        "beside volumes that exist, new ones do not count",
+        ["c", "d"],
+        [*LOCAL_CLAIM, make_claim("d"), *PROVISIONED[1:], make_capacity("x", "9Gi", LabelSelector())],
+        None,
+        [50, 75],
+    ),
+    (
+        "classes are averaged, and rounded",
+        ["c", "d"],
+        [*LOCAL_CLAIM, make_claim("d", storage_class="other"), *OTHER_CLASS],
+        None,
+        [25, 38],
+    ),
+    ("nothing is published", ["c"], UNPUBLISHED, None, [0, 0]),
 )
 def test_nodes_are_scored_by_their_storage_while_the_gate_is_on(
     claims: list[str], objects: list[HasMetadata], args: VolumeBindingArgs | None, expected: list[int]

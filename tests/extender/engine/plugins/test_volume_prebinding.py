@@ -4,8 +4,6 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-import pytest
-
 from extender.engine.framework import (
     PLUGIN_METRICS,
     SKIP,
@@ -31,6 +29,7 @@ from extender.values.objects.node import HOSTNAME_LABEL
 from extender.values.objects.storage import PersistentVolumeClaim
 from tests.kit.reservations import Reservations
 from tests.kit.storage import make_claim, make_class, make_csi_node, make_volume
+from tests.kit.tables import cases
 
 LOCAL = make_class("local", provisioner="kubernetes.io/no-provisioner")
 ON_A, ON_B = ([label_term(HOSTNAME_LABEL, "In", node)] for node in "ab")
@@ -223,23 +222,15 @@ def move_volume(binding: Binding) -> None:
     binding.volume_changes(node_affinity=make_volume("w", affinity=ON_B).spec.node_affinity)
 
 
-@pytest.mark.parametrize(
-    ("happens", "message"),
-    [
-        pytest.param(remove_node, 'failed to get node "a": node "a" not found', id="the node went"),
-        pytest.param(remove_pod, 'pod does not exist any more: pod "p" not found', id="the pod went"),
-        pytest.param(
-            remove_volume, 'failed to check binding: could not find v1.PersistentVolume "v"', id="the volume went"
-        ),
-        pytest.param(
-            remove_claim,
-            'failed to check binding: could not find v1.PersistentVolumeClaim "default/c"',
-            id="the claim went",
-        ),
-        pytest.param(reset_claim_ref, 'ClaimRef got reset for pv "v"', id="the volume was taken from the claim"),
-        pytest.param(reset_uid, 'ClaimRef got reset for pv "v"', id="the volume was taken from this claim"),
-        pytest.param(move_volume, f'pv "v" {OUT_OF_REACH}', id="the volume is out of reach"),
-    ],
+@cases(
+    "happens, message",
+    ("the node went", remove_node, 'failed to get node "a": node "a" not found'),
+    ("the pod went", remove_pod, 'pod does not exist any more: pod "p" not found'),
+    ("the volume went", remove_volume, 'failed to check binding: could not find v1.PersistentVolume "v"'),
+    ("the claim went", remove_claim, 'failed to check binding: could not find v1.PersistentVolumeClaim "default/c"'),
+    ("the volume was taken from the claim", reset_claim_ref, 'ClaimRef got reset for pv "v"'),
+    ("the volume was taken from this claim", reset_uid, 'ClaimRef got reset for pv "v"'),
+    ("the volume is out of reach", move_volume, f'pv "v" {OUT_OF_REACH}'),
 )
 def test_final_failures_end_the_wait(happens: Callable[[Binding], None], message: str) -> None:
     binding = Binding(*STATIC)
@@ -262,26 +253,16 @@ def provision_elsewhere(binding: Binding) -> None:
     annotate(binding, {SELECTED_NODE_ANNOTATION: "a"}, volume_name="made")
 
 
-@pytest.mark.parametrize(
-    ("happens", "message"),
-    [
-        pytest.param(
-            lambda binding: annotate(binding, {}),
-            'selectedNode annotation reset for PVC "c"',
-            id="no annotation is left",
-        ),
-        pytest.param(
-            lambda binding: annotate(binding, {"x": "y"}),
-            'provisioning failed for PVC "c"',
-            id="the provisioner gave up",
-        ),
-        pytest.param(provision_elsewhere, f'pv "made" {OUT_OF_REACH}', id="the volume was made out of reach"),
-        pytest.param(
-            remove_claim,
-            'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "default/c"',
-            id="the claim went",
-        ),
-    ],
+@cases(
+    "happens, message",
+    ("no annotation is left", lambda binding: annotate(binding, {}), 'selectedNode annotation reset for PVC "c"'),
+    ("the provisioner gave up", lambda binding: annotate(binding, {"x": "y"}), 'provisioning failed for PVC "c"'),
+    ("the volume was made out of reach", provision_elsewhere, f'pv "made" {OUT_OF_REACH}'),
+    (
+        "the claim went",
+        remove_claim,
+        'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "default/c"',
+    ),
 )
 def test_provisioning_can_fail(happens: Callable[[Binding], None], message: str) -> None:
     binding = Binding(*DYNAMIC)

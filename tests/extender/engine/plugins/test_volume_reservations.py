@@ -18,6 +18,7 @@ from extender.values.objects.node import HOSTNAME_LABEL
 from extender.values.objects.pod import Pod
 from extender.values.objects.storage import PersistentVolume
 from tests.kit.storage import make_claim, make_class, make_volume
+from tests.kit.tables import cases
 
 LOCAL = make_class("local", provisioner="kubernetes.io/no-provisioner")
 
@@ -104,12 +105,10 @@ def test_unreserve_frees_the_volumes() -> None:
 
 
 @pytest.mark.parametrize("leaves", [0, 1])
-@pytest.mark.parametrize(
-    ("objects", "other"),
-    [
-        pytest.param(with_local_volumes("a"), "d", id="a volume for their claim"),
-        pytest.param([make_class(), make_claim("c")], "c", id="a volume that is provisioned for their claim"),
-    ],
+@cases(
+    "objects, other",
+    ("a volume for their claim", with_local_volumes("a"), "d"),
+    ("a volume that is provisioned for their claim", [make_class(), make_claim("c")], "c"),
 )
 def test_what_pods_share_is_free_when_the_last_one_leaves(objects: list[HasMetadata], other: str, leaves: int) -> None:
     scheduler = Scheduler(*objects)
@@ -138,12 +137,10 @@ def test_unreserve_without_a_reservation_does_nothing() -> None:
     assert scheduler.feasible(second)[1] == []
 
 
-@pytest.mark.parametrize(
-    ("claim", "objects"),
-    [
-        pytest.param("bound", [make_claim("bound", volume="pv"), make_volume("pv", claim="bound")], id="all bound"),
-        pytest.param("", [], id="no claims"),
-    ],
+@cases(
+    "claim, objects",
+    ("all bound", "bound", [make_claim("bound", volume="pv"), make_volume("pv", claim="bound")]),
+    ("no claims", "", []),
 )
 def test_pods_without_claims_to_bind(claim: str, objects: list[HasMetadata]) -> None:
     state, status = Scheduler(*objects).reserve(pod("p", *([claim] if claim else [])), "a")
@@ -232,12 +229,10 @@ def test_spent_assumptions_are_not_kept() -> None:
     assert len(cache) <= 2 * FEW
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        pytest.param({}, 'could not find v1.PersistentVolume "v"', id="gone"),
-        pytest.param({"v": volume("6")}, 'v1.PersistentVolume "v" is out of sync (stored: 6, assume: 5)', id="changed"),
-    ],
+@cases(
+    "table, message",
+    ("gone", {}, 'could not find v1.PersistentVolume "v"'),
+    ("changed", {"v": volume("6")}, 'v1.PersistentVolume "v" is out of sync (stored: 6, assume: 5)'),
 )
 def test_objects_that_cannot_be_assumed(table: dict[str, PersistentVolume], message: str) -> None:
     cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")

@@ -16,6 +16,7 @@ from extender.testing import PodBuilder, filter_nodes, make_node, make_pod, make
 from extender.values.objects.pod import Volume
 from tests.extender.moves import moves, slot_of
 from tests.kit.storage import ebs_disk, gce_disk, iscsi_disk, make_claim, rbd_image
+from tests.kit.tables import cases
 
 NO_DISK = unschedulable("node(s) had no available disk")
 IN_USE = unschedulable(
@@ -24,41 +25,22 @@ IN_USE = unschedulable(
 CLAIMS = [make_claim("once", access="ReadWriteOncePod"), make_claim("often")]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "there", "answer"),
-    [
-        pytest.param(gce_disk("a"), gce_disk("b"), SUCCESS, id="another GCE disk"),
-        pytest.param(gce_disk("a"), gce_disk("a"), NO_DISK, id="the same GCE disk"),
-        pytest.param(gce_disk("a", read_only=True), gce_disk("a"), NO_DISK, id="one of two writes"),
-        pytest.param(gce_disk("a", read_only=True), gce_disk("a", read_only=True), SUCCESS, id="both only read"),
-        pytest.param(ebs_disk("a"), ebs_disk("b"), SUCCESS, id="another EBS volume"),
-        pytest.param(
-            ebs_disk("a", read_only=True),
-            ebs_disk("a", read_only=True),
-            NO_DISK,
-            id="an EBS volume is not even read twice",
-        ),
-        pytest.param(iscsi_disk("a"), iscsi_disk("a"), NO_DISK, id="the same iSCSI disk"),
-        pytest.param(
-            iscsi_disk("a", read_only=True), iscsi_disk("a", read_only=True), SUCCESS, id="iSCSI, both only read"
-        ),
-        pytest.param(
-            rbd_image("a", "m1", "m2"),
-            rbd_image("a", "m2", "m3"),
-            NO_DISK,
-            id="the same Ceph image by a common monitor",
-        ),
-        pytest.param(rbd_image("a", "m1"), rbd_image("a", "m2"), SUCCESS, id="no common monitor is another cluster"),
-        pytest.param(rbd_image("a", "m1"), rbd_image("b", "m1"), SUCCESS, id="another Ceph image"),
-        pytest.param(rbd_image("a", "m1"), rbd_image("a", "m1", pool="other"), SUCCESS, id="another pool"),
-        pytest.param(
-            rbd_image("a", "m1", read_only=True),
-            rbd_image("a", "m1", read_only=True),
-            SUCCESS,
-            id="Ceph, both only read",
-        ),
-        pytest.param(gce_disk("a"), ebs_disk("a"), SUCCESS, id="names of different kinds are not compared"),
-    ],
+@cases(
+    "wanted, there, answer",
+    ("another GCE disk", gce_disk("a"), gce_disk("b"), SUCCESS),
+    ("the same GCE disk", gce_disk("a"), gce_disk("a"), NO_DISK),
+    ("one of two writes", gce_disk("a", read_only=True), gce_disk("a"), NO_DISK),
+    ("both only read", gce_disk("a", read_only=True), gce_disk("a", read_only=True), SUCCESS),
+    ("another EBS volume", ebs_disk("a"), ebs_disk("b"), SUCCESS),
+    ("an EBS volume is not even read twice", ebs_disk("a", read_only=True), ebs_disk("a", read_only=True), NO_DISK),
+    ("the same iSCSI disk", iscsi_disk("a"), iscsi_disk("a"), NO_DISK),
+    ("iSCSI, both only read", iscsi_disk("a", read_only=True), iscsi_disk("a", read_only=True), SUCCESS),
+    ("the same Ceph image by a common monitor", rbd_image("a", "m1", "m2"), rbd_image("a", "m2", "m3"), NO_DISK),
+    ("no common monitor is another cluster", rbd_image("a", "m1"), rbd_image("a", "m2"), SUCCESS),
+    ("another Ceph image", rbd_image("a", "m1"), rbd_image("b", "m1"), SUCCESS),
+    ("another pool", rbd_image("a", "m1"), rbd_image("a", "m1", pool="other"), SUCCESS),
+    ("Ceph, both only read", rbd_image("a", "m1", read_only=True), rbd_image("a", "m1", read_only=True), SUCCESS),
+    ("names of different kinds are not compared", gce_disk("a"), ebs_disk("a"), SUCCESS),
 )
 def test_disks(wanted: Volume, there: Volume, answer: Status) -> None:
     """A node attaches a disk for one pod, unless all only read it."""
@@ -68,28 +50,14 @@ def test_disks(wanted: Volume, there: Volume, answer: Status) -> None:
     assert found == {"n": answer, "empty": SUCCESS}
 
 
-@pytest.mark.parametrize(
-    ("pod", "running", "answer"),
-    [
-        pytest.param(make_pod(), make_pod("r").claim("once"), SKIP, id="no claims"),
-        pytest.param(make_pod().claim("once"), make_pod("r"), SKIP, id="it is unused"),
-        pytest.param(make_pod().claim("once"), make_pod("r").claim("once"), IN_USE, id="in use"),
-        pytest.param(
-            make_pod().claim("once"),
-            make_pod("r").claim("once").namespace("other"),
-            SKIP,
-            id="a namesake in another namespace",
-        ),
-        pytest.param(
-            make_pod().claim("often"), make_pod("r").claim("often"), SKIP, id="other access modes are not looked at"
-        ),
-        pytest.param(
-            make_pod().claim("gone"),
-            make_pod("r"),
-            unresolvable('persistentvolumeclaim "gone" not found'),
-            id="no such claim",
-        ),
-    ],
+@cases(
+    "pod, running, answer",
+    ("no claims", make_pod(), make_pod("r").claim("once"), SKIP),
+    ("it is unused", make_pod().claim("once"), make_pod("r"), SKIP),
+    ("in use", make_pod().claim("once"), make_pod("r").claim("once"), IN_USE),
+    ("a namesake in another namespace", make_pod().claim("once"), make_pod("r").claim("once").namespace("other"), SKIP),
+    ("other access modes are not looked at", make_pod().claim("often"), make_pod("r").claim("often"), SKIP),
+    ("no such claim", make_pod().claim("gone"), make_pod("r"), unresolvable('persistentvolumeclaim "gone" not found')),
 )
 def test_claims_for_one_pod(pod: PodBuilder, running: PodBuilder, answer: Status) -> None:
     """A ReadWriteOncePod claim in use is out of reach from all nodes."""
@@ -116,12 +84,10 @@ def test_preempting_the_user_of_the_claim_makes_room_on_its_node() -> None:
     assert verdicts.ok.tolist() == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("leaver", "ok"),
-    [
-        pytest.param(make_pod("q").claim("once").namespace("other").uid("default/q"), True, id="a namesake counts"),
-        pytest.param(make_pod("q").claim("often"), False, id="another claim does not"),
-    ],
+@cases(
+    "leaver, ok",
+    ("a namesake counts", make_pod("q").claim("once").namespace("other").uid("default/q"), True),
+    ("another claim does not", make_pod("q").claim("often"), False),
 )
 def test_upstream_counts_leaving_claims_by_name_alone(leaver: PodBuilder, ok: bool) -> None:
     running = [make_pod("r").claim("once").node("elsewhere"), leaver.node("n")]

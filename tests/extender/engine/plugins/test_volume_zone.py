@@ -1,5 +1,3 @@
-import pytest
-
 from extender.engine.framework import (
     SKIP,
     SUCCESS,
@@ -15,38 +13,26 @@ from extender.testing import filter_nodes, make_node, make_pod, make_snapshot
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
 from tests.kit.storage import AT_ONCE, ephemeral, make_claim, make_class, make_volume
+from tests.kit.tables import cases
 
 ELSEWHERE = unresolvable("node(s) had no available volume zone")
 
 
-@pytest.mark.parametrize(
-    ("of_volume", "of_node", "answer"),
-    [
-        pytest.param({}, {ZONE_LABEL: "a"}, SKIP, id="the volume says nothing"),
-        pytest.param({ZONE_LABEL: "a"}, {ZONE_LABEL: "a"}, SUCCESS, id="in its zone"),
-        pytest.param({ZONE_LABEL: "a"}, {ZONE_LABEL: "b"}, ELSEWHERE, id="in another zone"),
-        pytest.param({ZONE_LABEL: "a__b"}, {ZONE_LABEL: "b"}, SUCCESS, id="in one of its zones"),
-        pytest.param({ZONE_LABEL: " a __b"}, {ZONE_LABEL: "a"}, SUCCESS, id="blanks around zones do not count"),
-        pytest.param({ZONE_LABEL: "a____b"}, {ZONE_LABEL: "c"}, SKIP, id="a list with a hole in it is ignored"),
-        pytest.param({ZONE_LABEL: "a"}, {}, SUCCESS, id="a node without any such label takes all volumes"),
-        pytest.param(
-            {ZONE_LABEL: "a"}, {REGION_LABEL: "r"}, ELSEWHERE, id="with one of the four it needs the others, too"
-        ),
-        pytest.param(
-            {ZONE_LABEL: "a", REGION_LABEL: "r"}, {ZONE_LABEL: "a", REGION_LABEL: "s"}, ELSEWHERE, id="region and zone"
-        ),
-        pytest.param({BETA_ZONE_LABEL: "a"}, {ZONE_LABEL: "a"}, SUCCESS, id="an old label means the one of today"),
-        pytest.param({BETA_REGION_LABEL: "r"}, {REGION_LABEL: "s"}, ELSEWHERE, id="and is held to it"),
-        pytest.param(
-            {BETA_ZONE_LABEL: "a"},
-            {BETA_ZONE_LABEL: "b", ZONE_LABEL: "a"},
-            ELSEWHERE,
-            id="the node's old label goes before",
-        ),
-        pytest.param(
-            {ZONE_LABEL: "a"}, {BETA_ZONE_LABEL: "a"}, ELSEWHERE, id="a label of today does not mean the old one"
-        ),
-    ],
+@cases(
+    "of_volume, of_node, answer",
+    ("the volume says nothing", {}, {ZONE_LABEL: "a"}, SKIP),
+    ("in its zone", {ZONE_LABEL: "a"}, {ZONE_LABEL: "a"}, SUCCESS),
+    ("in another zone", {ZONE_LABEL: "a"}, {ZONE_LABEL: "b"}, ELSEWHERE),
+    ("in one of its zones", {ZONE_LABEL: "a__b"}, {ZONE_LABEL: "b"}, SUCCESS),
+    ("blanks around zones do not count", {ZONE_LABEL: " a __b"}, {ZONE_LABEL: "a"}, SUCCESS),
+    ("a list with a hole in it is ignored", {ZONE_LABEL: "a____b"}, {ZONE_LABEL: "c"}, SKIP),
+    ("a node without any such label takes all volumes", {ZONE_LABEL: "a"}, {}, SUCCESS),
+    ("with one of the four it needs the others, too", {ZONE_LABEL: "a"}, {REGION_LABEL: "r"}, ELSEWHERE),
+    ("region and zone", {ZONE_LABEL: "a", REGION_LABEL: "r"}, {ZONE_LABEL: "a", REGION_LABEL: "s"}, ELSEWHERE),
+    ("an old label means the one of today", {BETA_ZONE_LABEL: "a"}, {ZONE_LABEL: "a"}, SUCCESS),
+    ("and is held to it", {BETA_REGION_LABEL: "r"}, {REGION_LABEL: "s"}, ELSEWHERE),
+    ("the node's old label goes before", {BETA_ZONE_LABEL: "a"}, {BETA_ZONE_LABEL: "b", ZONE_LABEL: "a"}, ELSEWHERE),
+    ("a label of today does not mean the old one", {ZONE_LABEL: "a"}, {BETA_ZONE_LABEL: "a"}, ELSEWHERE),
 )
 def test_zones(of_volume: dict[str, str], of_node: dict[str, str], answer: Status) -> None:
     """A bound volume can be used from nodes in its zones and regions."""
@@ -56,19 +42,15 @@ def test_zones(of_volume: dict[str, str], of_node: dict[str, str], answer: Statu
     assert filter_nodes(VolumeZone(), snapshot, make_pod().claim("data").obj()) == {"n": answer}
 
 
-@pytest.mark.parametrize(
-    ("claim", "why"),
-    [
-        pytest.param("", "PersistentVolumeClaim had no name", id="no name"),
-        pytest.param("gone", 'persistentvolumeclaim "gone" not found', id="no claim"),
-        pytest.param("lost", 'persistentvolume "pv-gone" not found', id="no volume"),
-        pytest.param(
-            "plain", "PersistentVolumeClaim had no pv name and storageClass name", id="neither volume nor class"
-        ),
-        pytest.param("odd", 'storageclass.storage.k8s.io "ghost" not found', id="no such class"),
-        pytest.param("vague", 'VolumeBindingMode not set for StorageClass "vague"', id="a class without a mode"),
-        pytest.param("early", "PersistentVolume had no name", id="not bound, though it should be"),
-    ],
+@cases(
+    "claim, why",
+    ("no name", "", "PersistentVolumeClaim had no name"),
+    ("no claim", "gone", 'persistentvolumeclaim "gone" not found'),
+    ("no volume", "lost", 'persistentvolume "pv-gone" not found'),
+    ("neither volume nor class", "plain", "PersistentVolumeClaim had no pv name and storageClass name"),
+    ("no such class", "odd", 'storageclass.storage.k8s.io "ghost" not found'),
+    ("a class without a mode", "vague", 'VolumeBindingMode not set for StorageClass "vague"'),
+    ("not bound, though it should be", "early", "PersistentVolume had no name"),
 )
 def test_unusable_claims(claim: str, why: str) -> None:
     """What cannot be looked up refuses the pod as a whole."""
@@ -98,12 +80,10 @@ def test_ephemeral_volumes_are_ignored() -> None:
     assert filter_nodes(VolumeZone(), snapshot, make_pod().volume(ephemeral()).obj()) == {"n": SKIP}
 
 
-@pytest.mark.parametrize(
-    ("claim", "why"),
-    [
-        pytest.param("data", "node(s) had no available volume zone", id="zones"),
-        pytest.param("gone", 'persistentvolumeclaim "gone" not found', id="what is in the way"),
-    ],
+@cases(
+    "claim, why",
+    ("zones", "data", "node(s) had no available volume zone"),
+    ("what is in the way", "gone", 'persistentvolumeclaim "gone" not found'),
 )
 def test_filter_works_without_pre_filter(claim: str, why: str) -> None:
     """A profile may run one and not the other."""

@@ -3,7 +3,6 @@
 from random import Random
 
 import numpy as np
-import pytest
 from hypothesis import given, settings, strategies as st
 
 from extender.engine.preemption import V1_36
@@ -15,6 +14,7 @@ from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionB
 from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from tests.kit.examples import examples
+from tests.kit.tables import cases
 
 
 def budget(
@@ -47,20 +47,16 @@ def marks(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows: list
     return "".join("x" if violates else "." for violates in violating(snapshot, slots, np.array(rows, np.intp), V1_36))
 
 
-@pytest.mark.parametrize(
-    ("pods", "budgets", "violate"),
-    [
-        pytest.param([WEB, WEB], [], "..", id="no budget"),
-        pytest.param([WEB, WEB], [budget(2)], "..", id="enough for all"),
-        pytest.param([WEB, WEB, WEB], [budget(1)], ".xx", id="the most important use it up"),
-        pytest.param([WEB], [budget(0)], "x", id="nothing allowed"),
-        pytest.param([WEB], [budget(-3)], "x", id="less than nothing"),
-        pytest.param([DB, WEB], [budget(0)], ".x", id="other pods do not count"),
-        pytest.param([WEB.namespace("other")], [budget(0)], ".", id="nor those of other namespaces"),
-        pytest.param(
-            [WEB.namespace("other")], [budget(0, namespace="other")], "x", id="which have budgets of their own"
-        ),
-    ],
+@cases(
+    "pods, budgets, violate",
+    ("no budget", [WEB, WEB], [], ".."),
+    ("enough for all", [WEB, WEB], [budget(2)], ".."),
+    ("the most important use it up", [WEB, WEB, WEB], [budget(1)], ".xx"),
+    ("nothing allowed", [WEB], [budget(0)], "x"),
+    ("less than nothing", [WEB], [budget(-3)], "x"),
+    ("other pods do not count", [DB, WEB], [budget(0)], ".x"),
+    ("nor those of other namespaces", [WEB.namespace("other")], [budget(0)], "."),
+    ("which have budgets of their own", [WEB.namespace("other")], [budget(0, namespace="other")], "x"),
 )
 def test_a_budget_is_used_up_by_the_most_important_pods(
     pods: list[PodBuilder], budgets: list[PodDisruptionBudget], violate: str
@@ -74,18 +70,16 @@ EXISTS, NOT_DB, NO_APP, ODD = (
 )
 
 
-@pytest.mark.parametrize(
-    ("selector", "violate"),
-    [
-        pytest.param(None, "...", id="no selector selects nothing"),
-        pytest.param(LabelSelector(), "xxx", id="an empty one selects every pod"),
-        pytest.param(convert(LabelSelector, {"matchLabels": {}}), "xxx", id="empty labels"),
-        pytest.param(convert(LabelSelector, {"matchLabels": None, "matchExpressions": None}), "xxx", id="null lists"),
-        pytest.param(EXISTS, "xx.", id="an expression"),
-        pytest.param(NOT_DB, "x.x", id="NotIn selects pods without labels"),
-        pytest.param(NO_APP, "..x", id="and so does DoesNotExist"),
-        pytest.param(ODD, "...", id="one that cannot be parsed protects nothing"),
-    ],
+@cases(
+    "selector, violate",
+    ("no selector selects nothing", None, "..."),
+    ("an empty one selects every pod", LabelSelector(), "xxx"),
+    ("empty labels", convert(LabelSelector, {"matchLabels": {}}), "xxx"),
+    ("null lists", convert(LabelSelector, {"matchLabels": None, "matchExpressions": None}), "xxx"),
+    ("an expression", EXISTS, "xx."),
+    ("NotIn selects pods without labels", NOT_DB, "x.x"),
+    ("and so does DoesNotExist", NO_APP, "..x"),
+    ("one that cannot be parsed protects nothing", ODD, "..."),
 )
 def test_budget_counts_only_the_victims_that_its_selector_selects(selector: LabelSelector | None, violate: str) -> None:
     assert marks([WEB, DB, BARE], [budget(0, selector)]) == violate
@@ -188,19 +182,15 @@ def one_by_one(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows:
     return "".join("x" if place in violate else "." for place in range(len(pods)))
 
 
-@pytest.mark.parametrize(
-    ("budgets", "names"),
-    [
-        pytest.param(
-            [budget(1, name="b1"), budget(0, name="b0")], {"p0": ("b0",), "p1": ("b1", "b0")}, id="in their order"
-        ),
-        pytest.param(
-            [budget(1, name="b"), *(budget(0, name=f"b{number:02}") for number in range(100))],
-            dict.fromkeys(("p0", "p1"), tuple(f"b{number:02}" for number in range(limits.BUDGETS_NAMED))),
-            id="of many those that allow the fewest",
-        ),
-        pytest.param([budget(2)], {}, id="none"),
-    ],
+@cases(
+    "budgets, names",
+    ("in their order", [budget(1, name="b1"), budget(0, name="b0")], {"p0": ("b0",), "p1": ("b1", "b0")}),
+    (
+        "of many those that allow the fewest",
+        [budget(1, name="b"), *(budget(0, name=f"b{number:02}") for number in range(100))],
+        dict.fromkeys(("p0", "p1"), tuple(f"b{number:02}" for number in range(limits.BUDGETS_NAMED))),
+    ),
+    ("none", [budget(2)], {}),
 )
 def test_the_budgets_that_an_eviction_violates_are_named(
     budgets: list[PodDisruptionBudget], names: dict[str, tuple[str, ...]]

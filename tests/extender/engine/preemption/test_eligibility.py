@@ -11,6 +11,7 @@ from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod
+from tests.kit.tables import cases
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -57,34 +58,28 @@ def test_a_policy_of_never_goes_before_all_else() -> None:
 NOMINATED = PREEMPTOR.nominated_node("n")
 
 
-@pytest.mark.parametrize(
-    ("other", "answer"),
-    [
-        pytest.param(victim(condition()), TERMINATING, id="its victim is still leaving"),
-        pytest.param(victim(condition(), priority=10), None, id="a pod of equal priority is no victim"),
-        pytest.param(victim(condition(), is_terminating=False), None, id="not leaving"),
-        pytest.param(victim(), None, id="terminating for an unknown reason"),
-        pytest.param(victim(condition(reason="EvictionByEvictionAPI")), None, id="leaving for another reason"),
-        pytest.param(victim(condition(status="False")), None, id="no disruption after all"),
-        pytest.param(victim(condition(type_="Ready")), None, id="another condition"),
-        pytest.param(victim(condition(status="False"), condition()), None, id="only the first such condition counts"),
-        pytest.param(victim(condition(type_="Ready"), condition()), TERMINATING, id="the first of this type"),
-    ],
+@cases(
+    "other, answer",
+    ("its victim is still leaving", victim(condition()), TERMINATING),
+    ("a pod of equal priority is no victim", victim(condition(), priority=10), None),
+    ("not leaving", victim(condition(), is_terminating=False), None),
+    ("terminating for an unknown reason", victim(), None),
+    ("leaving for another reason", victim(condition(reason="EvictionByEvictionAPI")), None),
+    ("no disruption after all", victim(condition(status="False")), None),
+    ("another condition", victim(condition(type_="Ready")), None),
+    ("only the first such condition counts", victim(condition(status="False"), condition()), None),
+    ("the first of this type", victim(condition(type_="Ready"), condition()), TERMINATING),
 )
 def test_a_pod_that_has_preempted_waits_until_its_victims_are_gone(other: Pod, answer: str | None) -> None:
     assert why_not(NOMINATED, other) == answer
 
 
-@pytest.mark.parametrize(
-    ("statuses", "answer"),
-    [
-        pytest.param(fwk.NodeStatuses({"n": fwk.unresolvable("cordoned")}), None, id="hopeless"),
-        pytest.param(fwk.NodeStatuses(absent=fwk.unresolvable("refused early")), None, id="like all nodes"),
-        pytest.param(fwk.NodeStatuses({"n": fwk.unschedulable("full")}), TERMINATING, id="full"),
-        pytest.param(
-            fwk.NodeStatuses(absent=fwk.unschedulable("refused early")), TERMINATING, id="full like all nodes"
-        ),
-    ],
+@cases(
+    "statuses, answer",
+    ("hopeless", fwk.NodeStatuses({"n": fwk.unresolvable("cordoned")}), None),
+    ("like all nodes", fwk.NodeStatuses(absent=fwk.unresolvable("refused early")), None),
+    ("full", fwk.NodeStatuses({"n": fwk.unschedulable("full")}), TERMINATING),
+    ("full like all nodes", fwk.NodeStatuses(absent=fwk.unschedulable("refused early")), TERMINATING),
 )
 def test_preemptor_does_not_wait_for_a_node_that_became_hopeless(
     statuses: fwk.NodeStatuses, answer: str | None

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import final
 
 import numpy as np
-import pytest
 
 from extender.engine import framework as fwk
 from extender.engine.framework import Candidates, PreemptionOutcome
@@ -24,6 +23,7 @@ from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework
 from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement
 from tests.extender.engine.preemption.test_budgets import budget
+from tests.kit.tables import cases
 
 PREEMPTOR = make_pod("preemptor").req(cpu=2).priority(10)
 EARLIER, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -88,42 +88,30 @@ def test_room_is_made() -> None:
     assert [pod.name for pod in outcome.chosen.victims] == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("asks", "pods", "gone"),
-    [
-        pytest.param(1, LOW_AND_HIGH, ["low"], id="the more important one is reprieved"),
-        pytest.param(
-            1,
-            [pod("young", "n").start_time(LATER), pod("old", "n").start_time(EARLIER)],
-            ["young"],
-            id="the older one is reprieved",
-        ),
-        pytest.param(
-            1,
-            [pod("new", "n"), pod("old", "n").start_time(EARLIER)],
-            ["new"],
-            id="a pod that has not started is youngest",
-        ),
-        pytest.param(
-            2,
-            [pod("big", "n", cpu=2, priority=5), pod("empty", "n", cpu=0, priority=1)],
-            ["big"],
-            id="a pod that is not in the way is reprieved",
-        ),
-        pytest.param(2, LOW_AND_HIGH, ["high", "low"], id="most important first"),
-        pytest.param(
-            1,
-            [pod("equal", "n", priority=10), pod("low", "n")],
-            ["low"],
-            id="as important as the preemptor: not touched",
-        ),
-        pytest.param(
-            2,
-            [pod("leaving", "n").terminating(), pod("low", "n")],
-            ["leaving", "low"],
-            id="terminating ones count as any other",
-        ),
-    ],
+@cases(
+    "asks, pods, gone",
+    ("the more important one is reprieved", 1, LOW_AND_HIGH, ["low"]),
+    (
+        "the older one is reprieved",
+        1,
+        [pod("young", "n").start_time(LATER), pod("old", "n").start_time(EARLIER)],
+        ["young"],
+    ),
+    ("a pod that has not started is youngest", 1, [pod("new", "n"), pod("old", "n").start_time(EARLIER)], ["new"]),
+    (
+        "a pod that is not in the way is reprieved",
+        2,
+        [pod("big", "n", cpu=2, priority=5), pod("empty", "n", cpu=0, priority=1)],
+        ["big"],
+    ),
+    ("most important first", 2, LOW_AND_HIGH, ["high", "low"]),
+    ("as important as the preemptor: not touched", 1, [pod("equal", "n", priority=10), pod("low", "n")], ["low"]),
+    (
+        "terminating ones count as any other",
+        2,
+        [pod("leaving", "n").terminating(), pod("low", "n")],
+        ["leaving", "low"],
+    ),
 )
 def test_fewest_and_least_important_pods_are_victims(asks: int, pods: list[PodBuilder], gone: list[str]) -> None:
     outcome = preempt(make_snapshot(node("n"), pods=pods), make_pod("preemptor").req(cpu=asks).priority(10))
@@ -138,17 +126,13 @@ def web(name: str, **options: int) -> PodBuilder:
     return pod(name, "n", **options).label(app="web")
 
 
-@pytest.mark.parametrize(
-    ("asks", "pods", "allowed", "gone", "violations"),
-    [
-        pytest.param(
-            1, [web("web", priority=1), HIGH], 0, ["high"], 0, id="a pod with a spent budget is reprieved first"
-        ),
-        pytest.param(1, [web("web", priority=1), HIGH], 1, ["web"], 0, id="a pod with budget left is not"),
-        pytest.param(2, [web("a"), web("b")], 0, ["a", "b"], 2, id="broken twice"),
-        pytest.param(2, [web("a"), web("b")], 1, ["b", "a"], 1, id="broken once: by the one after"),
-        pytest.param(2, [web("web", priority=1), HIGH], 0, ["high", "web"], 1, id="most important first all the same"),
-    ],
+@cases(
+    "asks, pods, allowed, gone, violations",
+    ("a pod with a spent budget is reprieved first", 1, [web("web", priority=1), HIGH], 0, ["high"], 0),
+    ("a pod with budget left is not", 1, [web("web", priority=1), HIGH], 1, ["web"], 0),
+    ("broken twice", 2, [web("a"), web("b")], 0, ["a", "b"], 2),
+    ("broken once: by the one after", 2, [web("a"), web("b")], 1, ["b", "a"], 1),
+    ("most important first all the same", 2, [web("web", priority=1), HIGH], 0, ["high", "web"], 1),
 )
 def test_budgets_are_broken_only_when_there_is_no_other_way(
     asks: int, pods: list[PodBuilder], allowed: int, gone: list[str], violations: int
@@ -216,15 +200,13 @@ def test_only_nodes_that_were_refused_but_not_for_good_are_tried() -> None:
 U, UAU, PENDING = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
 
 
-@pytest.mark.parametrize(
-    ("statuses", "names"),
-    [
-        pytest.param(fwk.NodeStatuses({"a": U, "b": UAU, "c": PENDING}), ["a"], id="unschedulable alone"),
-        pytest.param(fwk.NodeStatuses(absent=U), ["a", "b", "c"], id="refused by a PreFilter: all"),
-        pytest.param(fwk.NodeStatuses({"b": UAU}, U), ["a", "c"], id="all but those that are hopeless"),
-        pytest.param(fwk.NodeStatuses(absent=UAU), [], id="none"),
-        pytest.param(fwk.NodeStatuses({"gone": U}), [], id="nodes that are no more"),
-    ],
+@cases(
+    "statuses, names",
+    ("unschedulable alone", fwk.NodeStatuses({"a": U, "b": UAU, "c": PENDING}), ["a"]),
+    ("refused by a PreFilter: all", fwk.NodeStatuses(absent=U), ["a", "b", "c"]),
+    ("all but those that are hopeless", fwk.NodeStatuses({"b": UAU}, U), ["a", "c"]),
+    ("none", fwk.NodeStatuses(absent=UAU), []),
+    ("nodes that are no more", fwk.NodeStatuses({"gone": U}), []),
 )
 def test_only_unschedulable_nodes_are_tried_for_preemption(statuses: fwk.NodeStatuses, names: list[str]) -> None:
     snapshot = make_snapshot(*map(make_node, "abc"))
@@ -241,24 +223,14 @@ def four_nodes(*with_budget: int) -> Snapshot:
     return make_snapshot(*(node(f"n{number}") for number in range(4)), pods=pods, objects=[budget(0)])
 
 
-@pytest.mark.parametrize(
-    ("offset", "enough", "with_budget", "found"),
-    [
-        pytest.param(0, 2, (), ["n0", "n1"], id="as many as are enough"),
-        pytest.param(3, 2, (), ["n3", "n0"], id="from the offset on, and round"),
-        pytest.param(0, 4, (), ["n0", "n1", "n2", "n3"], id="all"),
-        pytest.param(
-            0,
-            2,
-            (0, 1),
-            ["n2", "n3", "n0", "n1"],
-            id="on, until one breaks no budget; those that break none stand first",
-        ),
-        pytest.param(
-            0, 1, (0, 1, 2, 3), ["n0"], id="all are tried where all break one; no more than are enough are kept"
-        ),
-        pytest.param(0, 2, (0,), ["n1", "n0"], id="one of two breaks none: enough"),
-    ],
+@cases(
+    "offset, enough, with_budget, found",
+    ("as many as are enough", 0, 2, (), ["n0", "n1"]),
+    ("from the offset on, and round", 3, 2, (), ["n3", "n0"]),
+    ("all", 0, 4, (), ["n0", "n1", "n2", "n3"]),
+    ("on, until one breaks no budget; those that break none stand first", 0, 2, (0, 1), ["n2", "n3", "n0", "n1"]),
+    ("all are tried where all break one; no more than are enough are kept", 0, 1, (0, 1, 2, 3), ["n0"]),
+    ("one of two breaks none: enough", 0, 2, (0,), ["n1", "n0"]),
 )
 def test_the_dry_run_stops_when_there_are_enough(
     offset: int, enough: int, with_budget: tuple[int, ...], found: list[str]
@@ -326,21 +298,19 @@ def test_but_another_node_may_do() -> None:
     assert victims(outcome) == {"m": ["b"]}
 
 
-@pytest.mark.parametrize(
-    ("preemptor", "status"),
-    [
-        pytest.param(PREEMPTOR, fwk.SUCCESS, id="success says nothing"),
-        pytest.param(
-            PREEMPTOR.preemption_policy("Never"),
-            fwk.unschedulable("preemption: not eligible due to preemptionPolicy=Never.").by("DefaultPreemption"),
-            id="not eligible",
-        ),
-        pytest.param(
-            PREEMPTOR.priority(0),
-            fwk.unschedulable(f"preemption: 0/1 nodes are available: 1 {NO_VICTIMS}.").by("DefaultPreemption"),
-            id="no candidate",
-        ),
-    ],
+@cases(
+    "preemptor, status",
+    ("success says nothing", PREEMPTOR, fwk.SUCCESS),
+    (
+        "not eligible",
+        PREEMPTOR.preemption_policy("Never"),
+        fwk.unschedulable("preemption: not eligible due to preemptionPolicy=Never.").by("DefaultPreemption"),
+    ),
+    (
+        "no candidate",
+        PREEMPTOR.priority(0),
+        fwk.unschedulable(f"preemption: 0/1 nodes are available: 1 {NO_VICTIMS}.").by("DefaultPreemption"),
+    ),
 )
 def test_the_plugin_signs_what_the_evaluator_says(preemptor: PodBuilder, status: fwk.Status) -> None:
     snapshot = make_snapshot(node("n"), pods=[pod("a", "n")])
@@ -449,18 +419,16 @@ def preempt_where_filters_are_content(*extenders: Extender) -> fwk.PreemptionOut
     )
 
 
-@pytest.mark.parametrize(
-    ("answers", "gone"),
-    [
-        pytest.param([adding("a")], ["a"], id="one adds a victim"),
-        pytest.param([adding("b", "a")], ["b", "a"], id="one adds two, in its order"),
-        pytest.param([passing, adding("a")], ["a"], id="the first passes it on"),
-        pytest.param([adding("a"), passing], ["a"], id="the second agrees"),
-        pytest.param([passing], None, id="nobody needs victims"),
-        pytest.param([passing, passing], None, id="neither needs victims"),
-        pytest.param([dropping, adding("a")], None, id="the first refuses the node"),
-        pytest.param([adding("a"), dropping], None, id="the second refuses the node"),
-    ],
+@cases(
+    "answers, gone",
+    ("one adds a victim", [adding("a")], ["a"]),
+    ("one adds two, in its order", [adding("b", "a")], ["b", "a"]),
+    ("the first passes it on", [passing, adding("a")], ["a"]),
+    ("the second agrees", [adding("a"), passing], ["a"]),
+    ("nobody needs victims", [passing], None),
+    ("neither needs victims", [passing, passing], None),
+    ("the first refuses the node", [dropping, adding("a")], None),
+    ("the second refuses the node", [adding("a"), dropping], None),
 )
 def test_extenders_say_whom_to_evict_where_filters_need_nobody_to_go(
     answers: list[Answer], gone: list[str] | None
@@ -522,12 +490,10 @@ def naming_nobody_on_the_first(victims: Sequence[fwk.Candidate]) -> Iterable[fwk
     return [fwk.Candidate(victims[0].node, (), 0), *victims[1:]]
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        pytest.param(failing, "it is down", id="fails"),
-        pytest.param(naming_nobody_on_the_first, 'expected at least one victim pod on node "n0"', id="names no victim"),
-    ],
+@cases(
+    "answer, error",
+    ("fails", failing, "it is down"),
+    ("names no victim", naming_nobody_on_the_first, 'expected at least one victim pod on node "n0"'),
 )
 def test_an_extender_that_fails_ends_the_search(answer: Answer, error: str) -> None:
     outcome = preempt(four_nodes(), framework=with_extenders(Extender("e", answer)))
@@ -536,12 +502,10 @@ def test_an_extender_that_fails_ends_the_search(answer: Answer, error: str) -> N
     assert (outcome.nominated_node, outcome.chosen) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("answer", "left"),
-    [
-        pytest.param(failing, ["n0", "n1", "n2", "n3"], id="fails"),
-        pytest.param(naming_nobody_on_the_first, ["n1", "n2", "n3"], id="names no victim"),
-    ],
+@cases(
+    "answer, left",
+    ("fails", failing, ["n0", "n1", "n2", "n3"]),
+    ("names no victim", naming_nobody_on_the_first, ["n1", "n2", "n3"]),
 )
 def test_failing_ignorable_extender_does_not_end_the_search(answer: Answer, left: list[str]) -> None:
     last = Extender("last", passing)

@@ -14,6 +14,7 @@ from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement
 from tests.extender.engine.preemption.test_budgets import DB, WEB, budget
+from tests.kit.tables import cases
 
 
 def violating(units: list[list[PodBuilder]], budgets: list[PodDisruptionBudget]) -> Mask:
@@ -32,24 +33,15 @@ def violating(units: list[list[PodBuilder]], budgets: list[PodDisruptionBudget])
 EXISTS = LabelSelector(match_expressions=[LabelSelectorRequirement("app", "Exists", [])])
 
 
-@pytest.mark.parametrize(
-    ("units", "budgets", "expected"),
-    [
-        pytest.param([[WEB], [WEB]], [], [0, 0], id="no budgets"),
-        pytest.param([[WEB], [DB], [WEB]], [budget(1)], [0, 0, 1], id="the most important use it up"),
-        pytest.param([[WEB, WEB], [WEB]], [budget(2)], [0, 1], id="all pods of a unit count"),
-        pytest.param([[WEB, WEB, WEB]], [budget(1)], [1], id="a unit violates a budget if one of its pods does"),
-        pytest.param(
-            [[WEB], [DB]],
-            [budget(0, name="web"), budget(1, EXISTS, name="all")],
-            [1, 0],
-            id="later budgets are not asked",
-        ),
-        pytest.param(
-            [[WEB], [DB]], [budget(1, EXISTS, name="all"), budget(0, name="web")], [1, 1], id="earlier ones were"
-        ),
-        pytest.param([[WEB], [WEB]], [budget(0, disrupted=("p0-0",))], [0, 1], id="eviction already granted"),
-    ],
+@cases(
+    "units, budgets, expected",
+    ("no budgets", [[WEB], [WEB]], [], [0, 0]),
+    ("the most important use it up", [[WEB], [DB], [WEB]], [budget(1)], [0, 0, 1]),
+    ("all pods of a unit count", [[WEB, WEB], [WEB]], [budget(2)], [0, 1]),
+    ("a unit violates a budget if one of its pods does", [[WEB, WEB, WEB]], [budget(1)], [1]),
+    ("later budgets are not asked", [[WEB], [DB]], [budget(0, name="web"), budget(1, EXISTS, name="all")], [1, 0]),
+    ("earlier ones were", [[WEB], [DB]], [budget(1, EXISTS, name="all"), budget(0, name="web")], [1, 1]),
+    ("eviction already granted", [[WEB], [WEB]], [budget(0, disrupted=("p0-0",))], [0, 1]),
 )
 def test_units_use_budgets_up(
     units: list[list[PodBuilder]], budgets: list[PodDisruptionBudget], expected: list[int]

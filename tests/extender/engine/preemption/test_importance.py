@@ -3,13 +3,13 @@
 from itertools import permutations
 
 import numpy as np
-import pytest
 from hypothesis import given, strategies as st
 
 from extender.engine.cache import Cache
 from extender.engine.preemption.budgets import by_importance, in_order
 from extender.engine.preemption.pod_group_victims import victim_units
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
+from tests.kit.tables import cases
 
 
 def names_in_order(pods: list[PodBuilder], groups: list[int] | None = None) -> list[str]:
@@ -37,14 +37,12 @@ def test_priority_then_age_then_uid() -> None:
     assert order == ["alone", "high", "old", "twin", "young", "waiting", "low"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "uids",
-    [
-        pytest.param(["b", "a", "c"], id="any text"),
-        pytest.param(["10", "9", "1"], id="as text, not as numbers"),
-        pytest.param(["5f0a-2", "5f0a-10", "5f0a-1"], id="that begin alike"),
-        pytest.param(["ä", "z", "Z"], id="beyond ASCII"),
-    ],
+    ("any text", ["b", "a", "c"]),
+    ("as text, not as numbers", ["10", "9", "1"]),
+    ("that begin alike", ["5f0a-2", "5f0a-10", "5f0a-1"]),
+    ("beyond ASCII", ["ä", "z", "Z"]),
 )
 def test_equal_pods_come_by_uid_in_whatever_order_they_came(uids: list[str]) -> None:
     orders = [[make_pod(uid).uid(uid) for uid in order] for order in permutations(uids)]

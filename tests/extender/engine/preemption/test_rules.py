@@ -33,6 +33,7 @@ from tests.extender.engine.preemption.test_budgets import budget
 from tests.extender.engine.preemption.test_eligibility import NOMINATED, TERMINATING, condition, victim
 from tests.extender.engine.preemption.test_evaluator import Extender, num_violations
 from tests.kit.examples import examples
+from tests.kit.tables import cases
 
 REFUSED: Final = fwk.NodeStatuses(absent=fwk.unschedulable("refused"))
 SIX, NOON, EIGHTEEN = "2026-01-01T06:00:00Z", "2026-01-01T12:00:00Z", "2026-01-01T18:00:00Z"
@@ -178,22 +179,16 @@ def test_a_node_without_pods_of_lower_priority_is_of_no_help(rules: fwk.Preempti
 TOO_LARGE = fwk.unresolvable("Insufficient cpu", "Insufficient memory")
 
 
-@pytest.mark.parametrize(
-    ("refusal", "helps"),
-    [
-        pytest.param(fwk.unschedulable("Insufficient cpu"), "v1.12 v1.17 v1.25 v1.36", id="a shortage"),
-        pytest.param(TOO_LARGE, "v1.12 v1.17 v1.25", id="a shortage that no eviction ends was not told from others"),
-        pytest.param(fwk.unresolvable(MISSING_LABEL), "v1.12 v1.17", id="no topology label"),
-        pytest.param(
-            fwk.unschedulable(REASON_READ_WRITE_ONCE_POD),
-            "v1.12 v1.17 v1.36",
-            id="a claim in use, which v1.25 gave up on",
-        ),
-        pytest.param(fwk.unresolvable("node(s) were unschedulable"), "", id="cordoned"),
-        pytest.param(fwk.unresolvable("node(s) were unschedulable", "Insufficient cpu"), "", id="cordoned and full"),
-        pytest.param(fwk.unresolvable(), "", id="for no reason"),
-        pytest.param(fwk.Status(fwk.Code.PENDING, ("later",)), "", id="pending"),
-    ],
+@cases(
+    "refusal, helps",
+    ("a shortage", fwk.unschedulable("Insufficient cpu"), "v1.12 v1.17 v1.25 v1.36"),
+    ("a shortage that no eviction ends was not told from others", TOO_LARGE, "v1.12 v1.17 v1.25"),
+    ("no topology label", fwk.unresolvable(MISSING_LABEL), "v1.12 v1.17"),
+    ("a claim in use, which v1.25 gave up on", fwk.unschedulable(REASON_READ_WRITE_ONCE_POD), "v1.12 v1.17 v1.36"),
+    ("cordoned", fwk.unresolvable("node(s) were unschedulable"), ""),
+    ("cordoned and full", fwk.unresolvable("node(s) were unschedulable", "Insufficient cpu"), ""),
+    ("for no reason", fwk.unresolvable(), ""),
+    ("pending", fwk.Status(fwk.Code.PENDING, ("later",)), ""),
 )
 def test_which_refusals_an_eviction_may_resolve(refusal: fwk.Status, helps: str) -> None:
     snapshot, statuses = make_snapshot(make_node("n")), fwk.NodeStatuses({"n": refusal})

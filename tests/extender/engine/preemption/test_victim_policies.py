@@ -45,6 +45,7 @@ from extender.verbs.preempting import choose_victims
 from tests.extender.engine.preemption.test_budgets import budget
 from tests.extender.engine.preemption.test_lockstep_equals_one_by_one import Case, make_case
 from tests.kit.examples import examples
+from tests.kit.tables import cases
 
 T = TypeVar("T")
 
@@ -117,22 +118,16 @@ def test_pods_that_have_not_run_for_long_stay() -> None:
 @pytest.mark.parametrize(
     "prefix", ["preemption-toleration.scheduling.x-k8s.io/", "preemption-toleration.scheduling.sigs.k8s.io/"]
 )
-@pytest.mark.parametrize(
-    ("annotations", "is_protected"),
-    [
-        pytest.param({}, False, id="no annotations"),
-        pytest.param({"minimum-preemptable-priority": "101"}, False, id="no time"),
-        pytest.param({"minimum-preemptable-priority": "101", "toleration-seconds": "-1"}, True, id="forever"),
-        pytest.param(
-            {"minimum-preemptable-priority": "100", "toleration-seconds": "-1"},
-            False,
-            id="the preemptor is important enough",
-        ),
-        pytest.param({"minimum-preemptable-priority": "101", "toleration-seconds": "7200"}, True, id="within its time"),
-        pytest.param({"minimum-preemptable-priority": "101", "toleration-seconds": "3600"}, False, id="after its time"),
-        pytest.param({"toleration-seconds": "-1"}, False, id="from pods of its own priority only"),
-        pytest.param({"minimum-preemptable-priority": "many", "toleration-seconds": "-1"}, False, id="no number"),
-    ],
+@cases(
+    "annotations, is_protected",
+    ("no annotations", {}, False),
+    ("no time", {"minimum-preemptable-priority": "101"}, False),
+    ("forever", {"minimum-preemptable-priority": "101", "toleration-seconds": "-1"}, True),
+    ("the preemptor is important enough", {"minimum-preemptable-priority": "100", "toleration-seconds": "-1"}, False),
+    ("within its time", {"minimum-preemptable-priority": "101", "toleration-seconds": "7200"}, True),
+    ("after its time", {"minimum-preemptable-priority": "101", "toleration-seconds": "3600"}, False),
+    ("from pods of its own priority only", {"toleration-seconds": "-1"}, False),
+    ("no number", {"minimum-preemptable-priority": "many", "toleration-seconds": "-1"}, False),
 )
 def test_a_priority_class_may_tolerate_preemption(
     prefix: str, annotations: Mapping[str, str], is_protected: bool

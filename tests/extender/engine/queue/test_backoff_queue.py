@@ -5,6 +5,7 @@ import pytest
 from extender.engine.queue.pod_queues import BackoffQueue
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.testing import make_pod
+from tests.kit.tables import cases
 
 
 def queue_at(now: float, *, pops_early: bool = True, **options: float) -> BackoffQueue:
@@ -19,19 +20,17 @@ def info_of(*, refused: int = 0, failed: int = 0, at: float = 10.25, name: str =
     return info
 
 
-@pytest.mark.parametrize(
-    ("refused", "failed", "end"),
-    [
-        pytest.param(0, 0, None, id="never tried: no pause"),
-        pytest.param(1, 0, 11, id="1 s, cut down to the second"),
-        pytest.param(2, 0, 12, id="twice as long"),
-        pytest.param(3, 0, 14, id="and again"),
-        pytest.param(4, 0, 18, id="and again, 8 s"),
-        pytest.param(5, 0, 20, id="10 s at most"),
-        pytest.param(10_000, 0, 20, id="however often"),
-        pytest.param(5, 1, 11, id="errors in a row count by themselves"),
-        pytest.param(0, 3, 14, id="and double alike"),
-    ],
+@cases(
+    "refused, failed, end",
+    ("never tried: no pause", 0, 0, None),
+    ("1 s, cut down to the second", 1, 0, 11),
+    ("twice as long", 2, 0, 12),
+    ("and again", 3, 0, 14),
+    ("and again, 8 s", 4, 0, 18),
+    ("10 s at most", 5, 0, 20),
+    ("however often", 10_000, 0, 20),
+    ("errors in a row count by themselves", 5, 1, 11),
+    ("and double alike", 0, 3, 14),
 )
 def test_backoff_doubles_with_every_attempt(refused: int, failed: int, end: float | None) -> None:
     """Tried at 10.25."""

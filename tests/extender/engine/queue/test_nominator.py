@@ -5,6 +5,7 @@ import pytest
 from extender.engine.queue.nominator import Nominator
 from extender.testing import PodBuilder, make_pod
 from extender.values.objects.pod import Pod
+from tests.kit.tables import cases
 
 
 def nominator_of(*known: PodBuilder) -> Nominator:
@@ -50,14 +51,12 @@ def test_a_pod_that_was_deleted_or_has_a_node_loses_its_nomination(known: list[P
     assert names(nominator) == {}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "promised"),
-    [
-        pytest.param("", "", "ours", id="the API server has not heard yet: the promise stays"),
-        pytest.param("", "n2", "n2", id="nominated elsewhere"),
-        pytest.param("n1", "n2", "n2", id="another node"),
-        pytest.param("n1", "", None, id="taken back"),
-    ],
+@cases(
+    "before, after, promised",
+    ("the API server has not heard yet: the promise stays", "", "", "ours"),
+    ("nominated elsewhere", "", "n2", "n2"),
+    ("another node", "n1", "n2", "n2"),
+    ("taken back", "n1", "", None),
 )
 def test_a_nomination_in_the_status_counts_and_its_absence_does_not(
     before: str, after: str, promised: str | None

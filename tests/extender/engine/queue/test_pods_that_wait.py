@@ -19,6 +19,7 @@ from tests.extender.engine.queue.clocked_queue import (
     never,
     open_gate_named,
 )
+from tests.kit.tables import cases
 
 NODE = make_node("n").obj()
 
@@ -26,10 +27,7 @@ NODE = make_node("n").obj()
 # Pods change.
 
 
-@pytest.mark.parametrize(
-    ("hint", "place"),
-    [pytest.param(always, "backoff", id="it may help"), pytest.param(never, "unschedulable", id="it does not help")],
-)
+@cases("hint, place", ("it may help", always, "backoff"), ("it does not help", never, "unschedulable"))
 def test_a_refused_pod_is_changed(hint: object, place: str) -> None:
     clocked = ClockedQueue({POD_LABEL: {"Fit": hint}})  # type: ignore[dict-item]
     info = clocked.refused(make_pod("a"), "Fit")
@@ -371,12 +369,10 @@ def test_a_nomination_is_of_a_pod_not_of_its_name() -> None:
     assert clocked.queue.nominated_pods() == {"n1": [info.pod]}
 
 
-@pytest.mark.parametrize(
-    ("builder", "promised"),
-    [
-        pytest.param(make_pod("a").nominated_node("n1"), {"n1"}, id="named in its status"),
-        pytest.param(make_pod("a"), set(), id="none"),
-    ],
+@cases(
+    "builder, promised",
+    ("named in its status", make_pod("a").nominated_node("n1"), {"n1"}),
+    ("none", make_pod("a"), set()),
 )
 def test_a_new_pod_has_the_nomination_of_its_status(builder: PodBuilder, promised: set[str]) -> None:
     clocked = ClockedQueue()

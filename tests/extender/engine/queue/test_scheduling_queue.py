@@ -18,6 +18,7 @@ from tests.extender.engine.queue.clocked_queue import (
     never,
     open_gate_named,
 )
+from tests.kit.tables import cases
 
 NODE = make_node("n").obj()
 
@@ -218,15 +219,13 @@ def test_time_of_the_first_attempt_is_remembered() -> None:
     assert (info.initial_attempt_timestamp, info.timestamp) == (1000.0, clocked.now)
 
 
-@pytest.mark.parametrize(
-    ("refused_by", "pending", "place"),
-    [
-        pytest.param(["Fit"], [], "backoff", id="it may help: after a pause"),
-        pytest.param(["Taints"], [], "unschedulable", id="another plugin refused it: it waits"),
-        pytest.param([], ["Fit"], "active", id="the plugin waited for just that: at once"),
-        pytest.param(["Other"], ["Fit"], "active", id="the one that waited for it counts most"),
-        pytest.param([], [], "error backoff", id="it failed: events do not matter"),
-    ],
+@cases(
+    "refused_by, pending, place",
+    ("it may help: after a pause", ["Fit"], [], "backoff"),
+    ("another plugin refused it: it waits", ["Taints"], [], "unschedulable"),
+    ("the plugin waited for just that: at once", [], ["Fit"], "active"),
+    ("the one that waited for it counts most", ["Other"], ["Fit"], "active"),
+    ("it failed: events do not matter", [], [], "error backoff"),
 )
 def test_event_during_an_attempt_decides_where_the_pod_goes(
     refused_by: list[str], pending: list[str], place: str
@@ -314,14 +313,12 @@ def test_a_pod_in_flight_is_not_tried_a_second_time() -> None:
 # The cluster changes.
 
 
-@pytest.mark.parametrize(
-    ("hint", "later", "place"),
-    [
-        pytest.param(always, 0, "backoff", id="yes, while it pauses"),
-        pytest.param(always, 60, "active", id="yes, after its pause"),
-        pytest.param(never, 60, "unschedulable", id="no"),
-        pytest.param(broken, 60, "active", id="an error is taken for a yes"),
-    ],
+@cases(
+    "hint, later, place",
+    ("yes, while it pauses", always, 0, "backoff"),
+    ("yes, after its pause", always, 60, "active"),
+    ("no", never, 60, "unschedulable"),
+    ("an error is taken for a yes", broken, 60, "active"),
 )
 def test_the_hint_of_the_plugin_that_refused_a_pod_decides(hint: object, later: float, place: str) -> None:
     clocked = ClockedQueue({NODE_ADD: {"Fit": hint, "Other": always}})  # type: ignore[dict-item]

@@ -3,7 +3,6 @@
 import asyncio
 
 import msgspec
-import pytest
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
@@ -18,6 +17,7 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.storage import PersistentVolumeClaim
 from extender.verbs.filtering import filter_nodes
 from tests.extender.plugins_by_table import Looks, Tries
+from tests.kit.tables import cases
 
 _FEW = demanded_bytes(make_pod("p").label(note="").obj(), ClusterObjects())
 
@@ -27,10 +27,7 @@ def of_bytes(size: int) -> Pod:
     return make_pod("p").label(note="x" * (size - _FEW)).obj()
 
 
-@pytest.mark.parametrize(
-    ("size", "looked"),
-    [pytest.param(limits.DEMANDS, 1, id="as many as are considered"), pytest.param(limits.DEMANDS + 1, 0, id="more")],
-)
+@cases("size, looked", ("as many as are considered", limits.DEMANDS, 1), ("more", limits.DEMANDS + 1, 0))
 def test_plugins_look_only_at_pods_within_the_limit(size: int, looked: int) -> None:
     plugin = Looks("A")
 

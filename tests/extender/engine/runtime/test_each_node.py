@@ -12,6 +12,7 @@ from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Int64s
 from extender.testing import check_filter, make_framework, make_node, make_pod, make_snapshot, random_cluster
 from tests.extender.moves import moves, slot_of
+from tests.kit.tables import cases
 
 
 class OneTeam(fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin):
@@ -98,13 +99,11 @@ class Says(fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin):
         return self._answer  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        pytest.param(True, "filter returned bool, not a Status", id="yes"),
-        pytest.param(fwk.error("boom"), "boom", id="an error"),
-        pytest.param(fwk.SKIP, "it answered code 5", id="skip is no answer here"),
-    ],
+@cases(
+    "answer, message",
+    ("yes", True, "filter returned bool, not a Status"),
+    ("an error", fwk.error("boom"), "boom"),
+    ("skip is no answer here", fwk.SKIP, "it answered code 5"),
 )
 def test_invalid_verdict_fails_the_cycle_in_the_plugins_name(answer: object, message: str) -> None:
     framework = make_framework(Says(answer))
@@ -115,14 +114,12 @@ def test_invalid_verdict_fails_the_cycle_in_the_plugins_name(answer: object, mes
     assert (caught.value.plugin, str(caught.value)) == ("Says", f'running "Says" filter plugin: {message}')
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        pytest.param(True, "score returned bool, not an integer", id="yes"),
-        pytest.param(7.5, "score returned float, not an integer", id="a float"),
-        pytest.param(None, "score returned NoneType, not an integer", id="nothing"),
-        pytest.param(2**70, "Python int too large to convert to C long", id="more than int64 holds"),
-    ],
+@cases(
+    "answer, message",
+    ("yes", True, "score returned bool, not an integer"),
+    ("a float", 7.5, "score returned float, not an integer"),
+    ("nothing", None, "score returned NoneType, not an integer"),
+    ("more than int64 holds", 2**70, "Python int too large to convert to C long"),
 )
 def test_invalid_score_fails_the_cycle_in_the_plugins_name(answer: object, message: str) -> None:
     framework = make_framework(Says(answer))

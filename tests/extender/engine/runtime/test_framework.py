@@ -10,6 +10,7 @@ from extender.engine.snapshot import Rows, Snapshot
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Answers, Holds, Looks, NeedsCompany, Refuses, raising
 from tests.kit.places import without_place
+from tests.kit.tables import cases
 
 POD = make_pod("p").obj()
 NO, NEVER, LATER = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
@@ -27,24 +28,17 @@ def statuses(verdicts: fwk.Verdicts, rows: Rows) -> dict[str, fwk.Status]:
 # PreFilter.
 
 
-@pytest.mark.parametrize(
-    ("plugins", "names", "narrowed_by"),
-    [
-        pytest.param([Looks("A")], None, (), id="no plugin narrows: all nodes"),
-        pytest.param([Looks("A", fwk.SUCCESS, "a", "b")], {"a", "b"}, ("A",), id="one narrows"),
-        pytest.param(
-            [Looks("B", fwk.SUCCESS, "a", "b"), Looks("X"), Looks("A", fwk.SUCCESS, "b", "c")],
-            {"b"},
-            ("A", "B"),
-            id="two: what both leave",
-        ),
-        pytest.param(
-            [Looks("A", fwk.SKIP, "a"), Looks("B", fwk.SUCCESS, "b")],
-            {"b"},
-            ("B",),
-            id="a skipping plugin does not narrow",
-        ),
-    ],
+@cases(
+    "plugins, names, narrowed_by",
+    ("no plugin narrows: all nodes", [Looks("A")], None, ()),
+    ("one narrows", [Looks("A", fwk.SUCCESS, "a", "b")], {"a", "b"}, ("A",)),
+    (
+        "two: what both leave",
+        [Looks("B", fwk.SUCCESS, "a", "b"), Looks("X"), Looks("A", fwk.SUCCESS, "b", "c")],
+        {"b"},
+        ("A", "B"),
+    ),
+    ("a skipping plugin does not narrow", [Looks("A", fwk.SKIP, "a"), Looks("B", fwk.SUCCESS, "b")], {"b"}, ("B",)),
 )
 def test_pre_filters_narrow_the_search_together(
     plugins: list[Looks], names: set[str] | None, narrowed_by: tuple[str, ...]
@@ -58,16 +52,14 @@ def test_pre_filters_narrow_the_search_together(
     assert outcome.narrowed_by == narrowed_by
 
 
-@pytest.mark.parametrize(
-    ("plugins", "message"),
-    [
-        pytest.param([Looks("A", fwk.SUCCESS, "*")], "node(s) didn't satisfy plugin A", id="by one"),
-        pytest.param(
-            [Looks("B", fwk.SUCCESS, "a"), Looks("A", fwk.SUCCESS, "b")],
-            "node(s) didn't satisfy plugin(s) [A B] simultaneously",
-            id="by two",
-        ),
-    ],
+@cases(
+    "plugins, message",
+    ("by one", [Looks("A", fwk.SUCCESS, "*")], "node(s) didn't satisfy plugin A"),
+    (
+        "by two",
+        [Looks("B", fwk.SUCCESS, "a"), Looks("A", fwk.SUCCESS, "b")],
+        "node(s) didn't satisfy plugin(s) [A B] simultaneously",
+    ),
 )
 def test_a_search_that_is_narrowed_to_nothing_is_over(plugins: list[Looks], message: str) -> None:
     """It cannot be helped, and no plugin after those is asked."""
@@ -80,15 +72,13 @@ def test_a_search_that_is_narrowed_to_nothing_is_over(plugins: list[Looks], mess
     assert after.looked == 0
 
 
-@pytest.mark.parametrize(
-    ("says", "status", "looked"),
-    [
-        pytest.param([fwk.SUCCESS, fwk.SUCCESS, fwk.SUCCESS], fwk.SUCCESS, 3, id="all content"),
-        pytest.param([NO, fwk.SUCCESS, fwk.SUCCESS], NO.by("P0"), 3, id="unschedulable: the others look all the same"),
-        pytest.param([NO, NO, fwk.SUCCESS], NO.by("P1"), 3, id="the last one that says so"),
-        pytest.param([NEVER, fwk.SUCCESS, fwk.SUCCESS], NEVER.by("P0"), 1, id="unresolvable: no other plugin runs"),
-        pytest.param([NO, fwk.SUCCESS, NEVER], NEVER.by("P2"), 3, id="unresolvable goes before unschedulable"),
-    ],
+@cases(
+    "says, status, looked",
+    ("all content", [fwk.SUCCESS, fwk.SUCCESS, fwk.SUCCESS], fwk.SUCCESS, 3),
+    ("unschedulable: the others look all the same", [NO, fwk.SUCCESS, fwk.SUCCESS], NO.by("P0"), 3),
+    ("the last one that says so", [NO, NO, fwk.SUCCESS], NO.by("P1"), 3),
+    ("unresolvable: no other plugin runs", [NEVER, fwk.SUCCESS, fwk.SUCCESS], NEVER.by("P0"), 1),
+    ("unresolvable goes before unschedulable", [NO, fwk.SUCCESS, NEVER], NEVER.by("P2"), 3),
 )
 def test_a_pre_filter_that_refuses_is_named(says: list[fwk.Status], status: fwk.Status, looked: int) -> None:
     """Preemption wants to see what all plugins keep, unless there will be none."""
@@ -188,14 +178,12 @@ def test_rows_that_differ_only_in_their_pods_need_not_be_asked_everything_again(
 # Filter with nominated pods.
 
 
-@pytest.mark.parametrize(
-    ("nominated", "fits"),
-    [
-        pytest.param(make_pod("other").priority(5), False, id="as important: the place is taken"),
-        pytest.param(make_pod("other").priority(6), False, id="more important: the place is taken"),
-        pytest.param(make_pod("other").priority(4), True, id="less important: the place may be taken from it"),
-        pytest.param(make_pod("p").priority(5), True, id="the pod itself"),
-    ],
+@cases(
+    "nominated, fits",
+    ("as important: the place is taken", make_pod("other").priority(5), False),
+    ("more important: the place is taken", make_pod("other").priority(6), False),
+    ("less important: the place may be taken from it", make_pod("other").priority(4), True),
+    ("the pod itself", make_pod("p").priority(5), True),
 )
 def test_a_nominated_pod_counts_for_pods_that_are_not_more_important(nominated: PodBuilder, fits: bool) -> None:
     cache = make_cache(make_node("a"))

@@ -30,6 +30,7 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from tests.kit.examples import examples
 from tests.kit.storage import make_claim, make_volume
+from tests.kit.tables import cases
 
 
 def default_framework() -> Framework:
@@ -277,14 +278,12 @@ def test_placed_pod_does_not_invalidate_a_filter_that_reads_nodes_only() -> None
     assert plugin.asked == [["a", "b", "c"], ["c"]]
 
 
-@pytest.mark.parametrize(
+@cases(
     "other",
-    [
-        pytest.param(make_pod("q").label(app="web"), id="other labels"),
-        pytest.param(make_pod("q").annotation(team="red"), id="other annotations"),
-        pytest.param(make_pod("q").namespace("elsewhere"), id="another namespace"),
-        pytest.param(make_pod("q").req(cpu=1), id="another spec"),
-    ],
+    ("other labels", make_pod("q").label(app="web")),
+    ("other annotations", make_pod("q").annotation(team="red")),
+    ("another namespace", make_pod("q").namespace("elsewhere")),
+    ("another spec", make_pod("q").req(cpu=1)),
 )
 def test_another_kind_of_pod_asks_about_every_node(other: PodBuilder) -> None:
     plugin, cache = Counts(), three_nodes()
@@ -437,9 +436,7 @@ def test_a_plugin_that_does_not_sign_pods_keeps_those_beside_it_from_sharing() -
     assert plugin.asked == ["a", "b", "c", "a", "b", "c"]
 
 
-@pytest.mark.parametrize(
-    "signs", [pytest.param(lambda tier: [tier], id="a list"), pytest.param(lambda tier: tier.missing, id="raises")]
-)
+@cases("signs", ("a list", lambda tier: [tier]), ("raises", lambda tier: tier.missing))
 def test_a_signature_that_cannot_be_compared_is_the_fault_of_the_plugin(signs: Callable[[str], object]) -> None:
     framework, cache = make_framework(LooksAtOneLabel(signs=signs)), three_nodes()
     with pytest.raises(PluginError, match="LooksAtOneLabel"):

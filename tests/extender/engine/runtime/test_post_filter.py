@@ -11,6 +11,7 @@ from extender.engine.runtime.plugin_calls import PluginError
 from extender.testing import make_framework, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Answers, Tries, raising
 from tests.kit.places import status_without_place, without_place
+from tests.kit.tables import cases
 
 NO, NEVER, LATER = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
 BROKEN = fwk.error("broken")
@@ -21,22 +22,16 @@ def post_filter(*plugins: fwk.Plugin) -> fwk.PostFilterResult:
     return asyncio.run(run_post_filter_plugins(Cycle(framework, make_snapshot(), make_pod().obj()), fwk.NodeStatuses()))
 
 
-@pytest.mark.parametrize(
-    ("says", "status", "tried"),
-    [
-        pytest.param([], fwk.unschedulable(), 0, id="no plugins"),
-        pytest.param([fwk.SUCCESS, NO], fwk.SUCCESS, 1, id="success ends it"),
-        pytest.param([NO, fwk.SUCCESS], fwk.SUCCESS, 2, id="success makes refusals forgotten"),
-        pytest.param(
-            [NO, fwk.unschedulable("nor I")], fwk.unschedulable("no", "nor I").by("P0"), 2, id="refusals add up"
-        ),
-        pytest.param([LATER, NO], fwk.unschedulable("later", "no").by("P0"), 2, id="pending is a refusal"),
-        pytest.param([NO, NEVER, fwk.SUCCESS], NEVER.by("P1"), 2, id="unresolvable ends it"),
-        pytest.param([NO, BROKEN, fwk.SUCCESS], BROKEN.by("P1"), 2, id="an error ends it"),
-        pytest.param(
-            [fwk.SKIP, fwk.SUCCESS], fwk.Status(fwk.Code.ERROR, (), "P0"), 1, id="skip is no answer here: an error"
-        ),
-    ],
+@cases(
+    "says, status, tried",
+    ("no plugins", [], fwk.unschedulable(), 0),
+    ("success ends it", [fwk.SUCCESS, NO], fwk.SUCCESS, 1),
+    ("success makes refusals forgotten", [NO, fwk.SUCCESS], fwk.SUCCESS, 2),
+    ("refusals add up", [NO, fwk.unschedulable("nor I")], fwk.unschedulable("no", "nor I").by("P0"), 2),
+    ("pending is a refusal", [LATER, NO], fwk.unschedulable("later", "no").by("P0"), 2),
+    ("unresolvable ends it", [NO, NEVER, fwk.SUCCESS], NEVER.by("P1"), 2),
+    ("an error ends it", [NO, BROKEN, fwk.SUCCESS], BROKEN.by("P1"), 2),
+    ("skip is no answer here: an error", [fwk.SKIP, fwk.SUCCESS], fwk.Status(fwk.Code.ERROR, (), "P0"), 1),
 )
 def test_post_filters_are_tried_until_one_settles_it(says: list[fwk.Status], status: fwk.Status, tried: int) -> None:
     plugins = [Tries(f"P{place}", said) for place, said in enumerate(says)]
@@ -47,18 +42,16 @@ def test_post_filters_are_tried_until_one_settles_it(says: list[fwk.Status], sta
     assert sum(plugin.tried for plugin in plugins) == tried
 
 
-@pytest.mark.parametrize(
-    ("plugins", "nominated"),
-    [
-        pytest.param([Tries("A", NO)], None, id="no plugin nominates: unchanged"),
-        pytest.param([Tries("A", NO, "")], "", id="cleared"),
-        pytest.param([Tries("A", NO, "a"), Tries("B", NO)], "a", id="a plugin without a nomination does not overrule"),
-        pytest.param([Tries("A", NO, "a"), Tries("B", NO, "")], "", id="the last word counts"),
-        pytest.param([Tries("A", NO, "a"), Tries("B", fwk.SUCCESS, "b")], "b", id="success overrules"),
-        pytest.param([Tries("A", NO, "a"), Tries("B", fwk.SUCCESS)], None, id="also by saying nothing"),
-        pytest.param([Tries("A", NO, "a"), Tries("B", NEVER, "b")], "b", id="unresolvable overrules"),
-        pytest.param([Tries("A", NO, "a"), Tries("B", BROKEN, "b")], None, id="an error nominates no node"),
-    ],
+@cases(
+    "plugins, nominated",
+    ("no plugin nominates: unchanged", [Tries("A", NO)], None),
+    ("cleared", [Tries("A", NO, "")], ""),
+    ("a plugin without a nomination does not overrule", [Tries("A", NO, "a"), Tries("B", NO)], "a"),
+    ("the last word counts", [Tries("A", NO, "a"), Tries("B", NO, "")], ""),
+    ("success overrules", [Tries("A", NO, "a"), Tries("B", fwk.SUCCESS, "b")], "b"),
+    ("also by saying nothing", [Tries("A", NO, "a"), Tries("B", fwk.SUCCESS)], None),
+    ("unresolvable overrules", [Tries("A", NO, "a"), Tries("B", NEVER, "b")], "b"),
+    ("an error nominates no node", [Tries("A", NO, "a"), Tries("B", BROKEN, "b")], None),
 )
 def test_last_plugin_that_nominates_decides_the_nomination(plugins: list[Tries], nominated: str | None) -> None:
     assert post_filter(*plugins).nominated_node == nominated
@@ -76,12 +69,10 @@ def test_missing_state_of_a_skipped_pre_filter_ends_post_filter_with_not_found()
     assert after.tried == 0
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        pytest.param(raising(ValueError("boom")), "boom", id="it raises"),
-        pytest.param(lambda: fwk.SUCCESS, "it returned Status, not PostFilterResult", id="a Status"),
-    ],
+@cases(
+    "answer, message",
+    ("it raises", raising(ValueError("boom")), "boom"),
+    ("a Status", lambda: fwk.SUCCESS, "it returned Status, not PostFilterResult"),
 )
 def test_a_post_filter_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: object, message: str) -> None:
     with pytest.raises(PluginError) as caught:

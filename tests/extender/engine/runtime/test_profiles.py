@@ -23,6 +23,7 @@ from extender.values.config.plugin_sets import (
     merge_set,
     plugins,
 )
+from tests.kit.tables import cases
 
 POINTS_OF = {
     "Queue": {"queueSort"},
@@ -62,21 +63,17 @@ def refusal(act):
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("default", "custom", "enabled", "disabled"),
-    [
-        pytest.param("A=1 B=2", ("", ""), "A=1 B=2", "", id="nothing said, nothing changed"),
-        pytest.param("A=1 B=2", ("C=3", ""), "A=1 B=2 C=3", "", id="what is added comes last"),
-        pytest.param("A=1 B=2", ("A=9", ""), "A=9 B=2", "", id="a new weight leaves a plugin in its place"),
-        pytest.param("A=1 B=2", ("", "A"), "B=2", "A", id="what is disabled is gone"),
-        pytest.param("A=1 B=2", ("", "*"), "", "*", id="an asterisk disables all"),
-        pytest.param("A=1 B=2", ("B=5 A=6", "*"), "B=5 A=6", "*", id="but what is enabled"),
-        pytest.param("A=1 B=2", ("A=3", "A"), "B=2 A=3", "A", id="disabled and enabled: moved to the end"),
-        pytest.param(
-            "A=1", ("A=2 A=3", ""), "A=3 A=2", "", id="of two the last replaces; the other stays to be refused later"
-        ),
-        pytest.param("A=1 B=2", ("", "B=7"), "A=1", "B", id="a disabled plugin has no weight"),
-    ],
+@cases(
+    "default, custom, enabled, disabled",
+    ("nothing said, nothing changed", "A=1 B=2", ("", ""), "A=1 B=2", ""),
+    ("what is added comes last", "A=1 B=2", ("C=3", ""), "A=1 B=2 C=3", ""),
+    ("a new weight leaves a plugin in its place", "A=1 B=2", ("A=9", ""), "A=9 B=2", ""),
+    ("what is disabled is gone", "A=1 B=2", ("", "A"), "B=2", "A"),
+    ("an asterisk disables all", "A=1 B=2", ("", "*"), "", "*"),
+    ("but what is enabled", "A=1 B=2", ("B=5 A=6", "*"), "B=5 A=6", "*"),
+    ("disabled and enabled: moved to the end", "A=1 B=2", ("A=3", "A"), "B=2 A=3", "A"),
+    ("of two the last replaces; the other stays to be refused later", "A=1", ("A=2 A=3", ""), "A=3 A=2", ""),
+    ("a disabled plugin has no weight", "A=1 B=2", ("", "B=7"), "A=1", "B"),
 )
 def test_a_set_is_merged_with_the_default_one(default, custom, enabled, disabled):
     assert merge_set(plugin_set(default), plugin_set(*custom)) == plugin_set(enabled, disabled)
@@ -86,26 +83,16 @@ def test_default_disabled_plugins_stay_disabled():
     assert merge_set(plugin_set("A B", "B"), plugin_set("", "C")) == plugin_set("A", "C B")
 
 
-@pytest.mark.parametrize(
-    ("multi_point", "enabled", "disabled", "runs"),
-    [
-        pytest.param("A Filter B", "", "", "A Filter B", id="multiPoint in its order"),
-        pytest.param(
-            "A", "", "", "A", id="only those that implement the point, and not the queue sort and bind plugins, too"
-        ),
-        pytest.param("A B", "C", "", "A B C", id="named ones come after"),
-        pytest.param(
-            "A B C",
-            "C B",
-            "",
-            "C B A",
-            id="unless multiPoint has them, too: then before, in the order in which they are named",
-        ),
-        pytest.param("A B", "Filter B C", "", "B A Filter C", id="all three parts"),
-        pytest.param("A B C", "", "B", "A C", id="disabled at the point"),
-        pytest.param("A B C", "B", "B", "A C B", id="disabled and named at the point: last"),
-        pytest.param("A B C", "C", "*", "C", id="with an asterisk multiPoint adds nothing"),
-    ],
+@cases(
+    "multi_point, enabled, disabled, runs",
+    ("multiPoint in its order", "A Filter B", "", "", "A Filter B"),
+    ("only those that implement the point, and not the queue sort and bind plugins, too", "A", "", "", "A"),
+    ("named ones come after", "A B", "C", "", "A B C"),
+    ("unless multiPoint has them, too: then before, in the order in which they are named", "A B C", "C B", "", "C B A"),
+    ("all three parts", "A B", "Filter B C", "", "B A Filter C"),
+    ("disabled at the point", "A B C", "", "B", "A C"),
+    ("disabled and named at the point: last", "A B C", "B", "B", "A C B"),
+    ("with an asterisk multiPoint adds nothing", "A B C", "C", "*", "C"),
 )
 def test_multi_point_is_expanded_at_every_point(multi_point, enabled, disabled, runs):
     at_all_points = plugin_set(f"{NEEDED} {multi_point}")
@@ -115,16 +102,14 @@ def test_multi_point_is_expanded_at_every_point(multi_point, enabled, disabled, 
     assert resolved.plugins["filter"] == tuple(runs.split())
 
 
-@pytest.mark.parametrize(
-    ("multi_point", "score", "disabled", "weights"),
-    [
-        pytest.param("A=2 B=3", "", "", {"A": 2, "B": 3}, id="from multiPoint"),
-        pytest.param("A B", "", "", {"A": 1, "B": 1}, id="none is 1"),
-        pytest.param("A=2 B=3", "B=7", "", {"B": 7, "A": 2}, id="the point's own weight goes before"),
-        pytest.param("A=2 B=3", "B", "", {"B": 1, "A": 2}, id="even if it is not given"),
-        pytest.param("A=2 B=3", "", "A", {"B": 3}, id="disabled plugins have none"),
-        pytest.param("Filter=5 A=-2", "", "", {"A": -2}, id="a negative weight passes where it is the last"),
-    ],
+@cases(
+    "multi_point, score, disabled, weights",
+    ("from multiPoint", "A=2 B=3", "", "", {"A": 2, "B": 3}),
+    ("none is 1", "A B", "", "", {"A": 1, "B": 1}),
+    ("the point's own weight goes before", "A=2 B=3", "B=7", "", {"B": 7, "A": 2}),
+    ("even if it is not given", "A=2 B=3", "B", "", {"B": 1, "A": 2}),
+    ("disabled plugins have none", "A=2 B=3", "", "A", {"B": 3}),
+    ("a negative weight passes where it is the last", "Filter=5 A=-2", "", "", {"A": -2}),
 )
 def test_weights(multi_point, score, disabled, weights):
     at_all_points = plugin_set(f"{NEEDED} {multi_point}")
@@ -134,46 +119,38 @@ def test_weights(multi_point, score, disabled, weights):
     assert list(resolved.score_weights.items()) == list(weights.items())
 
 
-@pytest.mark.parametrize(
-    ("sets", "error"),
-    [
-        pytest.param({"filter": plugin_set("X")}, 'FilterPlugin "X" does not exist', id="unknown"),
-        pytest.param({"multiPoint": plugin_set("X")}, 'PreFilterPlugin "X" does not exist', id="unknown at multiPoint"),
-        pytest.param(
-            {"permit": plugin_set("A")}, 'plugin "A" does not extend PermitPlugin plugin', id="cannot run there"
-        ),
-        pytest.param(
-            {"placementGenerate": plugin_set("A")},
-            'plugin "A" does not extend PlacementGeneratePlugin plugin',
-            id="nor there",
-        ),
-        pytest.param({"score": plugin_set("A A")}, 'plugin "A" already registered as "ScorePlugin"', id="named twice"),
-        pytest.param(
-            {"multiPoint": plugin_set(f"{NEEDED} A A")},
-            'plugin "A" already registered as "FilterPlugin"',
-            id="twice at multiPoint",
-        ),
-        pytest.param(
-            {"multiPoint": plugin_set("Binder")},
-            'only one queue sort plugin required for profile with scheduler name "p", but got 0',
-            id="no queue sort plugin",
-        ),
-        pytest.param(
-            {"multiPoint": plugin_set("Queue")},
-            'at least one bind plugin is needed for profile with scheduler name "p"',
-            id="no bind plugin",
-        ),
-        pytest.param(
-            {"score": plugin_set("A=-1 B")},
-            "score plugins: total score of Score plugins could overflow",
-            id="negative, and not the last",
-        ),
-        pytest.param(
-            {"score": plugin_set("X"), "filter": plugin_set("Y")},
-            'FilterPlugin "Y" does not exist',
-            id="the first point's error",
-        ),
-    ],
+@cases(
+    "sets, error",
+    ("unknown", {"filter": plugin_set("X")}, 'FilterPlugin "X" does not exist'),
+    ("unknown at multiPoint", {"multiPoint": plugin_set("X")}, 'PreFilterPlugin "X" does not exist'),
+    ("cannot run there", {"permit": plugin_set("A")}, 'plugin "A" does not extend PermitPlugin plugin'),
+    ("nor there", {"placementGenerate": plugin_set("A")}, 'plugin "A" does not extend PlacementGeneratePlugin plugin'),
+    ("named twice", {"score": plugin_set("A A")}, 'plugin "A" already registered as "ScorePlugin"'),
+    (
+        "twice at multiPoint",
+        {"multiPoint": plugin_set(f"{NEEDED} A A")},
+        'plugin "A" already registered as "FilterPlugin"',
+    ),
+    (
+        "no queue sort plugin",
+        {"multiPoint": plugin_set("Binder")},
+        'only one queue sort plugin required for profile with scheduler name "p", but got 0',
+    ),
+    (
+        "no bind plugin",
+        {"multiPoint": plugin_set("Queue")},
+        'at least one bind plugin is needed for profile with scheduler name "p"',
+    ),
+    (
+        "negative, and not the last",
+        {"score": plugin_set("A=-1 B")},
+        "score plugins: total score of Score plugins could overflow",
+    ),
+    (
+        "the first point's error",
+        {"score": plugin_set("X"), "filter": plugin_set("Y")},
+        'FilterPlugin "Y" does not exist',
+    ),
 )
 def test_invalid_plugin_set_is_refused_in_upstreams_words(sets, error):
     assert refusal(lambda: resolve(profile(**sets), POINTS_OF)) == error
@@ -194,36 +171,34 @@ def test_profiles_are_worked_out_by_name():
     assert list(resolved) == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("profiles", "error"),
-    [
-        pytest.param(
-            [profile("a"), profile("b", filter=plugin_set("X"))],
-            'creating profile for scheduler name b: FilterPlugin "X" does not exist',
-            id="the profile is named",
-        ),
-        pytest.param(
-            [profile("a"), profile("b", multiPoint=plugin_set("Binder Other"))],
-            'different queue sort plugins for profile "b": "Other", first: "Queue"',
-            id="another queue sort plugin",
-        ),
-        pytest.param(
-            [profile("a"), profile("b", [PluginConfig("Queue", {"x": 1})])],
-            'different queue sort plugin args for profile "b"',
-            id="other arguments for it",
-        ),
-        pytest.param([profile("a"), profile("a")], 'duplicate profile with scheduler name "a"', id="two of one name"),
-        pytest.param(
-            [profile("a", [PluginConfig("A"), PluginConfig("A")])],
-            "creating profile for scheduler name a: repeated config for plugin A",
-            id="arguments twice",
-        ),
-        pytest.param(
-            [Profile(scheduler_name="a", plugin_configs=(PluginConfig("NodeResourcesFit", NO_STRATEGY),))],
-            'creating profile for scheduler name a: PreFilterPlugin "SchedulingGates" does not exist',
-            id="arguments of plugins that do not exist are not looked at",
-        ),
-    ],
+@cases(
+    "profiles, error",
+    (
+        "the profile is named",
+        [profile("a"), profile("b", filter=plugin_set("X"))],
+        'creating profile for scheduler name b: FilterPlugin "X" does not exist',
+    ),
+    (
+        "another queue sort plugin",
+        [profile("a"), profile("b", multiPoint=plugin_set("Binder Other"))],
+        'different queue sort plugins for profile "b": "Other", first: "Queue"',
+    ),
+    (
+        "other arguments for it",
+        [profile("a"), profile("b", [PluginConfig("Queue", {"x": 1})])],
+        'different queue sort plugin args for profile "b"',
+    ),
+    ("two of one name", [profile("a"), profile("a")], 'duplicate profile with scheduler name "a"'),
+    (
+        "arguments twice",
+        [profile("a", [PluginConfig("A"), PluginConfig("A")])],
+        "creating profile for scheduler name a: repeated config for plugin A",
+    ),
+    (
+        "arguments of plugins that do not exist are not looked at",
+        [Profile(scheduler_name="a", plugin_configs=(PluginConfig("NodeResourcesFit", NO_STRATEGY),))],
+        'creating profile for scheduler name a: PreFilterPlugin "SchedulingGates" does not exist',
+    ),
 )
 def test_profiles_that_do_not_go_together(profiles, error):
     points_of = {**POINTS_OF, "Other": {"queueSort"}}
@@ -233,12 +208,10 @@ def test_profiles_that_do_not_go_together(profiles, error):
     assert found == f"initializing profiles: {error}"
 
 
-@pytest.mark.parametrize(
-    ("args", "error"),
-    [
-        pytest.param(NO_STRATEGY, "scoringStrategy: Required value: ScoringStrategy field is required", id="wrong"),
-        pytest.param({}, "want args to be of type NodeResourcesFitArgs, got dict", id="not its own"),
-    ],
+@cases(
+    "args, error",
+    ("wrong", NO_STRATEGY, "scoringStrategy: Required value: ScoringStrategy field is required"),
+    ("not its own", {}, "want args to be of type NodeResourcesFitArgs, got dict"),
 )
 def test_a_plugin_that_would_refuse_its_arguments_stops_the_profile(args, error):
     configs = tuple(

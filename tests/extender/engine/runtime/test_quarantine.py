@@ -27,6 +27,7 @@ from extender.testing import make_node, make_pod, make_snapshot
 from extender.values import limits
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
+from tests.kit.tables import cases
 
 SNAPSHOT = make_snapshot(*(make_node(name).capacity(cpu=8, pods=110) for name in "ab"))
 POD = make_pod("p").obj()
@@ -95,12 +96,10 @@ def behaviour(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], 
     return lambda value: monkeypatch.setattr(Unreliable, "behaviour", staticmethod(value))
 
 
-@pytest.mark.parametrize(
-    ("bad", "seconds", "last"),
-    [
-        pytest.param(raises, 600.0, "filter: no service", id="it raises"),
-        pytest.param(lambda: time.sleep(0.05), 0.02, "s, more than 0.02 s", id="it overruns"),
-    ],
+@cases(
+    "bad, seconds, last",
+    ("it raises", raises, 600.0, "filter: no service"),
+    ("it overruns", lambda: time.sleep(0.05), 0.02, "s, more than 0.02 s"),
 )
 def test_a_plugin_that_fails_again_and_again_is_not_called(
     behaviour: Callable[[Callable[[], Any]], None],

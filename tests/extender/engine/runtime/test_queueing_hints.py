@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from extender.engine import framework as fwk
 from extender.engine.framework.events import always_queue
 from extender.engine.runtime.queueing_hints import EXTENDER, gating_plugin, queueing_hint_map, registrations
 from extender.testing import make_framework, make_pod
 from extender.values.objects.pod import Pod
+from tests.kit.tables import cases
 
 ADD, LABEL, TAINT = fwk.ActionType.ADD, fwk.ActionType.UPDATE_NODE_LABEL, fwk.ActionType.UPDATE_NODE_TAINT
 NODE, POD = fwk.EventResource.NODE, fwk.EventResource.POD
@@ -76,14 +75,12 @@ def test_extenders_cannot_say_and_hear_of_everything() -> None:
     assert registrations(make_framework().plugins, has_extenders=True) == {EXTENDER: fwk.ALL_EVENTS}
 
 
-@pytest.mark.parametrize(
-    ("action", "hears_of_taints"),
-    [
-        pytest.param(ADD, True, id="new nodes: taints, too"),
-        pytest.param(ADD | LABEL, True, id="and labels: taints, too"),
-        pytest.param(ADD | TAINT, False, id="and taints: no more than that"),
-        pytest.param(LABEL, False, id="labels alone"),
-    ],
+@cases(
+    "action, hears_of_taints",
+    ("new nodes: taints, too", ADD, True),
+    ("and labels: taints, too", ADD | LABEL, True),
+    ("and taints: no more than that", ADD | TAINT, False),
+    ("labels alone", LABEL, False),
 )
 def test_registering_for_new_nodes_registers_for_their_taints(action: fwk.ActionType, hears_of_taints: bool) -> None:
     """A new node often has taints that it loses when it is ready."""
@@ -101,15 +98,13 @@ def test_plugins_share_events() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("labels", "gated_by", "answer", "asked"),
-    [
-        pytest.param({}, "", "", "abc", id="no gate closed"),
-        pytest.param({"b": "closed", "c": "closed"}, "", "b", "ab", id="the first closed gate"),
-        pytest.param({"b": "closed", "c": "closed"}, "c", "c", "c", id="the one that gated it so far, first of all"),
-        pytest.param({}, "c", "", "cab", id="the remembered gate opens: then the others"),
-        pytest.param({"a": "breaks"}, "", "a", "a", id="a raising gate holds it back"),
-    ],
+@cases(
+    "labels, gated_by, answer, asked",
+    ("no gate closed", {}, "", "", "abc"),
+    ("the first closed gate", {"b": "closed", "c": "closed"}, "", "b", "ab"),
+    ("the one that gated it so far, first of all", {"b": "closed", "c": "closed"}, "c", "c", "c"),
+    ("the remembered gate opens: then the others", {}, "c", "", "cab"),
+    ("a raising gate holds it back", {"a": "breaks"}, "", "a", "a"),
 )
 def test_first_gate_that_holds_the_pod_back_is_reported(
     labels: dict[str, str], gated_by: str, answer: str, asked: str

@@ -16,6 +16,7 @@ from extender.engine.snapshot import Rows, Snapshot
 from extender.engine.snapshot.axes import Int64s
 from extender.testing import make_cache, make_framework, make_node, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Refuses, Scores
+from tests.kit.tables import cases
 
 
 def scored(framework: Framework, snapshot: Snapshot) -> tuple[Cycle, Rows]:
@@ -27,15 +28,13 @@ def scored(framework: Framework, snapshot: Snapshot) -> tuple[Cycle, Rows]:
     return state, rows
 
 
-@pytest.mark.parametrize(
-    ("weights", "expected"),
-    [
-        pytest.param([], np.int16, id="no scorer"),
-        pytest.param([1, 1, 2, 2, 3], np.int16, id="the usual weights"),
-        pytest.param([327], np.int16, id="just narrow enough"),
-        pytest.param([328], np.int32, id="one more"),
-        pytest.param([2**31], np.int64, id="very heavy"),
-    ],
+@cases(
+    "weights, expected",
+    ("no scorer", [], np.int16),
+    ("the usual weights", [1, 1, 2, 2, 3], np.int16),
+    ("just narrow enough", [327], np.int16),
+    ("one more", [328], np.int32),
+    ("very heavy", [2**31], np.int64),
 )
 def test_totals_are_as_narrow_as_the_weights_allow(weights: list[int], expected: type[np.signedinteger]) -> None:
     assert type_of_totals(weights) is expected
@@ -63,12 +62,10 @@ class Wealth(fwk.ScorePlugin):
         return fwk.default_normalize_score(scores)
 
 
-@pytest.mark.parametrize(
-    ("zones", "expected"),
-    [
-        pytest.param([10, 20, 15], [50, 100, 75], id="different scores"),
-        pytest.param([20, 20, 20], [100, 100, 100], id="equal scores, which are normalised once"),
-    ],
+@cases(
+    "zones, expected",
+    ("different scores", [10, 20, 15], [50, 100, 75]),
+    ("equal scores, which are normalised once", [20, 20, 20], [100, 100, 100]),
 )
 def test_scores_are_normalised_over_the_feasible_nodes(zones: list[int], expected: list[int]) -> None:
     """The richest zone is full, so that it is no measure for the others."""

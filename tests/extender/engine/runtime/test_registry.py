@@ -19,6 +19,7 @@ from extender.values.config.configuration import ConfigErrors
 from extender.values.config.loading import load
 from tests.extender.engine.runtime.out_of_tree import Spare
 from tests.kit.places import without_place
+from tests.kit.tables import cases
 
 STRANGERS = "tests.extender.engine.runtime.out_of_tree"
 
@@ -117,36 +118,24 @@ def test_a_plugin_is_made_once_a_profile() -> None:
 NO_PLUGIN_CLASS = "is not a class derived from one of the plugin classes of reprieve.plugin"
 
 
-@pytest.mark.parametrize(
-    ("name", "refusal"),
-    [
-        pytest.param("Unfinished", "does not implement filter, pre_filter", id="methods are missing"),
-        pytest.param("Pointless", "implements no extension point", id="runs nowhere"),
-        pytest.param("Stray", NO_PLUGIN_CLASS, id="no plugin class"),
-        pytest.param(
-            "function", f"{NO_PLUGIN_CLASS}; decorate it with @fwk.node_filter or @fwk.node_score", id="no class"
-        ),
-        pytest.param(
-            "Hasty",
-            "has an async def where nothing waits for it: write def filter, unreserve",
-            id="waits where it may not",
-        ),
-    ],
+@cases(
+    "name, refusal",
+    ("methods are missing", "Unfinished", "does not implement filter, pre_filter"),
+    ("runs nowhere", "Pointless", "implements no extension point"),
+    ("no plugin class", "Stray", NO_PLUGIN_CLASS),
+    ("no class", "function", f"{NO_PLUGIN_CLASS}; decorate it with @fwk.node_filter or @fwk.node_score"),
+    ("waits where it may not", "Hasty", "has an async def where nothing waits for it: write def filter, unreserve"),
 )
 def test_class_that_is_no_plugin_is_refused_by_name(name: str, refusal: str) -> None:
     assert refusals(entry(name)) == {f'plugin "{name}"': f"{STRANGERS}:{name} {refusal}"}
 
 
-@pytest.mark.parametrize(
-    ("source", "refusal"),
-    [
-        pytest.param(
-            "import no_such_library", "ModuleNotFoundError: No module named 'no_such_library'", id="import error"
-        ),
-        pytest.param("class Plugin(:", "SyntaxError: ", id="syntax error"),
-        pytest.param("1 / 0", "ZeroDivisionError: division by zero", id="anything else"),
-        pytest.param("", "AttributeError: module 'a_plugin' has no attribute 'Plugin'", id="no such class in it"),
-    ],
+@cases(
+    "source, refusal",
+    ("import error", "import no_such_library", "ModuleNotFoundError: No module named 'no_such_library'"),
+    ("syntax error", "class Plugin(:", "SyntaxError: "),
+    ("anything else", "1 / 0", "ZeroDivisionError: division by zero"),
+    ("no such class in it", "", "AttributeError: module 'a_plugin' has no attribute 'Plugin'"),
 )
 def test_plugin_that_cannot_be_loaded_is_refused_by_name(
     source: str, refusal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -169,13 +158,11 @@ def test_a_module_that_does_not_exist_is_refused_by_name() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     "entries",
-    [
-        pytest.param([entry("NodeName", f"{STRANGERS}:Spare")], id="by an in-tree plugin"),
-        pytest.param([entry("GangScheduling", f"{STRANGERS}:Spare")], id="by one of upstream's that is not here"),
-        pytest.param([entry("A", f"{STRANGERS}:OneByOne"), entry("A", f"{STRANGERS}:Spare")], id="by another stranger"),
-    ],
+    ("by an in-tree plugin", [entry("NodeName", f"{STRANGERS}:Spare")]),
+    ("by one of upstream's that is not here", [entry("GangScheduling", f"{STRANGERS}:Spare")]),
+    ("by another stranger", [entry("A", f"{STRANGERS}:OneByOne"), entry("A", f"{STRANGERS}:Spare")]),
 )
 def test_a_name_that_is_taken_is_refused(entries: list[EntryPoint]) -> None:
     assert refusals(*entries) == {
@@ -183,12 +170,10 @@ def test_a_name_that_is_taken_is_refused(entries: list[EntryPoint]) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     "entries",
-    [
-        pytest.param([entry("A", f"{STRANGERS}:Spare"), entry("B", f"{STRANGERS}:Spare")], id="a stranger"),
-        pytest.param([entry("B", "extender.engine.plugins.node_name:NodeName")], id="an in-tree plugin"),
-    ],
+    ("a stranger", [entry("A", f"{STRANGERS}:Spare"), entry("B", f"{STRANGERS}:Spare")]),
+    ("an in-tree plugin", [entry("B", "extender.engine.plugins.node_name:NodeName")]),
 )
 def test_one_class_has_one_name(entries: list[EntryPoint]) -> None:
     """Else a message that names the plugin would name the wrong one."""
@@ -217,16 +202,10 @@ def create_error(with_plugins: Registry, *profiles: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("plugins", "error"),
-    [
-        pytest.param("filter: {enabled: [{name: Nobody}]}", 'FilterPlugin "Nobody" does not exist', id="unknown"),
-        pytest.param(
-            "permit: {enabled: [{name: Spare}]}",
-            'plugin "Spare" does not extend PermitPlugin plugin',
-            id="not at this point",
-        ),
-    ],
+@cases(
+    "plugins, error",
+    ("unknown", "filter: {enabled: [{name: Nobody}]}", 'FilterPlugin "Nobody" does not exist'),
+    ("not at this point", "permit: {enabled: [{name: Spare}]}", 'plugin "Spare" does not extend PermitPlugin plugin'),
 )
 def test_a_plugin_that_is_not_there_is_refused(plugins: str, error: str) -> None:
     text = create_error(registry(entry("Spare")), f"{{plugins: {{{plugins}}}}}")

@@ -13,6 +13,7 @@ from extender.engine.snapshot.axes import Int64s
 from extender.testing import make_framework, make_node, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Answers, PreScores, Scores, raising
 from tests.kit.places import without_place
+from tests.kit.tables import cases
 
 POD = make_pod().obj()
 
@@ -35,16 +36,14 @@ class Halves(fwk.ScorePlugin):
         return scores // 2
 
 
-@pytest.mark.parametrize(
-    ("plugins", "weights", "total"),
-    [
-        pytest.param([], {}, [0, 0], id="nobody"),
-        pytest.param([Scores("A", {"a": 10, "b": 20})], {}, [10, 20], id="one"),
-        pytest.param([Scores("A", {"a": 10, "b": 20})], {"A": 3}, [30, 60], id="weighted"),
-        pytest.param([Scores("A", {"a": 100}), Scores("B", {"b": 100})], {"A": 2, "B": 5}, [200, 500], id="added up"),
-        pytest.param([Halves()], {"Halves": 2}, [200, 100], id="normalised before it is weighted"),
-        pytest.param([Scores("A", {"a": 100})], {"A": 2**56}, [100 * 2**56, 0], id="in int64"),
-    ],
+@cases(
+    "plugins, weights, total",
+    ("nobody", [], {}, [0, 0]),
+    ("one", [Scores("A", {"a": 10, "b": 20})], {}, [10, 20]),
+    ("weighted", [Scores("A", {"a": 10, "b": 20})], {"A": 3}, [30, 60]),
+    ("added up", [Scores("A", {"a": 100}), Scores("B", {"b": 100})], {"A": 2, "B": 5}, [200, 500]),
+    ("normalised before it is weighted", [Halves()], {"Halves": 2}, [200, 100]),
+    ("in int64", [Scores("A", {"a": 100})], {"A": 2**56}, [100 * 2**56, 0]),
 )
 def test_the_total_is_the_weighted_sum_of_normalised_scores(
     plugins: list[fwk.Plugin], weights: dict[str, int], total: list[int]
@@ -66,13 +65,11 @@ def test_a_plugin_that_pre_score_skipped_contributes_nothing() -> None:
     assert scores.total.tolist() == [50, 50]
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        pytest.param(lambda: fwk.unschedulable("no"), "no", id="unschedulable is no answer here"),
-        pytest.param(lambda: fwk.error("boom"), "boom", id="an error"),
-        pytest.param(raising(ValueError("boom")), "boom", id="it raises"),
-    ],
+@cases(
+    "answer, message",
+    ("unschedulable is no answer here", lambda: fwk.unschedulable("no"), "no"),
+    ("an error", lambda: fwk.error("boom"), "boom"),
+    ("it raises", raising(ValueError("boom")), "boom"),
 )
 def test_a_pre_score_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: object, message: str) -> None:
     with pytest.raises(PluginError) as caught:
@@ -149,16 +146,14 @@ def test_raw_scores_cannot_be_written_to() -> None:
         score(make_framework(Doubles))
 
 
-@pytest.mark.parametrize(
-    ("scores", "normalised", "reversed_"),
-    [
-        pytest.param([0, 0], [0, 0], [100, 100], id="all nothing"),
-        pytest.param([5, 10], [50, 100], [50, 0], id="the best is 100"),
-        pytest.param([1, 3], [33, 100], [67, 0], id="rounded down before it is reversed"),
-        pytest.param([7], [100], [0], id="alone"),
-        pytest.param([], [], [], id="nobody"),
-        pytest.param([2**50, 2**51], [50, 100], [50, 0], id="large numbers"),
-    ],
+@cases(
+    "scores, normalised, reversed_",
+    ("all nothing", [0, 0], [0, 0], [100, 100]),
+    ("the best is 100", [5, 10], [50, 100], [50, 0]),
+    ("rounded down before it is reversed", [1, 3], [33, 100], [67, 0]),
+    ("alone", [7], [100], [0]),
+    ("nobody", [], [], []),
+    ("large numbers", [2**50, 2**51], [50, 100], [50, 0]),
 )
 def test_default_normalising(scores: list[int], normalised: list[int], reversed_: list[int]) -> None:
     """Each score as a share of the highest; where less is better, what is left to it."""

@@ -18,6 +18,7 @@ from extender.testing import make_node, make_pod, make_snapshot
 from extender.values.objects.pod import Pod
 from tests.extender.engine.scheduler.stage import Stage, a_stage
 from tests.kit.places import without_place
+from tests.kit.tables import cases
 
 P = make_pod("p").req(cpu="1")
 BIG = make_pod("big").req(cpu="2")
@@ -162,34 +163,32 @@ def _waiting(stage: Stage) -> Any:
     return waiting
 
 
-@pytest.mark.parametrize(
-    ("say", "status", "plugins"),
-    [
-        pytest.param(
-            lambda stage: _waiting(stage).reject("Hold", "no"),
-            fwk.unschedulable("0/1 nodes are available: 1 no."),
-            {"Hold"},
-            id="refused",
-        ),
-        pytest.param(
-            lambda stage: None,
-            fwk.unschedulable("0/1 nodes are available: 1 rejected due to timeout after waiting 5s at plugin Hold."),
-            {"Hold"},
-            id="time is up",
-        ),
-        pytest.param(
-            lambda stage: stage.world.waiting_pods.reject(P.obj().uid),
-            fwk.unschedulable("0/1 nodes are available: 1 removed."),
-            set(),
-            id="deleted",
-        ),
-        pytest.param(
-            lambda stage: _waiting(stage).preempt("DefaultPreemption", "preempted"),
-            fwk.error("waiting on permit for pod: preempted"),
-            set(),
-            id="preempted",
-        ),
-    ],
+@cases(
+    "say, status, plugins",
+    (
+        "refused",
+        lambda stage: _waiting(stage).reject("Hold", "no"),
+        fwk.unschedulable("0/1 nodes are available: 1 no."),
+        {"Hold"},
+    ),
+    (
+        "time is up",
+        lambda stage: None,
+        fwk.unschedulable("0/1 nodes are available: 1 rejected due to timeout after waiting 5s at plugin Hold."),
+        {"Hold"},
+    ),
+    (
+        "deleted",
+        lambda stage: stage.world.waiting_pods.reject(P.obj().uid),
+        fwk.unschedulable("0/1 nodes are available: 1 removed."),
+        set(),
+    ),
+    (
+        "preempted",
+        lambda stage: _waiting(stage).preempt("DefaultPreemption", "preempted"),
+        fwk.error("waiting on permit for pod: preempted"),
+        set(),
+    ),
 )
 async def test_no_leave_is_given(say: Callable[[Stage], Any], status: fwk.Status, plugins: set[str]) -> None:
     stage, decided = decided_with(Noting(), {"Hold": 5.0})

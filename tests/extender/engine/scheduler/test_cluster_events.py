@@ -12,6 +12,7 @@ from extender.values.objects.pod import (
     PodResourceClaimStatus,
     ResourceRequirements,
 )
+from tests.kit.tables import cases
 
 ONE_CPU, TWO_CPUS = make_pod().req(cpu="1"), make_pod().req(cpu="2")
 INFEASIBLE = Condition(type="PodResizePending", reason="Infeasible")
@@ -24,31 +25,25 @@ def running(cpu: str) -> dict[str, object]:
     return {"container_statuses": [container]}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "events"),
-    [
-        pytest.param(make_pod(), make_pod().annotation(a="b"), ["Update"], id="something"),
-        pytest.param(make_pod(), make_pod().label(app="web"), ["UpdatePodLabel"], id="a label came"),
-        pytest.param(
-            make_pod().label(app="web"), make_pod().label(app="db"), ["UpdatePodLabel"], id="a label has another value"
-        ),
-        pytest.param(TWO_CPUS, ONE_CPU, ["UpdatePodScaleDown"], id="less is asked for"),
-        pytest.param(make_pod().req(cpu="2", memory="1"), TWO_CPUS, ["UpdatePodScaleDown"], id="no more of it"),
-        pytest.param(ONE_CPU, TWO_CPUS, ["Update"], id="more is asked for"),
-        pytest.param(ONE_CPU, make_pod().req(cpu="1000m"), ["Update"], id="the same, spelled otherwise"),
-        pytest.param(ONE_CPU, make_pod().req(cpu="?"), ["UpdatePodScaleDown"], id="unreadable: perhaps less"),
-        pytest.param(make_pod().gate("a").gate("b"), make_pod().gate("a"), ["Update"], id="one gate of two is gone"),
-        pytest.param(
-            make_pod().gate("a"), make_pod(), ["UpdatePodSchedulingGatesEliminated"], id="the last gate is gone"
-        ),
-        pytest.param(make_pod(), make_pod().toleration("t"), ["UpdatePodToleration"], id="a toleration came"),
-        pytest.param(
-            make_pod().gate("a").req(cpu="2"),
-            ONE_CPU.label(app="web").toleration("t"),
-            ["UpdatePodLabel", "UpdatePodScaleDown", "UpdatePodSchedulingGatesEliminated", "UpdatePodToleration"],
-            id="all of it, in this order",
-        ),
-    ],
+@cases(
+    "old, new, events",
+    ("something", make_pod(), make_pod().annotation(a="b"), ["Update"]),
+    ("a label came", make_pod(), make_pod().label(app="web"), ["UpdatePodLabel"]),
+    ("a label has another value", make_pod().label(app="web"), make_pod().label(app="db"), ["UpdatePodLabel"]),
+    ("less is asked for", TWO_CPUS, ONE_CPU, ["UpdatePodScaleDown"]),
+    ("no more of it", make_pod().req(cpu="2", memory="1"), TWO_CPUS, ["UpdatePodScaleDown"]),
+    ("more is asked for", ONE_CPU, TWO_CPUS, ["Update"]),
+    ("the same, spelled otherwise", ONE_CPU, make_pod().req(cpu="1000m"), ["Update"]),
+    ("unreadable: perhaps less", ONE_CPU, make_pod().req(cpu="?"), ["UpdatePodScaleDown"]),
+    ("one gate of two is gone", make_pod().gate("a").gate("b"), make_pod().gate("a"), ["Update"]),
+    ("the last gate is gone", make_pod().gate("a"), make_pod(), ["UpdatePodSchedulingGatesEliminated"]),
+    ("a toleration came", make_pod(), make_pod().toleration("t"), ["UpdatePodToleration"]),
+    (
+        "all of it, in this order",
+        make_pod().gate("a").req(cpu="2"),
+        ONE_CPU.label(app="web").toleration("t"),
+        ["UpdatePodLabel", "UpdatePodScaleDown", "UpdatePodSchedulingGatesEliminated", "UpdatePodToleration"],
+    ),
 )
 def test_changes_of_a_pod(old: PodBuilder, new: PodBuilder, events: list[str]) -> None:
     """Told of the pod while it waits, and of the pod on its node alike."""
@@ -76,19 +71,17 @@ def test_a_claim_was_made_for_a_pod(status: dict[str, object]) -> None:
     assert [event.label for event in events] == ["UnschedulablePodUpdatePodGeneratedResourceClaim"]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "event"),
-    [
-        pytest.param(running("2"), running("1"), "UpdatePodScaleDown", id="it runs with less"),
-        pytest.param(running("1"), running("2"), "Update", id="it runs with more"),
-        pytest.param(
-            running("500m"),
-            running("500m") | {"conditions": [INFEASIBLE]},
-            "UpdatePodScaleDown",
-            id="the resize that was asked for cannot be done",
-        ),
-        pytest.param({}, {"conditions": [Condition(type="Ready", status="True")]}, "Update", id="it is ready"),
-    ],
+@cases(
+    "before, after, event",
+    ("it runs with less", running("2"), running("1"), "UpdatePodScaleDown"),
+    ("it runs with more", running("1"), running("2"), "Update"),
+    (
+        "the resize that was asked for cannot be done",
+        running("500m"),
+        running("500m") | {"conditions": [INFEASIBLE]},
+        "UpdatePodScaleDown",
+    ),
+    ("it is ready", {}, {"conditions": [Condition(type="Ready", status="True")]}, "Update"),
 )
 def test_resource_change_reported_by_the_kubelet_is_a_scheduling_event(
     before: dict[str, object], after: dict[str, object], event: str
@@ -111,23 +104,21 @@ def with_annotation(value: str) -> NodeBuilder:
     return NodeBuilder(replaced(node, metadata=replaced(node.metadata, annotations={"a": value})))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "events"),
-    [
-        pytest.param(make_node(), make_node(), [], id="nothing"),
-        pytest.param(ready("True"), ready("True", "StillFine"), [], id="a heartbeat"),
-        pytest.param(ready("True"), ready("False"), ["UpdateNodeCondition"], id="a condition"),
-        pytest.param(make_node().unschedulable(), make_node(), ["UpdateNodeTaint"], id="a cordon was lifted"),
-        pytest.param(make_node(), make_node().unschedulable(), [], id="a cordon: helps no pod"),
-        pytest.param(make_node(), make_node().taint("t"), ["UpdateNodeTaint"], id="a taint"),
-        pytest.param(make_node().unschedulable(), make_node().taint("t"), ["UpdateNodeTaint"] * 2, id="both are told"),
-        pytest.param(SMALL, make_node().capacity(cpu="2"), ["UpdateNodeAllocatable"], id="another size"),
-        pytest.param(SMALL, make_node().capacity(cpu="1000m"), [], id="the same size, spelled otherwise"),
-        pytest.param(SMALL, make_node().capacity(cpu="?"), ["UpdateNodeAllocatable"], id="unreadable"),
-        pytest.param(make_node(), make_node().label(zone="a"), ["UpdateNodeLabel"], id="a label"),
-        pytest.param(make_node(), with_annotation("b"), ["UpdateNodeAnnotation"], id="an annotation"),
-        pytest.param(make_node(), make_node().declared_features("f"), ["UpdateNodeDeclaredFeature"], id="a feature"),
-    ],
+@cases(
+    "old, new, events",
+    ("nothing", make_node(), make_node(), []),
+    ("a heartbeat", ready("True"), ready("True", "StillFine"), []),
+    ("a condition", ready("True"), ready("False"), ["UpdateNodeCondition"]),
+    ("a cordon was lifted", make_node().unschedulable(), make_node(), ["UpdateNodeTaint"]),
+    ("a cordon: helps no pod", make_node(), make_node().unschedulable(), []),
+    ("a taint", make_node(), make_node().taint("t"), ["UpdateNodeTaint"]),
+    ("both are told", make_node().unschedulable(), make_node().taint("t"), ["UpdateNodeTaint"] * 2),
+    ("another size", SMALL, make_node().capacity(cpu="2"), ["UpdateNodeAllocatable"]),
+    ("the same size, spelled otherwise", SMALL, make_node().capacity(cpu="1000m"), []),
+    ("unreadable", SMALL, make_node().capacity(cpu="?"), ["UpdateNodeAllocatable"]),
+    ("a label", make_node(), make_node().label(zone="a"), ["UpdateNodeLabel"]),
+    ("an annotation", make_node(), with_annotation("b"), ["UpdateNodeAnnotation"]),
+    ("a feature", make_node(), make_node().declared_features("f"), ["UpdateNodeDeclaredFeature"]),
 )
 def test_changes_of_a_node(old: NodeBuilder, new: NodeBuilder, events: list[str]) -> None:
     """Most changes of nodes are told as nothing."""

@@ -17,6 +17,7 @@ from extender.engine.scheduler.executor import Executor, PreparedCandidate
 from extender.engine.scheduler.world import PodsInPreBind, World
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod
 from extender.values.objects.pod import Pod
+from tests.kit.tables import cases
 from tests.kit.told_scheduler import ToldScheduler
 from tests.kit.writes import RecordedWrites
 
@@ -156,13 +157,11 @@ async def test_victim_that_is_already_gone_is_no_failure_and_records_no_event(
     assert told.notes == []
 
 
-@pytest.mark.parametrize(
-    ("victims", "told_to_go"),
-    [
-        pytest.param((FIRST, SECOND), ["second"], id="one of two"),
-        pytest.param((SECOND, FIRST), ["first"], id="the other one of two"),
-        pytest.param((FIRST,), [], id="the only one"),
-    ],
+@cases(
+    "victims, told_to_go",
+    ("one of two", (FIRST, SECOND), ["second"]),
+    ("the other one of two", (SECOND, FIRST), ["first"]),
+    ("the only one", (FIRST,), []),
 )
 async def test_a_victim_that_another_preemption_evicts_is_no_failure(
     victims: tuple[Pod, ...], told_to_go: list[str]
@@ -251,13 +250,7 @@ def test_preemption_stays_running_without_a_followed_cluster() -> None:
     assert preemptions.is_running("p", None)
 
 
-@pytest.mark.parametrize(
-    ("uid", "cleared"),
-    [
-        pytest.param("lower", ["lower"], id="the nominee"),
-        pytest.param("another", [], id="another pod of its name"),
-    ],
-)
+@cases("uid, cleared", ("the nominee", "lower", ["lower"]), ("another pod of its name", "another", []))
 async def test_a_pod_that_has_the_name_of_a_lower_nominee_is_left_alone(uid: str, cleared: list[str]) -> None:
     told = ToldScheduler()
     world, lower = told.alone.world, make_pod("lower").priority(1)
@@ -271,13 +264,11 @@ async def test_a_pod_that_has_the_name_of_a_lower_nominee_is_left_alone(uid: str
     assert [pod.uid for pod in prepared.lower_nominees] == cleared
 
 
-@pytest.mark.parametrize(
-    ("known", "evicted"),
-    [
-        pytest.param(make_pod("preemptor").priority(100), ["first"], id="waits"),
-        pytest.param(make_pod("preemptor").priority(100).node("m"), [], id="has a node"),
-        pytest.param(make_pod("somebody").priority(100), [], id="is gone"),
-    ],
+@cases(
+    "known, evicted",
+    ("waits", make_pod("preemptor").priority(100), ["first"]),
+    ("has a node", make_pod("preemptor").priority(100).node("m"), []),
+    ("is gone", make_pod("somebody").priority(100), []),
 )
 async def test_victims_are_evicted_for_a_pod_that_still_waits_alone(known: PodBuilder, evicted: list[str]) -> None:
     told = ToldScheduler()

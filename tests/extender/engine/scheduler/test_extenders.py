@@ -22,6 +22,7 @@ from extender.engine.snapshot import Rows, Snapshot
 from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_snapshot
 from extender.values.config.configuration import Extender, ExtenderManagedResource
 from tests.extender.plugins_by_table import Refuses, Scores
+from tests.kit.tables import cases
 
 POD = make_pod("p")
 UNKNOWN_NODE = {"Nodes": {"items": [{"metadata": {"name": "x"}}]}}
@@ -103,13 +104,11 @@ def test_nodes_in_full_are_sent_and_come_back() -> None:
     assert [node["metadata"]["name"] for node in asked[0]["Nodes"]["items"]] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "extender",
-    [
-        pytest.param(an_extender(says({"NodeNames": ["x"]}), ignorable=True), id="by name"),
-        pytest.param(an_extender(says(UNKNOWN_NODE), node_cache_capable=False, ignorable=True), id="in full"),
-        pytest.param(an_extender(says(503), ignorable=True), id="fails"),
-    ],
+    ("by name", an_extender(says({"NodeNames": ["x"]}), ignorable=True)),
+    ("in full", an_extender(says(UNKNOWN_NODE), node_cache_capable=False, ignorable=True)),
+    ("fails", an_extender(says(503), ignorable=True)),
 )
 def test_an_ignorable_extender_that_goes_wrong_changes_nothing(extender: HTTPExtender) -> None:
     assert passing(extender) == (["a", "b", "c"], {})

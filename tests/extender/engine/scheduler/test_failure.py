@@ -16,6 +16,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod
 from tests.extender.engine.scheduler.stage import Stage, a_stage
+from tests.kit.tables import cases
 
 P = make_pod("p")
 REFUSED = Failure(fwk.unschedulable("no room"), frozenset({"NodeResourcesFit"}))
@@ -125,15 +126,13 @@ async def test_failure_of_a_replaced_pod_writes_and_requeues_nothing() -> None:
     assert stage.world.queue.in_flight_pods() == []
 
 
-@pytest.mark.parametrize(
-    ("before", "nominate", "promised", "written"),
-    [
-        pytest.param("", "n", {"n": ["p"]}, "n", id="a promise"),
-        pytest.param("m", "n", {"n": ["p"]}, "n", id="another promise"),
-        pytest.param("m", "", {}, "", id="none any more"),
-        pytest.param("m", None, {"m": ["p"]}, None, id="as it is"),
-        pytest.param("", None, {}, None, id="none, as before"),
-    ],
+@cases(
+    "before, nominate, promised, written",
+    ("a promise", "", "n", {"n": ["p"]}, "n"),
+    ("another promise", "m", "n", {"n": ["p"]}, "n"),
+    ("none any more", "m", "", {}, ""),
+    ("as it is", "m", None, {"m": ["p"]}, None),
+    ("none, as before", "", None, {}, None),
 )
 async def test_failed_attempt_keeps_sets_or_clears_the_nomination(
     before: str, nominate: str | None, promised: dict[str, list[str]], written: str | None

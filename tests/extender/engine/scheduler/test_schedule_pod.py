@@ -23,6 +23,7 @@ from extender.engine.scheduler.schedule_pod import (
 from extender.engine.snapshot import Snapshot
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Answers, Holds, Looks, PreScores, Refuses, Scores, raising
+from tests.kit.tables import cases
 
 POD = make_pod("p")
 NO, NEVER = fwk.unschedulable("no"), fwk.unresolvable("never")
@@ -104,16 +105,14 @@ def test_between_equals_chance_decides() -> None:
     assert min(Counter(hosts(1)).values()) > 25
 
 
-@pytest.mark.parametrize(
-    ("totals", "best"),
-    [
-        pytest.param([7], {0}, id="alone"),
-        pytest.param([1, 5, 3], {1}, id="the highest"),
-        pytest.param([1, 2, 5, 5], {2, 3}, id="any of the highest"),
-        pytest.param([0, 0], {0, 1}, id="all nothing"),
-        pytest.param([-5, -3], {1}, id="below zero"),
-        pytest.param([2**62, 2**62 - 1], {0}, id="as int64, not as floats"),
-    ],
+@cases(
+    "totals, best",
+    ("alone", [7], {0}),
+    ("the highest", [1, 5, 3], {1}),
+    ("any of the highest", [1, 2, 5, 5], {2, 3}),
+    ("all nothing", [0, 0], {0, 1}),
+    ("below zero", [-5, -3], {1}),
+    ("as int64, not as floats", [2**62, 2**62 - 1], {0}),
 )
 def test_the_host_is_one_of_the_highest(totals: list[int], best: set[int]) -> None:
     """Upstream takes the one that its heap happens to have on top; which that is, is nowhere promised."""
@@ -148,13 +147,7 @@ def test_the_nominated_node_is_looked_at_first_and_alone() -> None:
     assert (filter_.asked, score.asked) == ([["b"]], [])
 
 
-@pytest.mark.parametrize(
-    "pod",
-    [
-        pytest.param(NOMINATED, id="that refuses the pod"),
-        pytest.param(POD.nominated_node("gone"), id="that is no more"),
-    ],
-)
+@cases("pod", ("that refuses the pod", NOMINATED), ("that is no more", POD.nominated_node("gone")))
 def test_a_nominated_node_is_forgotten_for_the_others(pod: PodBuilder) -> None:
     framework = make_framework(Refuses("Filter", {"b": NO}), Scores("Score", {"c": 1}))
 
@@ -193,17 +186,15 @@ def test_room_of_nominated_pods_counts_as_taken() -> None:
 # Not all nodes.
 
 
-@pytest.mark.parametrize(
-    ("num_nodes", "percentage", "enough"),
-    [
-        pytest.param(99, 5, 99, id="fewer than a hundred: all"),
-        pytest.param(100, 50, 100, id="a hundred at least"),
-        pytest.param(150, 50, 100, id="a hundred at least, also where that is more"),
-        pytest.param(5000, 10, 500, id="a share"),
-        pytest.param(999, 33, 329, id="rounded down"),
-        pytest.param(5000, 100, 5000, id="all of it"),
-        pytest.param(5000, 0, 5000, id="nothing said: all"),
-    ],
+@cases(
+    "num_nodes, percentage, enough",
+    ("fewer than a hundred: all", 99, 5, 99),
+    ("a hundred at least", 100, 50, 100),
+    ("a hundred at least, also where that is more", 150, 50, 100),
+    ("a share", 5000, 10, 500),
+    ("rounded down", 999, 33, 329),
+    ("all of it", 5000, 100, 5000),
+    ("nothing said: all", 5000, 0, 5000),
 )
 def test_how_many_nodes_are_enough(num_nodes: int, percentage: int, enough: int) -> None:
     assert num_feasible_nodes_to_find(num_nodes, percentage) == enough
@@ -236,9 +227,7 @@ def test_nodes_that_do_not_fit_are_passed_over() -> None:
     assert sampled(algorithm, snapshot, refused=range(30)) == [*range(230, 250), *range(30, 110)]
 
 
-@pytest.mark.parametrize(
-    "refused", [pytest.param(range(70, 150), id="fewer"), pytest.param(range(100, 150), id="just enough")]
-)
+@cases("refused", ("fewer", range(70, 150)), ("just enough", range(100, 150)))
 def test_search_visits_all_nodes_when_no_more_than_enough_fit(refused: range) -> None:
     """The search goes on until one more is found."""
     algorithm, snapshot = SchedulingAlgorithm(), numbered(150)
@@ -289,17 +278,15 @@ def test_150_of_300_nodes_narrowed_turn_the_wheel_by_the_100_that_are_enough() -
 ERROR = fwk.error("broken")
 
 
-@pytest.mark.parametrize(
-    ("plugin", "failing"),
-    [
-        pytest.param(Answers("pre_filter", raising(ValueError("broken"))), "PreFilter", id="PreFilter raises"),
-        pytest.param(Looks("Look", ERROR), "PreFilter", id="PreFilter answers Error"),
-        pytest.param(Answers("filter", raising(ValueError("broken"))), "Filter", id="Filter raises"),
-        pytest.param(Refuses("Filter", {"n0": ERROR}), "Filter", id="Filter answers Error"),
-        pytest.param(PreScores("PreScore", ERROR), "PreScore", id="PreScore"),
-        pytest.param(Answers("score", raising(ValueError("broken"))), "Score", id="Score raises"),
-        pytest.param(Scores("Score", {"n0": 101}), "Score", id="Score is out of range"),
-    ],
+@cases(
+    "plugin, failing",
+    ("PreFilter raises", Answers("pre_filter", raising(ValueError("broken"))), "PreFilter"),
+    ("PreFilter answers Error", Looks("Look", ERROR), "PreFilter"),
+    ("Filter raises", Answers("filter", raising(ValueError("broken"))), "Filter"),
+    ("Filter answers Error", Refuses("Filter", {"n0": ERROR}), "Filter"),
+    ("PreScore", PreScores("PreScore", ERROR), "PreScore"),
+    ("Score raises", Answers("score", raising(ValueError("broken"))), "Score"),
+    ("Score is out of range", Scores("Score", {"n0": 101}), "Score"),
 )
 def test_failing_extension_point_is_counted_with_the_status_error(plugin: fwk.Plugin, failing: str) -> None:
     """Those before it are counted as a success, and those after it not at all."""
@@ -414,15 +401,11 @@ def test_why_no_node_fits() -> None:
     assert error.diagnosis.statuses.of("n0") == both.by("Filter")
 
 
-@pytest.mark.parametrize(
-    ("plugin", "why", "absent"),
-    [
-        pytest.param(Looks("A", NO), "no", NO.code, id="unschedulable"),
-        pytest.param(Looks("A", NEVER), "never", NEVER.code, id="unresolvable"),
-        pytest.param(
-            Looks("A", fwk.SUCCESS, "*"), "node(s) didn't satisfy plugin A", NEVER.code, id="narrowed to nothing"
-        ),
-    ],
+@cases(
+    "plugin, why, absent",
+    ("unschedulable", Looks("A", NO), "no", NO.code),
+    ("unresolvable", Looks("A", NEVER), "never", NEVER.code),
+    ("narrowed to nothing", Looks("A", fwk.SUCCESS, "*"), "node(s) didn't satisfy plugin A", NEVER.code),
 )
 def test_a_pod_that_pre_filter_refuses_fits_no_node(plugin: Looks, why: str, absent: fwk.Code) -> None:
     """No node is looked at; all of them have the PreFilter's answer, so that preemption tries all or none."""

@@ -1,9 +1,9 @@
 """The change log returns what changed since a generation, or None when it does not reach back that far."""
 
-import pytest
 from hypothesis import given, strategies as st
 
 from extender.engine.snapshot.snapshot import KEPT_GENERATIONS, ChangeLog
+from tests.kit.tables import cases
 
 
 def log_of(*generations: set[int] | None) -> ChangeLog:
@@ -24,18 +24,16 @@ def listed(log: ChangeLog, since: int) -> list[int] | None:
     return None if places is None else places.tolist()
 
 
-@pytest.mark.parametrize(
-    ("generations", "since", "places"),
-    [
-        pytest.param([{1}, {2}], 2, [], id="nothing since now"),
-        pytest.param([{1}, {2}, {3}], 1, [2, 3], id="everything after"),
-        pytest.param([{5, 3}, {3}], 0, [3, 5], id="each place once, in order"),
-        pytest.param([{1}, set(), set()], 1, [], id="generations without changes"),
-        pytest.param([{1}, None, {2}], 1, None, id="renumbered since: everything may have changed"),
-        pytest.param([{1}, None, {2}], 2, [2], id="renumbered before: places mean what they meant"),
-        pytest.param([{1}], -1, None, id="never asked before"),
-        pytest.param([{7}, {*range(50)}, {3, 60}], 0, [*range(50), 60], id="many places, each once"),
-    ],
+@cases(
+    "generations, since, places",
+    ("nothing since now", [{1}, {2}], 2, []),
+    ("everything after", [{1}, {2}, {3}], 1, [2, 3]),
+    ("each place once, in order", [{5, 3}, {3}], 0, [3, 5]),
+    ("generations without changes", [{1}, set(), set()], 1, []),
+    ("renumbered since: everything may have changed", [{1}, None, {2}], 1, None),
+    ("renumbered before: places mean what they meant", [{1}, None, {2}], 2, [2]),
+    ("never asked before", [{1}], -1, None),
+    ("many places, each once", [{7}, {*range(50)}, {3, 60}], 0, [*range(50), 60]),
 )
 def test_places_changed_since_a_generation_are_listed_once_in_order(
     generations: list[set[int] | None], since: int, places: list[int] | None

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 from hypothesis import given, settings, strategies as st
 
 from extender.engine.snapshot import Attribute, PodChanges, Rows, Snapshot
@@ -14,6 +13,7 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import assigned_requests
 from tests.extender.moves import moves, slot_of
 from tests.kit.examples import examples
+from tests.kit.tables import cases
 
 PORT = ("0.0.0.0", "TCP", 80)
 
@@ -141,15 +141,13 @@ def test_a_tally_knows_by_how_much_the_row_differs_from_its_node() -> None:
     assert difference.tolist() == [-1, 1]
 
 
-@pytest.mark.parametrize(
-    ("changes", "in_use"),
-    [
-        pytest.param([], [True, False], id="as it is"),
-        pytest.param([("holds", 0, -1)], [False, False], id="a leaving pod frees it"),
-        pytest.param([("holds", 0, -1), ("wants", 0, +1)], [True, False], id="a coming pod takes it"),
-        pytest.param([("other", 0, -1)], [True, False], id="others do not matter"),
-        pytest.param([("wants", 1, +1)], [True, True], id="on the row it comes to"),
-    ],
+@cases(
+    "changes, in_use",
+    ("as it is", [], [True, False]),
+    ("a leaving pod frees it", [("holds", 0, -1)], [False, False]),
+    ("a coming pod takes it", [("holds", 0, -1), ("wants", 0, +1)], [True, False]),
+    ("others do not matter", [("other", 0, -1)], [True, False]),
+    ("on the row it comes to", [("wants", 1, +1)], [True, True]),
 )
 def test_host_ports(changes: list[tuple[str, int, int]], in_use: list[bool]) -> None:
     running = [make_pod(name).host_port(port).node("n1") for name, port in (("holds", 80), ("other", 81))]
@@ -163,21 +161,19 @@ def test_host_ports(changes: list[tuple[str, int, int]], in_use: list[bool]) -> 
     assert rows.uses_port(PORT).tolist() == in_use
 
 
-@pytest.mark.parametrize(
-    ("label", "number"),
-    [
-        pytest.param("7", 7, id="a number"),
-        pytest.param("-7", -7, id="a negative one"),
-        pytest.param(None, -1, id="no label"),
-        pytest.param("", -1, id="an empty one"),
-        pytest.param("seven", -1, id="a word"),
-        pytest.param("7.0", -1, id="a fraction"),
-        pytest.param(" 7", -1, id="a space"),
-        pytest.param("1_000", -1, id="an underscore"),
-        pytest.param("9223372036854775807", 2**63 - 1, id="the largest int64"),
-        pytest.param("9223372036854775808", -1, id="one more"),
-        pytest.param("9" * 63, -1, id="as long as a label can be"),
-    ],
+@cases(
+    "label, number",
+    ("a number", "7", 7),
+    ("a negative one", "-7", -7),
+    ("no label", None, -1),
+    ("an empty one", "", -1),
+    ("a word", "seven", -1),
+    ("a fraction", "7.0", -1),
+    ("a space", " 7", -1),
+    ("an underscore", "1_000", -1),
+    ("the largest int64", "9223372036854775807", 2**63 - 1),
+    ("one more", "9223372036854775808", -1),
+    ("as long as a label can be", "9" * 63, -1),
 )
 def test_labels_are_read_as_numbers(label: str | None, number: int) -> None:
     """What is no int64 is as good as missing; one odd label must not keep the others from being read."""

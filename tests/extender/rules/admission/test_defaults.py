@@ -3,6 +3,7 @@
 import pytest
 
 from extender.rules import api_resources
+from tests.kit.tables import cases
 from tests.reprieve.cluster.made_objects import defaulted
 
 
@@ -122,64 +123,60 @@ def test_allocatable_defaults_to_capacity():
     assert node["status"]["allocatable"] == {"cpu": "4"}
 
 
-@pytest.mark.parametrize(
-    ("resource", "given", "spec"),
-    [
-        pytest.param(
-            api_resources.DEPLOYMENTS,
-            {},
-            {
-                "replicas": 1,
-                "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}},
-                "revisionHistoryLimit": 10,
-                "progressDeadlineSeconds": 600,
-            },
-            id="Deployment",
-        ),
-        pytest.param(
-            api_resources.DEPLOYMENTS,
-            {"replicas": 0, "strategy": {"type": "Recreate"}},
-            {"replicas": 0, "strategy": {"type": "Recreate"}},
-            id="as set",
-        ),
-        pytest.param(
-            api_resources.STATEFUL_SETS,
-            {},
-            {
-                "replicas": 1,
-                "podManagementPolicy": "OrderedReady",
-                "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
-                "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
-            },
-            id="StatefulSet",
-        ),
-        pytest.param(api_resources.REPLICATION_CONTROLLERS, {}, {"replicas": 1}, id="ReplicationController"),
-        pytest.param(
-            api_resources.PERSISTENT_VOLUME_CLAIMS, {}, {"volumeMode": "Filesystem"}, id="PersistentVolumeClaim"
-        ),
-        pytest.param(
-            api_resources.SERVICES,
-            {"ports": [{"port": 80}]},
-            {
-                "type": "ClusterIP",
-                "sessionAffinity": "None",
-                "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
-            },
-            id="Service",
-        ),
-        pytest.param(
-            api_resources.RESOURCE_CLAIMS,
-            {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "d"}}]}},
-            {
-                "devices": {
-                    "requests": [
-                        {"name": "r", "exactly": {"deviceClassName": "d", "allocationMode": "ExactCount", "count": 1}}
-                    ]
-                }
-            },
-            id="ResourceClaim",
-        ),
-    ],
+@cases(
+    "resource, given, spec",
+    (
+        "Deployment",
+        api_resources.DEPLOYMENTS,
+        {},
+        {
+            "replicas": 1,
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}},
+            "revisionHistoryLimit": 10,
+            "progressDeadlineSeconds": 600,
+        },
+    ),
+    (
+        "as set",
+        api_resources.DEPLOYMENTS,
+        {"replicas": 0, "strategy": {"type": "Recreate"}},
+        {"replicas": 0, "strategy": {"type": "Recreate"}},
+    ),
+    (
+        "StatefulSet",
+        api_resources.STATEFUL_SETS,
+        {},
+        {
+            "replicas": 1,
+            "podManagementPolicy": "OrderedReady",
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+        },
+    ),
+    ("ReplicationController", api_resources.REPLICATION_CONTROLLERS, {}, {"replicas": 1}),
+    ("PersistentVolumeClaim", api_resources.PERSISTENT_VOLUME_CLAIMS, {}, {"volumeMode": "Filesystem"}),
+    (
+        "Service",
+        api_resources.SERVICES,
+        {"ports": [{"port": 80}]},
+        {
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+            "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
+        },
+    ),
+    (
+        "ResourceClaim",
+        api_resources.RESOURCE_CLAIMS,
+        {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "d"}}]}},
+        {
+            "devices": {
+                "requests": [
+                    {"name": "r", "exactly": {"deviceClassName": "d", "allocationMode": "ExactCount", "count": 1}}
+                ]
+            }
+        },
+    ),
 )
 def test_defaults_of_other_kinds_are_filled_in(resource, given, spec):
     found = defaulted(resource, {"spec": given})["spec"]

@@ -6,6 +6,7 @@ import pytest
 
 from extender.rules import api_resources
 from extender.rules.admission import strategies
+from tests.kit.tables import cases
 from tests.reprieve.cluster.made_objects import made
 
 
@@ -145,18 +146,14 @@ def test_quality_of_service_and_observed_generations_are_not_forgotten():
     assert new["status"]["conditions"][0]["observedGeneration"] == 2
 
 
-@pytest.mark.parametrize(
-    ("resource", "change", "generation"),
-    [
-        pytest.param(api_resources.DEPLOYMENTS, {"spec__replicas": 3}, 2, id="a new spec counts"),
-        pytest.param(api_resources.DEPLOYMENTS, {"metadata__labels": {"a": "b"}}, 1, id="labels do not"),
-        pytest.param(
-            api_resources.DEPLOYMENTS, {"metadata__annotations": {"a": "b"}}, 2, id="annotations of deployments do"
-        ),
-        pytest.param(api_resources.REPLICA_SETS, {"metadata__annotations": {"a": "b"}}, 1, id="those of others do not"),
-        pytest.param(api_resources.PODS, {"spec__activeDeadlineSeconds": 3}, 2, id="pods count, too"),
-        pytest.param(api_resources.PODS, {"metadata__generation": 9}, 1, id="a given generation does not count"),
-    ],
+@cases(
+    "resource, change, generation",
+    ("a new spec counts", api_resources.DEPLOYMENTS, {"spec__replicas": 3}, 2),
+    ("labels do not", api_resources.DEPLOYMENTS, {"metadata__labels": {"a": "b"}}, 1),
+    ("annotations of deployments do", api_resources.DEPLOYMENTS, {"metadata__annotations": {"a": "b"}}, 2),
+    ("those of others do not", api_resources.REPLICA_SETS, {"metadata__annotations": {"a": "b"}}, 1),
+    ("pods count, too", api_resources.PODS, {"spec__activeDeadlineSeconds": 3}, 2),
+    ("a given generation does not count", api_resources.PODS, {"metadata__generation": 9}, 1),
 )
 def test_generations_count_changes_of_the_spec(resource, change, generation):
     old = pod() if resource is api_resources.PODS else made(resource, {})

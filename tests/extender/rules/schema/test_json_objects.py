@@ -14,6 +14,7 @@ from extender.rules.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, PR
 from extender.rules.schema import api_types
 from extender.values.golang.json import JsonError, parse_json
 from extender.values.golang.schema import Kind, ListOf, MapOf, Scalar, Struct, type_meta
+from tests.kit.tables import cases
 
 HERE = Path(__file__)
 TRANSCRIPT = json.loads((HERE.parents[3] / "reprieve" / "cluster" / "transcript.json").read_text())
@@ -69,20 +70,16 @@ def test_recorded_clusters_have_no_unknown_fields(name):
     assert [problems for _, problems in read if problems] == []
 
 
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        pytest.param({"nodeName": ""}, {}, id="an empty text says nothing"),
-        pytest.param({"hostNetwork": False}, {}, id="nor does false"),
-        pytest.param({"tolerations": []}, {}, id="nor an empty list"),
-        pytest.param({"nodeSelector": {}}, {}, id="nor an empty map"),
-        pytest.param({"priority": None}, {}, id="null is absent"),
-        pytest.param({"priority": 0}, {"priority": 0}, id="a zero that was given where absence means something else"),
-        pytest.param({"securityContext": {}}, {"securityContext": {}}, id="an empty struct behind a pointer"),
-        pytest.param(
-            {"nodeSelector": {"b": "1", "a": "2"}}, {"nodeSelector": {"a": "2", "b": "1"}}, id="maps are sorted"
-        ),
-    ],
+@cases(
+    "given, kept",
+    ("an empty text says nothing", {"nodeName": ""}, {}),
+    ("nor does false", {"hostNetwork": False}, {}),
+    ("nor an empty list", {"tolerations": []}, {}),
+    ("nor an empty map", {"nodeSelector": {}}, {}),
+    ("null is absent", {"priority": None}, {}),
+    ("a zero that was given where absence means something else", {"priority": 0}, {"priority": 0}),
+    ("an empty struct behind a pointer", {"securityContext": {}}, {"securityContext": {}}),
+    ("maps are sorted", {"nodeSelector": {"b": "1", "a": "2"}}, {"nodeSelector": {"a": "2", "b": "1"}}),
 )
 def test_empty_fields(given, kept):
     obj, problems = read_pod(**given)

@@ -26,6 +26,7 @@ from extender.rules.api_resources import (
     STORAGE_CLASSES,
 )
 from extender.rules.validation import workload_rules
+from tests.kit.tables import cases
 from tests.reprieve.cluster import made_objects
 
 APP = {"matchLabels": {"app": "x"}}
@@ -381,15 +382,13 @@ def near(key, zone="a"):
     return {"spec": {**NFS, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}}
 
 
-@pytest.mark.parametrize(
-    ("after", "is_refused"),
-    [
-        pytest.param(near("failure-domain.beta.kubernetes.io/zone"), False, id="as it was"),
-        pytest.param(near("topology.kubernetes.io/zone"), False, id="the name of today"),
-        pytest.param(near("topology.kubernetes.io/region"), True, id="the name of something else"),
-        pytest.param(near("topology.kubernetes.io/zone", "b"), True, id="the name of today, and another zone"),
-        pytest.param({"spec": NFS}, True, id="nothing any more"),
-    ],
+@cases(
+    "after, is_refused",
+    ("as it was", near("failure-domain.beta.kubernetes.io/zone"), False),
+    ("the name of today", near("topology.kubernetes.io/zone"), False),
+    ("the name of something else", near("topology.kubernetes.io/region"), True),
+    ("the name of today, and another zone", near("topology.kubernetes.io/zone", "b"), True),
+    ("nothing any more", {"spec": NFS}, True),
 )
 def test_node_affinity_of_a_volume_may_change_only_to_current_label_names(after, is_refused):
     errors = errors_of_change(PERSISTENT_VOLUMES, near("failure-domain.beta.kubernetes.io/zone"), after)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from extender.rules import api_resources, validation
+from tests.kit.tables import cases
 from tests.reprieve.cluster.made_objects import made
 
 IMMUTABLE = (
@@ -37,35 +38,29 @@ def in_zone(*expressions):
     return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": list(expressions)}]}}}
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        pytest.param({}, {"containers": [{"name": "c", "image": "i:2"}]}, id="an image"),
-        pytest.param({}, {"activeDeadlineSeconds": 5}, id="a deadline"),
-        pytest.param({"activeDeadlineSeconds": 5}, {"activeDeadlineSeconds": 4}, id="an earlier deadline"),
-        pytest.param({}, {"tolerations": [{"key": "a", "operator": "Exists"}]}, id="one more toleration"),
-        pytest.param({"schedulingGates": [{"name": "g"}]}, {}, id="a gate goes"),
-        pytest.param(
-            {"schedulingGates": [{"name": "g"}]},
-            {"schedulingGates": [{"name": "g"}], "nodeSelector": {"a": "b"}},
-            id="a gated pod is narrowed",
-        ),
-        pytest.param(
-            {"schedulingGates": [{"name": "g"}]},
-            {"schedulingGates": [{"name": "g"}], "affinity": in_zone(ZONE_A)},
-            id="to a zone, too",
-        ),
-        pytest.param(
-            {"schedulingGates": [{"name": "g"}], "affinity": in_zone(ZONE_A)},
-            {"schedulingGates": [{"name": "g"}], "affinity": in_zone(ZONE_A, {"key": "x", "operator": "Exists"})},
-            id="and further",
-        ),
-        pytest.param(
-            {"terminationGracePeriodSeconds": -1},
-            {"terminationGracePeriodSeconds": 1},
-            id="a negative grace becomes one",
-        ),
-    ],
+@cases(
+    "before, after",
+    ("an image", {}, {"containers": [{"name": "c", "image": "i:2"}]}),
+    ("a deadline", {}, {"activeDeadlineSeconds": 5}),
+    ("an earlier deadline", {"activeDeadlineSeconds": 5}, {"activeDeadlineSeconds": 4}),
+    ("one more toleration", {}, {"tolerations": [{"key": "a", "operator": "Exists"}]}),
+    ("a gate goes", {"schedulingGates": [{"name": "g"}]}, {}),
+    (
+        "a gated pod is narrowed",
+        {"schedulingGates": [{"name": "g"}]},
+        {"schedulingGates": [{"name": "g"}], "nodeSelector": {"a": "b"}},
+    ),
+    (
+        "to a zone, too",
+        {"schedulingGates": [{"name": "g"}]},
+        {"schedulingGates": [{"name": "g"}], "affinity": in_zone(ZONE_A)},
+    ),
+    (
+        "and further",
+        {"schedulingGates": [{"name": "g"}], "affinity": in_zone(ZONE_A)},
+        {"schedulingGates": [{"name": "g"}], "affinity": in_zone(ZONE_A, {"key": "x", "operator": "Exists"})},
+    ),
+    ("a negative grace becomes one", {"terminationGracePeriodSeconds": -1}, {"terminationGracePeriodSeconds": 1}),
 )
 def test_mutable_field_may_change(before, after):
     assert said(pod(**before), pod(**after)) == []

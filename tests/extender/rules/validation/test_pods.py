@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from extender.rules import api_resources, validation
+from tests.kit.tables import cases
 from tests.reprieve.cluster.made_objects import made
 
 LABEL = (
@@ -106,27 +107,18 @@ def test_containers_and_volumes(spec, error):
     assert errors_of(spec) == [error]
 
 
-@pytest.mark.parametrize(
+@cases(
     "spec",
-    [
-        pytest.param(container(livenessProbe={}), id="a probe without a handler"),
-        pytest.param(
-            {"initContainers": [{"name": "a", "image": "i", "readinessProbe": {"exec": {}}}]},
-            id="a probe of an init container",
-        ),
-        pytest.param(container(env=[{"name": "a=b", "valueFrom": {}}]), id="an environment variable"),
-        pytest.param(
-            container(volumeMounts=[{"name": "v", "mountPath": "/"}]), id="a mount of a volume that is not there"
-        ),
-        pytest.param(container(securityContext={"runAsUser": -1}), id="a security context of a container"),
-        pytest.param(
-            {"securityContext": {"sysctls": [{"name": "a", "value": "b"}, {"name": "a", "value": "c"}]}}, id="sysctls"
-        ),
-        pytest.param({"dnsPolicy": "None"}, id="no name server"),
-        pytest.param({"hostAliases": [{"ip": "x"}]}, id="an alias of a host"),
-        pytest.param({"volumes": [{"name": "v", "hostPath": {"path": ""}}]}, id="a path of the node"),
-        pytest.param(container(imagePullPolicy="x"), id="when images are pulled"),
-    ],
+    ("a probe without a handler", container(livenessProbe={})),
+    ("a probe of an init container", {"initContainers": [{"name": "a", "image": "i", "readinessProbe": {"exec": {}}}]}),
+    ("an environment variable", container(env=[{"name": "a=b", "valueFrom": {}}])),
+    ("a mount of a volume that is not there", container(volumeMounts=[{"name": "v", "mountPath": "/"}])),
+    ("a security context of a container", container(securityContext={"runAsUser": -1})),
+    ("sysctls", {"securityContext": {"sysctls": [{"name": "a", "value": "b"}, {"name": "a", "value": "c"}]}}),
+    ("no name server", {"dnsPolicy": "None"}),
+    ("an alias of a host", {"hostAliases": [{"ip": "x"}]}),
+    ("a path of the node", {"volumes": [{"name": "v", "hostPath": {"path": ""}}]}),
+    ("when images are pulled", container(imagePullPolicy="x")),
 )
 def test_fields_that_scheduling_does_not_read_are_not_validated(spec):
     """A real API server refuses each of these: a known difference."""

@@ -8,6 +8,7 @@ import pytest
 
 from extender.values.cel import CelError, CompileError, compiled, evaluate, facts_of, is_cheap
 from extender.values.objects.devices import Device, DeviceAttribute, DeviceCapacity
+from tests.kit.tables import cases
 
 GPU = Device(
     name="gpu-0",
@@ -26,36 +27,28 @@ LOOPS = f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, a + b + c > 0)))"
 """A thousand rounds."""
 
 
-@pytest.mark.parametrize(
+@cases(
     "expression",
-    [
-        pytest.param("true", id="a constant"),
-        pytest.param('device.driver == "dra.example.com"', id="the driver"),
-        pytest.param(f'{OF_GPU}.model == "a100" && {OF_GPU}.version.isLessThan(semver("2.0.0"))', id="attributes"),
-        pytest.param(f'{OF_GPU}.model in ["a100", "h100"]', id="a list"),
-        pytest.param('device.capacity["dra.example.com"].memory.compareTo(quantity("10Gi")) >= 0', id="capacities"),
-        pytest.param(f'{OF_GPU}.model.lowerAscii().matches("^.*a100.*$")', id="an ordinary pattern"),
-    ],
+    ("a constant", "true"),
+    ("the driver", 'device.driver == "dra.example.com"'),
+    ("attributes", f'{OF_GPU}.model == "a100" && {OF_GPU}.version.isLessThan(semver("2.0.0"))'),
+    ("a list", f'{OF_GPU}.model in ["a100", "h100"]'),
+    ("capacities", 'device.capacity["dra.example.com"].memory.compareTo(quantity("10Gi")) >= 0'),
+    ("an ordinary pattern", f'{OF_GPU}.model.lowerAscii().matches("^.*a100.*$")'),
 )
 def test_ordinary_selectors_are_cheap(expression: str) -> None:
     assert is_cheap(expression)
     assert evaluate(expression, FACTS)
 
 
-@pytest.mark.parametrize(
-    ("expression", "answer"),
-    [
-        pytest.param(f'{OF_GPU}.model.matches("^a[0-9]{{3}}$")', True, id="a pattern with repetitions"),
-        pytest.param(f'{OF_GPU}.model.matches("(b{{1,30}}){{1,30}}")', False, id="a large pattern"),
-        pytest.param(f"{LOOPS} && {OF_GPU}.version.major() == 1", True, id="loops in loops"),
-        pytest.param("&&".join(["true"] * 500), True, id="a long expression"),
-        pytest.param(
-            f"({LOOPS}) && !has({OF_GPU}.color) && !has(device.attributes['nope'].x)", True, id="unknown domains"
-        ),
-        pytest.param(
-            f"{LOOPS} && device.capacity['dra.example.com'].memory == quantity('40960Mi')", True, id="quantities"
-        ),
-    ],
+@cases(
+    "expression, answer",
+    ("a pattern with repetitions", f'{OF_GPU}.model.matches("^a[0-9]{{3}}$")', True),
+    ("a large pattern", f'{OF_GPU}.model.matches("(b{{1,30}}){{1,30}}")', False),
+    ("loops in loops", f"{LOOPS} && {OF_GPU}.version.major() == 1", True),
+    ("a long expression", "&&".join(["true"] * 500), True),
+    ("unknown domains", f"({LOOPS}) && !has({OF_GPU}.color) && !has(device.attributes['nope'].x)", True),
+    ("quantities", f"{LOOPS} && device.capacity['dra.example.com'].memory == quantity('40960Mi')", True),
 )
 def test_costly_selectors_give_the_same_answer_in_the_worker(expression: str, answer: bool) -> None:
     assert not is_cheap(expression)
@@ -63,16 +56,12 @@ def test_costly_selectors_give_the_same_answer_in_the_worker(expression: str, an
     assert compiled(expression).matches(FACTS) is answer
 
 
-@pytest.mark.parametrize(
-    ("expression", "kind"),
-    [
-        pytest.param("1 +" + " " * 2000, CompileError, id="it is invalid"),
-        pytest.param("1" + " " * 2000, CompileError, id="it is no condition"),
-        pytest.param(f"{OF_GPU}.color == 'red'" + " " * 2000, CelError, id="it fails for the device"),
-        pytest.param(
-            f"{LOOPS} && {LOOPS.replace(TEN, TEN.replace('10', 'string(1)'))}", CelError, id="types that do not fit"
-        ),
-    ],
+@cases(
+    "expression, kind",
+    ("it is invalid", "1 +" + " " * 2000, CompileError),
+    ("it is no condition", "1" + " " * 2000, CompileError),
+    ("it fails for the device", f"{OF_GPU}.color == 'red'" + " " * 2000, CelError),
+    ("types that do not fit", f"{LOOPS} && {LOOPS.replace(TEN, TEN.replace('10', 'string(1)'))}", CelError),
 )
 def test_errors_are_the_same_in_the_worker(expression: str, kind: type[CelError]) -> None:
     with pytest.raises(CelError) as here:

@@ -7,6 +7,7 @@ from extender.values.cel.checked_expression import FormError
 from extender.values.cel.cost import Size, work_of
 from extender.values.cel.quantities import Semver, SemverError
 from extender.values.objects.devices import Device, DeviceAttribute, DeviceCapacity
+from tests.kit.tables import cases
 
 GPU = Device(
     name="gpu-0",
@@ -25,137 +26,79 @@ def matches(expression: str, device: Device = GPU, driver: str = "dra.example.co
     return compiled(expression).matches(facts_of(driver, device))
 
 
-@pytest.mark.parametrize(
-    ("expression", "answer"),
-    [
-        pytest.param("true", True, id="all devices"),
-        pytest.param('device.driver == "dra.example.com"', True, id="by driver"),
-        pytest.param('device.driver == "other.example.com"', False, id="another driver"),
-        pytest.param(
-            'device.attributes["dra.example.com"].model == "a100"',
-            True,
-            id="an attribute, by default in the driver's domain",
-        ),
-        pytest.param(
-            'device.attributes["vendor.example.com"].family == "ampere"', True, id="an attribute in another domain"
-        ),
-        pytest.param('device.attributes["dra.example.com"]["model"] == "a100"', True, id="by index"),
-        pytest.param(
-            'device.attributes["dra.example.com"].healthy',
-            True,
-            id="an attribute of unknown type is enough if it is a bool",
-        ),
-        pytest.param('device.attributes["dra.example.com"].numa > 0', True, id="numbers"),
-        pytest.param(
-            'device.attributes["dra.example.com"].numa == "1"', False, id="values of different types are not equal"
-        ),
-        pytest.param('device.attributes["dra.example.com"].model in ["a100", "h100"]', True, id="one of a list"),
-        pytest.param('device.attributes["dra.example.com"].model.matches("^[ah]100$")', True, id="regular expressions"),
-        pytest.param(
-            'device.attributes["dra.example.com"].model.lowerAscii().startsWith("a")', True, id="functions on strings"
-        ),
-        pytest.param(
-            'cel.bind(dra, device.attributes["dra.example.com"], dra.healthy && dra.numa == 1)',
-            True,
-            id="names for values",
-        ),
-        pytest.param('"dra.example.com" in device.attributes', True, id="a domain that is there"),
-        pytest.param('"nope" in device.attributes', False, id="a domain that is not"),
-        pytest.param('has(device.attributes["dra.example.com"].model)', True, id="an attribute that is there"),
-        pytest.param('has(device.attributes["dra.example.com"].color)', False, id="an attribute that is not"),
-        pytest.param('has(device.attributes["nope"].model)', False, id="an unknown domain reads as empty"),
-        pytest.param('!has(device.attributes["nope"].x) && !has(device.capacity["nada"].y)', True, id="two of them"),
-        pytest.param(
-            'device.attributes["dra.example.com"].?color.orValue("red") == "red"', True, id="optional attributes"
-        ),
-        pytest.param(
-            'device.attributes["dra.example.com"].exists(name, name == "model")', True, id="macros over names"
-        ),
-        pytest.param(
-            'device.capacity["dra.example.com"].memory.compareTo(quantity("10Gi")) >= 0', True, id="capacity, compared"
-        ),
-        pytest.param(
-            'device.capacity["dra.example.com"].memory.isGreaterThan(quantity("40G"))', True, id="capacity, greater"
-        ),
-        pytest.param('device.capacity["dra.example.com"].memory.isLessThan(quantity("1"))', False, id="capacity, less"),
-        pytest.param(
-            'device.capacity["dra.example.com"].memory == quantity("40960Mi")',
-            True,
-            id="equal quantities, spelled differently",
-        ),
-        pytest.param('device.capacity["vendor.example.com"].slots.asInteger() == 7', True, id="capacity as a number"),
-        pytest.param(
-            'quantity("50k").add(20).sub(quantity("100k")).sub(-50000) == quantity("20")', True, id="sums of quantities"
-        ),
-        pytest.param(
-            'isQuantity("1.3Gi") && !isQuantity("200K") && sign(quantity("-1")) == -1', True, id="what is a quantity"
-        ),
-        pytest.param(
-            'device.attributes["dra.example.com"].driverVersion.isGreaterThan(semver("535.104.5-rc.0"))',
-            True,
-            id="versions",
-        ),
-        pytest.param(
-            'device.attributes["dra.example.com"].driverVersion.isLessThan(semver("535.104.5"))',
-            True,
-            id="before the release",
-        ),
-        pytest.param(
-            'device.attributes["dra.example.com"].driverVersion.major() == 535', True, id="parts of a version"
-        ),
-        pytest.param(
-            'semver("v1.0", true) == semver("1.0.0+a") && !isSemver("v1.0")', True, id="versions, read loosely"
-        ),
-        pytest.param("device.allowMultipleAllocations", False, id="not shared unless it says"),
-        pytest.param('false && device.attributes["nope"].x == 1', False, id="what does not matter may fail"),
-        pytest.param('device.attributes["nope"].x == 1 || true', True, id="on either side"),
-    ],
+@cases(
+    "expression, answer",
+    ("all devices", "true", True),
+    ("by driver", 'device.driver == "dra.example.com"', True),
+    ("another driver", 'device.driver == "other.example.com"', False),
+    ("an attribute, by default in the driver's domain", 'device.attributes["dra.example.com"].model == "a100"', True),
+    ("an attribute in another domain", 'device.attributes["vendor.example.com"].family == "ampere"', True),
+    ("by index", 'device.attributes["dra.example.com"]["model"] == "a100"', True),
+    ("an attribute of unknown type is enough if it is a bool", 'device.attributes["dra.example.com"].healthy', True),
+    ("numbers", 'device.attributes["dra.example.com"].numa > 0', True),
+    ("values of different types are not equal", 'device.attributes["dra.example.com"].numa == "1"', False),
+    ("one of a list", 'device.attributes["dra.example.com"].model in ["a100", "h100"]', True),
+    ("regular expressions", 'device.attributes["dra.example.com"].model.matches("^[ah]100$")', True),
+    ("functions on strings", 'device.attributes["dra.example.com"].model.lowerAscii().startsWith("a")', True),
+    ("names for values", 'cel.bind(dra, device.attributes["dra.example.com"], dra.healthy && dra.numa == 1)', True),
+    ("a domain that is there", '"dra.example.com" in device.attributes', True),
+    ("a domain that is not", '"nope" in device.attributes', False),
+    ("an attribute that is there", 'has(device.attributes["dra.example.com"].model)', True),
+    ("an attribute that is not", 'has(device.attributes["dra.example.com"].color)', False),
+    ("an unknown domain reads as empty", 'has(device.attributes["nope"].model)', False),
+    ("two of them", '!has(device.attributes["nope"].x) && !has(device.capacity["nada"].y)', True),
+    ("optional attributes", 'device.attributes["dra.example.com"].?color.orValue("red") == "red"', True),
+    ("macros over names", 'device.attributes["dra.example.com"].exists(name, name == "model")', True),
+    ("capacity, compared", 'device.capacity["dra.example.com"].memory.compareTo(quantity("10Gi")) >= 0', True),
+    ("capacity, greater", 'device.capacity["dra.example.com"].memory.isGreaterThan(quantity("40G"))', True),
+    ("capacity, less", 'device.capacity["dra.example.com"].memory.isLessThan(quantity("1"))', False),
+    ("equal quantities, spelled differently", 'device.capacity["dra.example.com"].memory == quantity("40960Mi")', True),
+    ("capacity as a number", 'device.capacity["vendor.example.com"].slots.asInteger() == 7', True),
+    ("sums of quantities", 'quantity("50k").add(20).sub(quantity("100k")).sub(-50000) == quantity("20")', True),
+    ("what is a quantity", 'isQuantity("1.3Gi") && !isQuantity("200K") && sign(quantity("-1")) == -1', True),
+    ("versions", 'device.attributes["dra.example.com"].driverVersion.isGreaterThan(semver("535.104.5-rc.0"))', True),
+    ("before the release", 'device.attributes["dra.example.com"].driverVersion.isLessThan(semver("535.104.5"))', True),
+    ("parts of a version", 'device.attributes["dra.example.com"].driverVersion.major() == 535', True),
+    ("versions, read loosely", 'semver("v1.0", true) == semver("1.0.0+a") && !isSemver("v1.0")', True),
+    ("not shared unless it says", "device.allowMultipleAllocations", False),
+    ("what does not matter may fail", 'false && device.attributes["nope"].x == 1', False),
+    ("on either side", 'device.attributes["nope"].x == 1 || true', True),
 )
 def test_selectors(expression: str, answer: bool) -> None:
     """A selector asks for driver, attributes and capacity of a device."""
     assert matches(expression) is answer
 
 
-@pytest.mark.parametrize(
-    ("expression", "message"),
-    [
-        pytest.param("1", "must evaluate to bool or the unknown type, not int", id="no bool"),
-        pytest.param(
-            '{"a": [1.5]}',
-            "must evaluate to bool or the unknown type, not map(string, list(double))",
-            id="far from a bool",
-        ),
-        pytest.param(
-            'device.capacity["x"].memory',
-            "must evaluate to bool or the unknown type, not kubernetes.Quantity",
-            id="a quantity",
-        ),
-        pytest.param(
-            "foo",
-            "compilation failed: ERROR: <input>:1:1: undeclared reference to 'foo' (in container '')\n | foo\n | ^",
-            id="unknown name",
-        ),
-        pytest.param(
-            "true &&\n  nope(1)",
-            "compilation failed: ERROR: <input>:2:7: undeclared reference to 'nope' (in container '')\n |   nope(1)\n "
-            "| ......^",
-            id="unknown function, on a later line",
-        ),
-        pytest.param(
-            '1 + "a" == 2',
-            "compilation failed: ERROR: <input>:1:3: found no matching overload for '_+_' applied to '(int, string)'\n"
-            ' | 1 + "a" == 2\n | ..^',
-            id="types that do not go together",
-        ),
-        pytest.param(
-            'quantity("1") == "1"',
-            "compilation failed: ERROR: <input>:1:15: found no matching overload for '_==_' applied to "
-            "'(kubernetes.Quantity, string)'\n"
-            ' | quantity("1") == "1"\n | ..............^',
-            id="a quantity is no string",
-        ),
-        pytest.param("\ud800", "compilation failed: the expression is no valid Unicode", id="half a character"),
-    ],
+@cases(
+    "expression, message",
+    ("no bool", "1", "must evaluate to bool or the unknown type, not int"),
+    ("far from a bool", '{"a": [1.5]}', "must evaluate to bool or the unknown type, not map(string, list(double))"),
+    ("a quantity", 'device.capacity["x"].memory', "must evaluate to bool or the unknown type, not kubernetes.Quantity"),
+    (
+        "unknown name",
+        "foo",
+        "compilation failed: ERROR: <input>:1:1: undeclared reference to 'foo' (in container '')\n | foo\n | ^",
+    ),
+    (
+        "unknown function, on a later line",
+        "true &&\n  nope(1)",
+        "compilation failed: ERROR: <input>:2:7: undeclared reference to 'nope' (in container '')\n |   nope(1)\n "
+        "| ......^",
+    ),
+    (
+        "types that do not go together",
+        '1 + "a" == 2',
+        "compilation failed: ERROR: <input>:1:3: found no matching overload for '_+_' applied to '(int, string)'\n"
+        ' | 1 + "a" == 2\n | ..^',
+    ),
+    (
+        "a quantity is no string",
+        'quantity("1") == "1"',
+        "compilation failed: ERROR: <input>:1:15: found no matching overload for '_==_' applied to "
+        "'(kubernetes.Quantity, string)'\n"
+        ' | quantity("1") == "1"\n | ..............^',
+    ),
+    ("half a character", "\ud800", "compilation failed: the expression is no valid Unicode"),
 )
 def test_selectors_that_do_not_compile(expression: str, message: str) -> None:
     """A faulty selector is told what is wrong and where."""
@@ -174,58 +117,35 @@ def test_texts_that_are_no_expressions(expression: str) -> None:
         compiled(expression)
 
 
-@pytest.mark.parametrize(
-    ("expression", "message"),
-    [
-        pytest.param(
-            'device.attributes["dra.example.com"].color == "red"', "no such key: color", id="no such attribute"
-        ),
-        pytest.param('device.attributes["nope"].color == "red"', "no such key: color", id="no such domain"),
-        pytest.param(
-            'device.attributes["dra.example.com"].model > 3',
-            "no such overload",
-            id="a string is not greater than a number",
-        ),
-        pytest.param(
-            'device.attributes["dra.example.com"].model.isGreaterThan(quantity("1"))',
-            "no such overload",
-            id="nor a quantity",
-        ),
-        pytest.param(
-            'dyn({"a": optional.of(1)}).isLessThan(quantity("1"))',
-            "no such overload",
-            id="nor a map with an optional in it",
-        ),
-        pytest.param('quantity(dyn(optional.of("1"))).isInteger()', "no such overload", id="an optional is no text"),
-        pytest.param(
-            "dyn(optional.of(true))", "CEL result of type optional_type could not be converted to bool", id="nor a bool"
-        ),
-        pytest.param(
-            'device.attributes["dra.example.com"].driverVersion.startsWith("5")',
-            "no such overload",
-            id="a version is no text",
-        ),
-        pytest.param(
-            'device.attributes["dra.example.com"].model',
-            "CEL result of type string could not be converted to bool: unsupported native conversion from string to "
-            "'bool'",
-            id="an attribute that is no bool",
-        ),
-        pytest.param(
-            'device.attributes["dra.example.com"].numa',
-            "CEL result of type int could not be converted to bool: unsupported type conversion from 'int' to bool",
-            id="nor is a number",
-        ),
-        pytest.param("1 / 0 == 1", "division by zero", id="dividing by zero"),
-        pytest.param('quantity("200K") == quantity("1")', "unable to parse quantity's suffix", id="no quantity"),
-        pytest.param('quantity("0.5").asInteger() == 1', "cannot convert value to integer", id="no whole number"),
-        pytest.param('semver("1.2").major() == 1', "No Major.Minor.Patch elements found", id="no version"),
-        pytest.param(
-            'dyn(b"kubernetes.Quantity:x").isGreaterThan(quantity("1"))',
-            "invalid literal for int() with base 10: 'x'",
-            id="forged",
-        ),
-    ],
+@cases(
+    "expression, message",
+    ("no such attribute", 'device.attributes["dra.example.com"].color == "red"', "no such key: color"),
+    ("no such domain", 'device.attributes["nope"].color == "red"', "no such key: color"),
+    ("a string is not greater than a number", 'device.attributes["dra.example.com"].model > 3', "no such overload"),
+    ("nor a quantity", 'device.attributes["dra.example.com"].model.isGreaterThan(quantity("1"))', "no such overload"),
+    ("nor a map with an optional in it", 'dyn({"a": optional.of(1)}).isLessThan(quantity("1"))', "no such overload"),
+    ("an optional is no text", 'quantity(dyn(optional.of("1"))).isInteger()', "no such overload"),
+    ("nor a bool", "dyn(optional.of(true))", "CEL result of type optional_type could not be converted to bool"),
+    ("a version is no text", 'device.attributes["dra.example.com"].driverVersion.startsWith("5")', "no such overload"),
+    (
+        "an attribute that is no bool",
+        'device.attributes["dra.example.com"].model',
+        "CEL result of type string could not be converted to bool: unsupported native conversion from string to 'bool'",
+    ),
+    (
+        "nor is a number",
+        'device.attributes["dra.example.com"].numa',
+        "CEL result of type int could not be converted to bool: unsupported type conversion from 'int' to bool",
+    ),
+    ("dividing by zero", "1 / 0 == 1", "division by zero"),
+    ("no quantity", 'quantity("200K") == quantity("1")', "unable to parse quantity's suffix"),
+    ("no whole number", 'quantity("0.5").asInteger() == 1', "cannot convert value to integer"),
+    ("no version", 'semver("1.2").major() == 1', "No Major.Minor.Patch elements found"),
+    (
+        "forged",
+        'dyn(b"kubernetes.Quantity:x").isGreaterThan(quantity("1"))',
+        "invalid literal for int() with base 10: 'x'",
+    ),
 )
 def test_selectors_that_fail(expression: str, message: str) -> None:
     """A selector that makes no sense for a device fails, rather than not to match."""
@@ -235,25 +155,19 @@ def test_selectors_that_fail(expression: str, message: str) -> None:
     assert str(raised.value) == message
 
 
-@pytest.mark.parametrize(
-    ("device", "message"),
-    [
-        pytest.param(
-            Device(attributes={"x": DeviceAttribute()}),
-            "attribute x: unsupported attribute value",
-            id="of unknown type",
-        ),
-        pytest.param(
-            Device(attributes={"x": DeviceAttribute(version="1.0")}),
-            "attribute x: parse semantic version: No Major.Minor.Patch elements found",
-            id="no version",
-        ),
-        pytest.param(
-            Device(capacity={"x": DeviceCapacity(value="1K")}),
-            "capacity x: unable to parse quantity's suffix",
-            id="no quantity",
-        ),
-    ],
+@cases(
+    "device, message",
+    ("of unknown type", Device(attributes={"x": DeviceAttribute()}), "attribute x: unsupported attribute value"),
+    (
+        "no version",
+        Device(attributes={"x": DeviceAttribute(version="1.0")}),
+        "attribute x: parse semantic version: No Major.Minor.Patch elements found",
+    ),
+    (
+        "no quantity",
+        Device(capacity={"x": DeviceCapacity(value="1K")}),
+        "capacity x: unable to parse quantity's suffix",
+    ),
 )
 def test_devices_that_cannot_be_read(device: Device, message: str) -> None:
     """A device with a faulty attribute is no match and no mismatch."""
@@ -277,23 +191,16 @@ def doubled(times: int) -> str:
     return f'cel.bind(x0, "ab", {expression})'
 
 
-@pytest.mark.parametrize(
+@cases(
     "expression",
-    [
-        pytest.param(nested(8), id="loops in loops"),
-        pytest.param(doubled(25), id="a string doubled and doubled"),
-        pytest.param("[[1]]" + ".map(x, [x, x])" * 25 + " == []", id="a list doubled and doubled"),
-        pytest.param('"aaaaaaaaaa"' + '.replace("a", "aaaaaaaaaa")' * 10 + ' == ""', id="replaced by more and more"),
-        pytest.param('"aaaa"' + '.split("").join("bbbbbbbb")' * 12 + ' == ""', id="split and joined by more"),
-        pytest.param("strings.quote(" * 15 + '"' + "\\\\" * 500 + '"' + ")" * 15 + ' == ""', id="quoted and quoted"),
-        pytest.param(
-            "[" + "1," * 9000 + '1].all(x, "a".matches("(a{900})" + string(x)))', id="thousands of large patterns"
-        ),
-        pytest.param(
-            "[" + "1," * 9000 + '1].all(x, has(device.attributes[string(x) + "d"].y) || true)',
-            id="thousands of domains",
-        ),
-    ],
+    ("loops in loops", nested(8)),
+    ("a string doubled and doubled", doubled(25)),
+    ("a list doubled and doubled", "[[1]]" + ".map(x, [x, x])" * 25 + " == []"),
+    ("replaced by more and more", '"aaaaaaaaaa"' + '.replace("a", "aaaaaaaaaa")' * 10 + ' == ""'),
+    ("split and joined by more", '"aaaa"' + '.split("").join("bbbbbbbb")' * 12 + ' == ""'),
+    ("quoted and quoted", "strings.quote(" * 15 + '"' + "\\\\" * 500 + '"' + ")" * 15 + ' == ""'),
+    ("thousands of large patterns", "[" + "1," * 9000 + '1].all(x, "a".matches("(a{900})" + string(x)))'),
+    ("thousands of domains", "[" + "1," * 9000 + '1].all(x, has(device.attributes[string(x) + "d"].y) || true)'),
 )
 def test_selectors_that_cost_too_much(expression: str) -> None:
     """A selector that would take long, or much memory, is stopped or not begun."""

@@ -8,6 +8,7 @@ from extender.values.config.loading import load
 from extender.values.config.plugin_args import NodeResourcesFitArgs
 from extender.values.config.validation import validate, without_effect
 from extender.values.golang.field_errors import required
+from tests.kit.tables import cases
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 NAME = (
@@ -34,111 +35,96 @@ def errors_in_args(name, text):
     return errors_in(f"profiles: [{{pluginConfig: [{{name: {name}, args: {text}}}]}}]")
 
 
-@pytest.mark.parametrize(
-    ("text", "errors"),
-    [
-        pytest.param("", [], id="the default"),
-        pytest.param(
-            "clientConnection: {burst: -1}",
-            ["clientConnection.burst: Invalid value: -1: must be non-negative"],
-            id="burst",
-        ),
-        pytest.param(
-            "leaderElection: {leaseDuration: -1s, renewDeadline: 1s, resourceLock: endpoints}",
-            [
-                'leaderElection.leaseDuration: Invalid value: "-1s": must be greater than zero',
-                'leaderElection.leaseDuration: Invalid value: "1s": must be greater than `RenewDeadline`',
-                'leaderElection.resourceLock: Invalid value: "endpoints": resourceLock value must be "leases"',
-            ],
-            id="leader election",
-        ),
-        pytest.param(
-            "leaderElection: {leaderElect: false, leaseDuration: -1s, resourceLock: x}",
-            [],
-            id="that is not looked at when off",
-        ),
-        pytest.param(
-            "parallelism: 0",
-            ["parallelism: Invalid value: 0: should be an integer value greater than zero"],
-            id="parallelism",
-        ),
-        pytest.param(
-            "percentageOfNodesToScore: 101\nprofiles: [{percentageOfNodesToScore: -1}]",
-            [
-                "profiles[0].percentageOfNodesToScore: Invalid value: -1: not in valid range [0-100]",
-                "percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]",
-            ],
-            id="percentages",
-        ),
-        pytest.param(
-            "podInitialBackoffSeconds: 0\npodMaxBackoffSeconds: -1",
-            [
-                "podInitialBackoffSeconds: Invalid value: 0: must be greater than 0",
-                "podMaxBackoffSeconds: Invalid value: -1: must be greater than or equal to PodInitialBackoffSeconds",
-            ],
-            id="backoff",
-        ),
-        pytest.param(
-            "profiles: [{schedulerName: a}, {schedulerName: a}]",
-            ["profiles[1].schedulerName: Duplicate value: {}"],
-            id="a name twice",
-        ),
-        pytest.param(
-            "profiles: [{plugins: {score: {enabled: [{name: CinderLimits}]}, bind: {enabled: [{name: x}, {name: "
-            "EBSLimits}]}}, "
-            "pluginConfig: [{name: GCEPDLimits}]}]",
-            [
-                f'profiles[0].{place}: Invalid value: "{name}": was invalid in version "v1" '
-                '(KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")'
-                for place, name in (
-                    ("plugins.bind.enabled[1]", "EBSLimits"),
-                    ("plugins.score.enabled[0]", "CinderLimits"),
-                    ("pluginConfig[0]", "GCEPDLimits"),
-                )
-            ],
-            id="plugins that are gone",
-        ),
-        pytest.param(
-            "profiles: [{pluginConfig: [{name: a}, {name: a}]}]",
-            ['profiles[0].pluginConfig[1]: Duplicate value: "a"'],
-            id="arguments twice",
-        ),
-        pytest.param(
-            "profiles: [{schedulerName: a, plugins: {queueSort: {enabled: [{name: A}, {name: B, weight: 2}]}}}, "
-            "{schedulerName: b, plugins: {queueSort: {disabled: [{name: '*'}]}}}]",
-            [
-                "profiles[0].plugins.queueSort.Enabled: Invalid value: 2: only one queue sort plugin can be enabled",
-                'profiles[1].plugins.queueSort: Invalid value: {"Enabled":null,"Disabled":[{"Name":"*","Weight":0}]}: '
-                "must be the same for all profiles",
-            ],
-            id="one queue is sorted in one way",
-        ),
-        pytest.param(
-            "profiles: [{schedulerName: a, plugins: &p {queueSort: {enabled: [{name: A}]}}}, "
-            "{schedulerName: b, plugins: *p, pluginConfig: [{name: A, args: {x: '<'}}]}]",
-            [
-                r'profiles[1].pluginConfig.args: Invalid value: {"x":"\u003c"}: queueSort must be the same for all '
-                r"profiles"
-            ],
-            id="and with the same arguments",
-        ),
-        pytest.param(
-            "extenders: [{prioritizeVerb: p}, {bindVerb: b, managedResources: [{name: a b}, {name: cpu}, {name: "
-            "x.y/z}]}, "
-            "{bindVerb: b, managedResources: [{name: x.y/z}, {name: kubernetes.io/a}]}]",
-            [
-                "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
-                f'extenders[1].managedResources[0].name: Invalid value: "a b": {NAME}',
-                'extenders[1].managedResources[1].name: Invalid value: "cpu": is an invalid extended resource name',
-                'extenders[2].managedResources[0].name: Invalid value: "x.y/z": duplicate extender managed resource '
-                "name",
-                'extenders[2].managedResources[1].name: Invalid value: "kubernetes.io/a": is an invalid extended '
-                "resource name",
-                'extenders: Invalid value: "found 2 extenders implementing bind": only one extender can implement bind',
-            ],
-            id="extenders",
-        ),
-    ],
+@cases(
+    "text, errors",
+    ("the default", "", []),
+    ("burst", "clientConnection: {burst: -1}", ["clientConnection.burst: Invalid value: -1: must be non-negative"]),
+    (
+        "leader election",
+        "leaderElection: {leaseDuration: -1s, renewDeadline: 1s, resourceLock: endpoints}",
+        [
+            'leaderElection.leaseDuration: Invalid value: "-1s": must be greater than zero',
+            'leaderElection.leaseDuration: Invalid value: "1s": must be greater than `RenewDeadline`',
+            'leaderElection.resourceLock: Invalid value: "endpoints": resourceLock value must be "leases"',
+        ],
+    ),
+    ("that is not looked at when off", "leaderElection: {leaderElect: false, leaseDuration: -1s, resourceLock: x}", []),
+    ("parallelism", "parallelism: 0", ["parallelism: Invalid value: 0: should be an integer value greater than zero"]),
+    (
+        "percentages",
+        "percentageOfNodesToScore: 101\nprofiles: [{percentageOfNodesToScore: -1}]",
+        [
+            "profiles[0].percentageOfNodesToScore: Invalid value: -1: not in valid range [0-100]",
+            "percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]",
+        ],
+    ),
+    (
+        "backoff",
+        "podInitialBackoffSeconds: 0\npodMaxBackoffSeconds: -1",
+        [
+            "podInitialBackoffSeconds: Invalid value: 0: must be greater than 0",
+            "podMaxBackoffSeconds: Invalid value: -1: must be greater than or equal to PodInitialBackoffSeconds",
+        ],
+    ),
+    (
+        "a name twice",
+        "profiles: [{schedulerName: a}, {schedulerName: a}]",
+        ["profiles[1].schedulerName: Duplicate value: {}"],
+    ),
+    (
+        "plugins that are gone",
+        "profiles: [{plugins: {score: {enabled: [{name: CinderLimits}]}, bind: {enabled: [{name: x}, {name: "
+        "EBSLimits}]}}, "
+        "pluginConfig: [{name: GCEPDLimits}]}]",
+        [
+            f'profiles[0].{place}: Invalid value: "{name}": was invalid in version "v1" '
+            '(KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")'
+            for place, name in (
+                ("plugins.bind.enabled[1]", "EBSLimits"),
+                ("plugins.score.enabled[0]", "CinderLimits"),
+                ("pluginConfig[0]", "GCEPDLimits"),
+            )
+        ],
+    ),
+    (
+        "arguments twice",
+        "profiles: [{pluginConfig: [{name: a}, {name: a}]}]",
+        ['profiles[0].pluginConfig[1]: Duplicate value: "a"'],
+    ),
+    (
+        "one queue is sorted in one way",
+        "profiles: [{schedulerName: a, plugins: {queueSort: {enabled: [{name: A}, {name: B, weight: 2}]}}}, "
+        "{schedulerName: b, plugins: {queueSort: {disabled: [{name: '*'}]}}}]",
+        [
+            "profiles[0].plugins.queueSort.Enabled: Invalid value: 2: only one queue sort plugin can be enabled",
+            'profiles[1].plugins.queueSort: Invalid value: {"Enabled":null,"Disabled":[{"Name":"*","Weight":0}]}: '
+            "must be the same for all profiles",
+        ],
+    ),
+    (
+        "and with the same arguments",
+        "profiles: [{schedulerName: a, plugins: &p {queueSort: {enabled: [{name: A}]}}}, "
+        "{schedulerName: b, plugins: *p, pluginConfig: [{name: A, args: {x: '<'}}]}]",
+        [
+            r'profiles[1].pluginConfig.args: Invalid value: {"x":"\u003c"}: queueSort must be the same for all '
+            r"profiles"
+        ],
+    ),
+    (
+        "extenders",
+        "extenders: [{prioritizeVerb: p}, {bindVerb: b, managedResources: [{name: a b}, {name: cpu}, {name: "
+        "x.y/z}]}, "
+        "{bindVerb: b, managedResources: [{name: x.y/z}, {name: kubernetes.io/a}]}]",
+        [
+            "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
+            f'extenders[1].managedResources[0].name: Invalid value: "a b": {NAME}',
+            'extenders[1].managedResources[1].name: Invalid value: "cpu": is an invalid extended resource name',
+            'extenders[2].managedResources[0].name: Invalid value: "x.y/z": duplicate extender managed resource name',
+            'extenders[2].managedResources[1].name: Invalid value: "kubernetes.io/a": is an invalid extended '
+            "resource name",
+            'extenders: Invalid value: "found 2 extenders implementing bind": only one extender can implement bind',
+        ],
+    ),
 )
 def test_values_of_the_configuration(text, errors):
     assert errors_in(text) == errors
@@ -304,19 +290,17 @@ def test_values_that_were_made_in_python_are_validated_alike():
     ]
 
 
-@pytest.mark.parametrize(
-    ("configuration", "told"),
-    [
-        pytest.param("", [], id="the default"),
-        pytest.param("parallelism: 16", [], id="the default, written"),
-        pytest.param("parallelism: 4", ["parallelism"], id="parallelism"),
-        pytest.param(
-            "profiles: [{schedulerName: a}, {schedulerName: b, plugins: {multiPoint: {enabled: "
-            "[{name: GangScheduling}, {name: PodGroupPodsCount}]}}}]",
-            ["profiles[1].plugins", "profiles[1].plugins"],
-            id="plugins behind gates",
-        ),
-    ],
+@cases(
+    "configuration, told",
+    ("the default", "", []),
+    ("the default, written", "parallelism: 16", []),
+    ("parallelism", "parallelism: 4", ["parallelism"]),
+    (
+        "plugins behind gates",
+        "profiles: [{schedulerName: a}, {schedulerName: b, plugins: {multiPoint: {enabled: "
+        "[{name: GangScheduling}, {name: PodGroupPodsCount}]}}}]",
+        ["profiles[1].plugins", "profiles[1].plugins"],
+    ),
 )
 def test_accepted_fields_without_effect_are_named(configuration: str, told: list[str]) -> None:
     text = f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{configuration}\n"

@@ -8,6 +8,7 @@ from extender.values.config.completion import calling_order, complete, written
 from extender.values.config.configuration import ConfigErrors, Configuration, Extender
 from extender.values.config.loading import load
 from extender.values.config.plugin_args import NodeResourcesFitArgs
+from tests.kit.tables import cases
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -76,26 +77,24 @@ def test_without_extenders_nothing_changes():
     assert complete(Configuration()) == Configuration()
 
 
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        pytest.param(
-            "extenders: [{managedResources: [{name: x.y/z, ignoredByScheduler: true}]}]\n"
-            "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]",
-            "can't find NodeResourcesFitArgs in plugin config",
-            id="a profile that does not use NodeResourcesFit",
-        ),
-        pytest.param(
-            "extenders: [{tlsConfig: {insecure: true, caFile: ca.pem}}]",
-            "specifying a root certificates file with the insecure flag is not allowed",
-            id="a CA that is not looked at",
-        ),
-        pytest.param(
-            "extenders: [{tlsConfig: {caData: Zm9v}}]",
-            "unable to load root certificates: unable to parse bytes as PEM block",
-            id="a CA that is none",
-        ),
-    ],
+@cases(
+    "text, error",
+    (
+        "a profile that does not use NodeResourcesFit",
+        "extenders: [{managedResources: [{name: x.y/z, ignoredByScheduler: true}]}]\n"
+        "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]",
+        "can't find NodeResourcesFitArgs in plugin config",
+    ),
+    (
+        "a CA that is not looked at",
+        "extenders: [{tlsConfig: {insecure: true, caFile: ca.pem}}]",
+        "specifying a root certificates file with the insecure flag is not allowed",
+    ),
+    (
+        "a CA that is none",
+        "extenders: [{tlsConfig: {caData: Zm9v}}]",
+        "unable to load root certificates: unable to parse bytes as PEM block",
+    ),
 )
 def test_extenders_that_cannot_be_made(text, error):
     with pytest.raises(ConfigErrors) as caught:

@@ -14,6 +14,7 @@ from extender.values.config.feature_gates import FeatureGates, differences, pars
 from extender.values.config.loading import load
 from extender.values.config.plugin_args import DynamicResourcesArgs, UtilizationShapePoint, VolumeBindingArgs
 from extender.values.config.plugin_sets import DEFAULT_PLUGINS, GATE_OF, default_plugins
+from tests.kit.tables import cases
 
 ROOT = Path(__file__).parents[4]
 
@@ -186,22 +187,15 @@ def test_a_version_with_scored_storage_gives_volume_binding_a_shape() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("off", "given", "why"),
-    [
-        pytest.param(
-            "DRASchedulerFilterTimeout",
-            "filterTimeout: 5s",
-            "DRASchedulingFilterTimeout feature gate is disabled",
-            id="search",
-        ),
-        pytest.param(
-            "DRADeviceBindingConditions",
-            "bindingTimeout: 5m",
-            "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled",
-            id="binding",
-        ),
-    ],
+@cases(
+    "off, given, why",
+    ("search", "DRASchedulerFilterTimeout", "filterTimeout: 5s", "DRASchedulingFilterTimeout feature gate is disabled"),
+    (
+        "binding",
+        "DRADeviceBindingConditions",
+        "bindingTimeout: 5m",
+        "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled",
+    ),
 )
 def test_a_timeout_may_only_be_given_while_its_gate_is_on_and_has_no_default_otherwise(
     off: str, given: str, why: str

@@ -4,28 +4,27 @@ import pytest
 from hypothesis import given, strategies as st
 
 from extender.values.golang.urls import UrlError, parse, parse_request_uri
+from tests.kit.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "printed"),
-    [
-        pytest.param("HTTP://Example.COM/%7Ea", "http://Example.COM/%7Ea", id="the scheme is written small"),
-        pytest.param("http://a/b c", "http://a/b%20c", id="what must be escaped is"),
-        pytest.param("http://a/[b]", "http://a/[b]", id="what was valid stays as it was"),
-        pytest.param("http://a/%2f", "http://a/%2f", id="an escaped slash, too"),
-        pytest.param("http://u:p%40@a:1/", "http://u:p%40@a:1/", id="user and password"),
-        pytest.param("http://[fe80::1%25en0]:80/", "http://[fe80::1%25en0]:80/", id="a zone"),
-        pytest.param("mailto:a@b", "mailto:a@b", id="no path"),
-        pytest.param("http:/a", "http:/a", id="no host"),
-        pytest.param("file:///a", "file:///a", id="an empty host"),
-        pytest.param("//a/b", "//a/b", id="no scheme"),
-        pytest.param("/a:b?", "/a:b?", id="an empty query"),
-        pytest.param("a/b:c", "a/b:c", id="a relative path"),
-        pytest.param("http://a?x#y z", "http://a?x#y%20z", id="a fragment"),
-        pytest.param("http://ä/ö", "http://%C3%A4/%C3%B6", id="beyond ASCII"),
-        pytest.param("*", "*", id="a star"),
-        pytest.param("", "", id="nothing"),
-    ],
+@cases(
+    "text, printed",
+    ("the scheme is written small", "HTTP://Example.COM/%7Ea", "http://Example.COM/%7Ea"),
+    ("what must be escaped is", "http://a/b c", "http://a/b%20c"),
+    ("what was valid stays as it was", "http://a/[b]", "http://a/[b]"),
+    ("an escaped slash, too", "http://a/%2f", "http://a/%2f"),
+    ("user and password", "http://u:p%40@a:1/", "http://u:p%40@a:1/"),
+    ("a zone", "http://[fe80::1%25en0]:80/", "http://[fe80::1%25en0]:80/"),
+    ("no path", "mailto:a@b", "mailto:a@b"),
+    ("no host", "http:/a", "http:/a"),
+    ("an empty host", "file:///a", "file:///a"),
+    ("no scheme", "//a/b", "//a/b"),
+    ("an empty query", "/a:b?", "/a:b?"),
+    ("a relative path", "a/b:c", "a/b:c"),
+    ("a fragment", "http://a?x#y z", "http://a?x#y%20z"),
+    ("beyond ASCII", "http://ä/ö", "http://%C3%A4/%C3%B6"),
+    ("a star", "*", "*"),
+    ("nothing", "", ""),
 )
 def test_a_url_is_printed(text: str, printed: str) -> None:
     assert str(parse(text)) == printed

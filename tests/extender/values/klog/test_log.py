@@ -11,6 +11,7 @@ import pytest
 from extender.testing.builders import make_node, make_pod
 from extender.values.klog.logger import Lines, Logger
 from extender.values.klog.setup import JsonFormatter, TextFormatter, configure, set_verbosity
+from tests.kit.tables import cases
 
 LOG = Logger("extender.tests.of_logs")
 
@@ -61,23 +62,21 @@ def test_a_message_stands_in_quotes_after_klogs_header(text: Heard) -> None:
     assert re.match(r"I\d{4} \d\d:\d\d:\d\d\.\d{6}( {0,6}\d{1,7}) ", text.text), "the process in seven places"
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        pytest.param(make_node("a").obj(), '"a"', id="an object without namespace"),
-        pytest.param("two words", '"two words"', id="text"),
-        pytest.param('"\n\x1b', r'"\"\n\x1b"', id="characters that would end the line or colour it"),
-        pytest.param(12, "12", id="number"),
-        pytest.param(True, "true", id="truth"),
-        pytest.param(None, "null", id="nothing"),
-        pytest.param(["a", "b"], '["a","b"]', id="list"),
-        pytest.param(frozenset({"b", "a"}), '["a","b"]', id="set, in order"),
-        pytest.param({"a": 1}, '{"a":1}', id="map"),
-        pytest.param(ValueError("no"), '"no"', id="exception"),
-        pytest.param(ValueError(), '"ValueError"', id="exception without a word"),
-        pytest.param(2**80, f'"{2**80}"', id="a number that no JSON reader counts with"),
-        pytest.param("\ud800", r'"\\ud800"', id="half of a character"),
-    ],
+@cases(
+    "value, shown",
+    ("an object without namespace", make_node("a").obj(), '"a"'),
+    ("text", "two words", '"two words"'),
+    ("characters that would end the line or colour it", '"\n\x1b', r'"\"\n\x1b"'),
+    ("number", 12, "12"),
+    ("truth", True, "true"),
+    ("nothing", None, "null"),
+    ("list", ["a", "b"], '["a","b"]'),
+    ("set, in order", frozenset({"b", "a"}), '["a","b"]'),
+    ("map", {"a": 1}, '{"a":1}'),
+    ("exception", ValueError("no"), '"no"'),
+    ("exception without a word", ValueError(), '"ValueError"'),
+    ("a number that no JSON reader counts with", 2**80, f'"{2**80}"'),
+    ("half of a character", "\ud800", r'"\\ud800"'),
 )
 def test_values_are_shown_as_klog_shows_them(text: Heard, value: object, shown: str) -> None:
     LOG.info(0, "m", key=value)
@@ -185,32 +184,24 @@ def test_lines_of_others_are_shown_in_both_formats(text: Heard) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("verbosity", "by_file", "levels"),
-    [
-        pytest.param(
-            0, [], {"extender.engine.scheduler.scheduler": 20, "api.routes.health": 20}, id="as little as can be"
-        ),
-        pytest.param(
-            3, [], {"extender.engine.scheduler.scheduler": 17, "api.routes.health": 17}, id="the same for all"
-        ),
-        pytest.param(
-            0, [("scheduler", 5)], {"extender.engine.scheduler.scheduler": 15, "api.routes.health": 20}, id="by file"
-        ),
-        pytest.param(
-            0,
-            [("sched*", 5), ("*", 1)],
-            {"extender.engine.scheduler.scheduler": 15, "api.routes.health": 19},
-            id="the first that fits",
-        ),
-        pytest.param(
-            2,
-            [("extender/engine/sched*", 9)],
-            {"extender.engine.scheduler.scheduler": 11, "api.routes.health": 18},
-            id="by path",
-        ),
-        pytest.param(1000, [], {"extender.engine.scheduler.scheduler": 1}, id="more than there is"),
-    ],
+@cases(
+    "verbosity, by_file, levels",
+    ("as little as can be", 0, [], {"extender.engine.scheduler.scheduler": 20, "api.routes.health": 20}),
+    ("the same for all", 3, [], {"extender.engine.scheduler.scheduler": 17, "api.routes.health": 17}),
+    ("by file", 0, [("scheduler", 5)], {"extender.engine.scheduler.scheduler": 15, "api.routes.health": 20}),
+    (
+        "the first that fits",
+        0,
+        [("sched*", 5), ("*", 1)],
+        {"extender.engine.scheduler.scheduler": 15, "api.routes.health": 19},
+    ),
+    (
+        "by path",
+        2,
+        [("extender/engine/sched*", 9)],
+        {"extender.engine.scheduler.scheduler": 11, "api.routes.health": 18},
+    ),
+    ("more than there is", 1000, [], {"extender.engine.scheduler.scheduler": 1}),
 )
 def test_verbosity_is_chosen_for_all_or_by_file(
     verbosity: int, by_file: list[tuple[str, int]], levels: dict[str, int]

@@ -20,6 +20,7 @@ from extender.values.objects.pod import Volume
 from extender.values.objects.quantity import QuantityError
 from extender.values.objects.storage import ObjectReference, PersistentVolumeClaim
 from tests.kit.storage import ephemeral, make_claim, make_volume
+from tests.kit.tables import cases
 
 
 def annotated(claim: PersistentVolumeClaim, **annotations: str) -> PersistentVolumeClaim:
@@ -32,50 +33,34 @@ def test_the_claim_of_a_volume() -> None:
     assert [claim_name(pod, volume) for volume in pod.spec.volumes] == ["data", "web-scratch", None]
 
 
-@pytest.mark.parametrize(
-    ("claim", "name"),
-    [
-        pytest.param(make_claim("c", storage_class="fast"), "fast", id="as it says"),
-        pytest.param(make_claim("c", storage_class=None), "", id="none"),
-        pytest.param(
-            annotated(make_claim("c", storage_class="fast"), **{STORAGE_CLASS_ANNOTATION: "old"}),
-            "old",
-            id="as it once said",
-        ),
-        pytest.param(
-            annotated(make_claim("c", storage_class="fast"), **{STORAGE_CLASS_ANNOTATION: ""}),
-            "",
-            id="even if that was none",
-        ),
-    ],
+@cases(
+    "claim, name",
+    ("as it says", make_claim("c", storage_class="fast"), "fast"),
+    ("none", make_claim("c", storage_class=None), ""),
+    ("as it once said", annotated(make_claim("c", storage_class="fast"), **{STORAGE_CLASS_ANNOTATION: "old"}), "old"),
+    ("even if that was none", annotated(make_claim("c", storage_class="fast"), **{STORAGE_CLASS_ANNOTATION: ""}), ""),
 )
 def test_the_class_of_a_claim(claim: PersistentVolumeClaim, name: str) -> None:
     assert claim_class(claim) == name
 
 
-@pytest.mark.parametrize(
-    ("claim", "bound"),
-    [
-        pytest.param(make_claim("c", volume="pv"), True, id="by both sides"),
-        pytest.param(annotated(make_claim("c", volume="pv")), False, id="not yet by the controller"),
-        pytest.param(make_claim("c"), False, id="to nothing"),
-    ],
+@cases(
+    "claim, bound",
+    ("by both sides", make_claim("c", volume="pv"), True),
+    ("not yet by the controller", annotated(make_claim("c", volume="pv")), False),
+    ("to nothing", make_claim("c"), False),
 )
 def test_fully_bound(claim: PersistentVolumeClaim, bound: bool) -> None:
     assert is_fully_bound(claim) == bound
 
 
-@pytest.mark.parametrize(
-    ("reference", "bound"),
-    [
-        pytest.param(None, False, id="free"),
-        pytest.param(ObjectReference(namespace="default", name="c", uid="uid-c"), True, id="this very claim"),
-        pytest.param(ObjectReference(namespace="default", name="c"), True, id="by name alone, before it existed"),
-        pytest.param(
-            ObjectReference(namespace="default", name="c", uid="of-old"), False, id="an earlier claim of that name"
-        ),
-        pytest.param(ObjectReference(namespace="other", name="c", uid="uid-c"), False, id="in another namespace"),
-    ],
+@cases(
+    "reference, bound",
+    ("free", None, False),
+    ("this very claim", ObjectReference(namespace="default", name="c", uid="uid-c"), True),
+    ("by name alone, before it existed", ObjectReference(namespace="default", name="c"), True),
+    ("an earlier claim of that name", ObjectReference(namespace="default", name="c", uid="of-old"), False),
+    ("in another namespace", ObjectReference(namespace="other", name="c", uid="uid-c"), False),
 )
 def test_volumes_that_are_meant_for_a_claim(reference: ObjectReference | None, bound: bool) -> None:
     volume = make_volume("pv")

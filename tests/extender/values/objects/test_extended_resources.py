@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 
-import pytest
-
 from extender.testing import PodBuilder, make_pod
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.decoding import convert
 from extender.values.objects.devices import DeviceClass
 from extender.values.objects.extended_resources import device_class_of, extended_resources_of
+from tests.kit.tables import cases
 
 GPU = "example.com/gpu"
 MORNING, EVENING = "2026-01-01T08:00:00Z", "2026-01-01T20:00:00Z"
@@ -21,27 +20,16 @@ def class_of(name: str, resource: str | None = None, created: str | None = None)
     )
 
 
-@pytest.mark.parametrize(
-    ("classes", "resource", "backing"),
-    [
-        pytest.param([class_of("gpu", GPU)], GPU, "gpu", id="the class names it"),
-        pytest.param(
-            [class_of("gpu")], "deviceclass.resource.kubernetes.io/gpu", "gpu", id="it is named after the class"
-        ),
-        pytest.param([class_of("gpu", GPU)], "deviceclass.resource.kubernetes.io/gpu", "gpu", id="both at once"),
-        pytest.param([class_of("gpu", GPU)], "example.com/nic", None, id="no class names it"),
-        pytest.param([class_of("gpu")], GPU, None, id="a class that names none"),
-        pytest.param([class_of("old", GPU, MORNING), class_of("new", GPU, EVENING)], GPU, "new", id="the newest class"),
-        pytest.param(
-            [class_of("b", GPU, MORNING), class_of("a", GPU, MORNING)], GPU, "a", id="equally new: by the alphabet"
-        ),
-        pytest.param(
-            [class_of("undated", GPU), class_of("old", GPU, MORNING)],
-            GPU,
-            "old",
-            id="a dated class before one without a date",
-        ),
-    ],
+@cases(
+    "classes, resource, backing",
+    ("the class names it", [class_of("gpu", GPU)], GPU, "gpu"),
+    ("it is named after the class", [class_of("gpu")], "deviceclass.resource.kubernetes.io/gpu", "gpu"),
+    ("both at once", [class_of("gpu", GPU)], "deviceclass.resource.kubernetes.io/gpu", "gpu"),
+    ("no class names it", [class_of("gpu", GPU)], "example.com/nic", None),
+    ("a class that names none", [class_of("gpu")], GPU, None),
+    ("the newest class", [class_of("old", GPU, MORNING), class_of("new", GPU, EVENING)], GPU, "new"),
+    ("equally new: by the alphabet", [class_of("b", GPU, MORNING), class_of("a", GPU, MORNING)], GPU, "a"),
+    ("a dated class before one without a date", [class_of("undated", GPU), class_of("old", GPU, MORNING)], GPU, "old"),
 )
 def test_a_device_class_backs_an_extended_resource(
     classes: list[DeviceClass], resource: str, backing: str | None
@@ -78,31 +66,23 @@ def test_a_class_that_names_another_resource_no_longer_backs_the_former_one() ->
     assert device_class_of("example.com/nic", objects.device_classes) is new
 
 
-@pytest.mark.parametrize(
-    ("pod", "requested"),
-    [
-        pytest.param({GPU: 1, "cpu": 1}, {GPU}, id="native resources are not extended"),
-        pytest.param({GPU: 0}, set(), id="zero"),
-        pytest.param({"hugepages-2Mi": "2Mi"}, set(), id="huge pages"),
-        pytest.param(
-            {"deviceclass.resource.kubernetes.io/gpu": 1, GPU: 1},
-            {"deviceclass.resource.kubernetes.io/gpu", GPU},
-            id="both",
-        ),
-        pytest.param({"another.kubernetes.io/thing": 1}, set(), id="in the domain of Kubernetes"),
-    ],
+@cases(
+    "pod, requested",
+    ("native resources are not extended", {GPU: 1, "cpu": 1}, {GPU}),
+    ("zero", {GPU: 0}, set()),
+    ("huge pages", {"hugepages-2Mi": "2Mi"}, set()),
+    ("both", {"deviceclass.resource.kubernetes.io/gpu": 1, GPU: 1}, {"deviceclass.resource.kubernetes.io/gpu", GPU}),
+    ("in the domain of Kubernetes", {"another.kubernetes.io/thing": 1}, set()),
 )
 def test_requests_for_extended_resources(pod: Mapping[str, int | str], requested: set[str]) -> None:
     assert set(extended_resources_of(make_pod().req(pod).obj())) == requested
 
 
-@pytest.mark.parametrize(
+@cases(
     "pod",
-    [
-        pytest.param(make_pod().init_req({GPU: 1}), id="of an init container"),
-        pytest.param(make_pod().sidecar_req({GPU: 1}), id="of a sidecar"),
-        pytest.param(make_pod().overhead({GPU: 1}), id="of the overhead"),
-    ],
+    ("of an init container", make_pod().init_req({GPU: 1})),
+    ("of a sidecar", make_pod().sidecar_req({GPU: 1})),
+    ("of the overhead", make_pod().overhead({GPU: 1})),
 )
 def test_requests_count_wherever_they_are(pod: PodBuilder) -> None:
     assert extended_resources_of(pod.obj()) == (GPU,)

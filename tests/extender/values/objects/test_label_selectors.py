@@ -19,22 +19,21 @@ from extender.values.objects.label_selectors import (
 from extender.values.objects.label_syntax import parse_selector
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement
 from tests.kit.examples import examples
+from tests.kit.tables import cases
 
 
 def expression(key: str, operator: str, *values: str) -> LabelSelector:
     return LabelSelector(match_expressions=[LabelSelectorRequirement(key=key, operator=operator, values=list(values))])
 
 
-@pytest.mark.parametrize(
-    ("operator", "values", "absent", "empty", "a", "c"),
-    [
-        pytest.param(Operator.IN, ("a", "b"), False, False, True, False, id="in"),
-        pytest.param(Operator.NOT_IN, ("a", "b"), True, True, False, True, id="not in holds without the label"),
-        pytest.param(Operator.EQUALS, ("",), False, True, False, False, id="an empty value is a value"),
-        pytest.param(Operator.NOT_EQUALS, ("a",), True, True, False, True, id="not equal holds without the label"),
-        pytest.param(Operator.EXISTS, (), False, True, True, True, id="exists"),
-        pytest.param(Operator.DOES_NOT_EXIST, (), True, False, False, False, id="does not exist"),
-    ],
+@cases(
+    "operator, values, absent, empty, a, c",
+    ("in", Operator.IN, ("a", "b"), False, False, True, False),
+    ("not in holds without the label", Operator.NOT_IN, ("a", "b"), True, True, False, True),
+    ("an empty value is a value", Operator.EQUALS, ("",), False, True, False, False),
+    ("not equal holds without the label", Operator.NOT_EQUALS, ("a",), True, True, False, True),
+    ("exists", Operator.EXISTS, (), False, True, True, True),
+    ("does not exist", Operator.DOES_NOT_EXIST, (), True, False, False, False),
 )
 def test_a_requirement_on_a_label(
     operator: Operator, values: tuple[str, ...], absent: bool, empty: bool, a: bool, c: bool
@@ -51,20 +50,18 @@ def test_a_requirement_on_a_label(
     ]
 
 
-@pytest.mark.parametrize(
-    ("value", "greater", "less"),
-    [
-        pytest.param("6", True, False, id="more"),
-        pytest.param("5", False, False, id="the same is neither"),
-        pytest.param("+04", False, True, id="signs and leading zeros are read"),
-        pytest.param("5.5", False, False, id="a fraction is no integer"),
-        pytest.param("1_0", False, False, id="nor is what only Python reads"),
-        pytest.param("\u0667", False, False, id="nor are digits of another script"),
-        pytest.param("9223372036854775808", False, False, id="nor is what an int64 cannot hold"),
-        pytest.param("0" * 100_000 + "6", True, False, id="zeros in front do not matter"),
-        pytest.param("9" * 100_000, False, False, id="nor does the length of what is no int64"),
-        pytest.param(None, False, False, id="no label"),
-    ],
+@cases(
+    "value, greater, less",
+    ("more", "6", True, False),
+    ("the same is neither", "5", False, False),
+    ("signs and leading zeros are read", "+04", False, True),
+    ("a fraction is no integer", "5.5", False, False),
+    ("nor is what only Python reads", "1_0", False, False),
+    ("nor are digits of another script", "\u0667", False, False),
+    ("nor is what an int64 cannot hold", "9223372036854775808", False, False),
+    ("zeros in front do not matter", "0" * 100_000 + "6", True, False),
+    ("nor does the length of what is no int64", "9" * 100_000, False, False),
+    ("no label", None, False, False),
 )
 def test_greater_and_less(value: str | None, greater: bool, less: bool) -> None:
     """Labels compare as int64s; what is none never matches."""
@@ -101,46 +98,24 @@ def test_match_label_keys_narrow_a_selector() -> None:
     assert with_requirements(EVERYTHING, {}) == EVERYTHING
 
 
-@pytest.mark.parametrize(
-    ("selector", "error"),
-    [
-        pytest.param(
-            expression("a", "Near", "b"), '"Near" is not a valid label selector operator', id="unknown operator"
-        ),
-        pytest.param(
-            expression("a", "Gt", "1"),
-            '"Gt" is not a valid label selector operator',
-            id="an operator of node selectors",
-        ),
-        pytest.param(
-            expression("a", "In"),
-            "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
-            id="no values",
-        ),
-        pytest.param(
-            expression("a/", "Exists"),
-            'key: Invalid value: "a/": name part must be non-empty; name part must',
-            id="bad key",
-        ),
-        pytest.param(
-            LabelSelector(match_labels={"a": "b "}),
-            'values[0][a]: Invalid value: "b ": a valid label must be',
-            id="bad value",
-        ),
-        pytest.param(
-            LabelSelector(match_labels={"a": "b" * 64}),
-            f'values[0][a]: Invalid value: "{"b" * 64}": must be no more',
-            id="long",
-        ),
-        pytest.param(
-            LabelSelector(match_labels={"a": "é"}),
-            'values[0][a]: Invalid value: "é": a valid label must be',
-            id="not ASCII",
-        ),
-        pytest.param(
-            LabelSelector(match_labels={"a": "b\n"}), 'values[0][a]: Invalid value: "b\\n": a valid', id="a line break"
-        ),
-    ],
+@cases(
+    "selector, error",
+    ("unknown operator", expression("a", "Near", "b"), '"Near" is not a valid label selector operator'),
+    ("an operator of node selectors", expression("a", "Gt", "1"), '"Gt" is not a valid label selector operator'),
+    (
+        "no values",
+        expression("a", "In"),
+        "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
+    ),
+    ("bad key", expression("a/", "Exists"), 'key: Invalid value: "a/": name part must be non-empty; name part must'),
+    ("bad value", LabelSelector(match_labels={"a": "b "}), 'values[0][a]: Invalid value: "b ": a valid label must be'),
+    (
+        "long",
+        LabelSelector(match_labels={"a": "b" * 64}),
+        f'values[0][a]: Invalid value: "{"b" * 64}": must be no more',
+    ),
+    ("not ASCII", LabelSelector(match_labels={"a": "é"}), 'values[0][a]: Invalid value: "é": a valid label must be'),
+    ("a line break", LabelSelector(match_labels={"a": "b\n"}), 'values[0][a]: Invalid value: "b\\n": a valid'),
 )
 def test_refused_selectors(selector: LabelSelector, error: str) -> None:
     with pytest.raises(SelectorError) as refusal:
@@ -245,24 +220,22 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
         assert isinstance(selector, Selector)
 
 
-@pytest.mark.parametrize(
-    ("text", "canonical"),
-    [
-        pytest.param(" a , b ", "a,b", id="blanks do not matter"),
-        pytest.param("x in (b,,a)", "x in (,a,b)", id="a missing value is the empty one"),
-        pytest.param("x in (,)", "x in ()", id="two missing values are one"),
-        pytest.param("x notin ()", "x notin ()", id="no value is the empty value"),
-        pytest.param("a=,b", "a=,b", id="equal to nothing"),
-        pytest.param("in in (in)", "in in (in)", id="words that are operators elsewhere"),
-        pytest.param("a==b,!c,d!=e,f>1,g<2", "a==b,!c,d!=e,f>1,g<2", id="every symbol"),
-        pytest.param("a\0b", None, id="a NUL parts words"),
-        pytest.param("a,\0", None, id="and ends the text where one should begin"),
-        pytest.param("!", None, id="not, but what"),
-        pytest.param("a in", None, id="in what"),
-        pytest.param("a in (b", None, id="open forever"),
-        pytest.param("a in (=)", None, id="an operator for a value"),
-        pytest.param("a ! b", None, id="not is no operator between words"),
-    ],
+@cases(
+    "text, canonical",
+    ("blanks do not matter", " a , b ", "a,b"),
+    ("a missing value is the empty one", "x in (b,,a)", "x in (,a,b)"),
+    ("two missing values are one", "x in (,)", "x in ()"),
+    ("no value is the empty value", "x notin ()", "x notin ()"),
+    ("equal to nothing", "a=,b", "a=,b"),
+    ("words that are operators elsewhere", "in in (in)", "in in (in)"),
+    ("every symbol", "a==b,!c,d!=e,f>1,g<2", "a==b,!c,d!=e,f>1,g<2"),
+    ("a NUL parts words", "a\0b", None),
+    ("and ends the text where one should begin", "a,\0", None),
+    ("not, but what", "!", None),
+    ("in what", "a in", None),
+    ("open forever", "a in (b", None),
+    ("an operator for a value", "a in (=)", None),
+    ("not is no operator between words", "a ! b", None),
 )
 def test_selector_syntax(text: str, canonical: str | None) -> None:
     """Texts are read as upstream's parser reads them; None: refused."""

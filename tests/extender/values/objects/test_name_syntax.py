@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from extender.values.golang.field_errors import aggregate, child, index, invalid, not_supported
 from extender.values.golang.quoting import quoted
 from extender.values.objects.name_syntax import (
@@ -18,33 +16,32 @@ from extender.values.objects.resource_names import (
     is_pod_level_resource,
     is_scalar_resource_name,
 )
+from tests.kit.tables import cases
 
 SUBDOMAIN_OF_253 = ".".join(["a" * 62] * 4) + "aa"
 
 
-@pytest.mark.parametrize(
-    ("errors_of", "good", "bad"),
-    [
-        pytest.param(
-            label_key_errors,
-            ["a", "A_b.c-1", "x.y/Z", "a" * 63, f"{SUBDOMAIN_OF_253}/a"],
-            ["", "/", "/a", "a/", "a/b/c", "-a", "a\n", "a" * 64, "X.y/z", f"{SUBDOMAIN_OF_253}a/b", "é" * 32],
-            id="label keys",
-        ),
-        pytest.param(
-            label_value_errors,
-            ["", "a", "A_b.c-1", "a" * 63],
-            ["-", "a b", "a\n", "a/b", "a" * 64, "\ud800"],
-            id="label values",
-        ),
-        pytest.param(dns_label_errors, ["a", "my-name", "0"], ["", "A", "a.b", "-a", "a-", "a" * 64], id="DNS labels"),
-        pytest.param(
-            subdomain_errors,
-            ["a", "a.b-c.d", SUBDOMAIN_OF_253],
-            ["", "A", "a..b", ".a", "a_b", f"{SUBDOMAIN_OF_253}a"],
-            id="object names",
-        ),
-    ],
+@cases(
+    "errors_of, good, bad",
+    (
+        "label keys",
+        label_key_errors,
+        ["a", "A_b.c-1", "x.y/Z", "a" * 63, f"{SUBDOMAIN_OF_253}/a"],
+        ["", "/", "/a", "a/", "a/b/c", "-a", "a\n", "a" * 64, "X.y/z", f"{SUBDOMAIN_OF_253}a/b", "é" * 32],
+    ),
+    (
+        "label values",
+        label_value_errors,
+        ["", "a", "A_b.c-1", "a" * 63],
+        ["-", "a b", "a\n", "a/b", "a" * 64, "\ud800"],
+    ),
+    ("DNS labels", dns_label_errors, ["a", "my-name", "0"], ["", "A", "a.b", "-a", "a-", "a" * 64]),
+    (
+        "object names",
+        subdomain_errors,
+        ["a", "a.b-c.d", SUBDOMAIN_OF_253],
+        ["", "A", "a..b", ".a", "a_b", f"{SUBDOMAIN_OF_253}a"],
+    ),
 )
 def test_valid_names_have_no_errors_and_invalid_ones_have(
     errors_of: Callable[[str], list[str]], good: list[str], bad: list[str]

@@ -5,6 +5,7 @@ from msgspec import Raw
 
 from extender.values.objects import decoding
 from extender.values.objects.node import Node, NodeDecoder
+from tests.kit.tables import cases
 
 IMAGE = '{"names":["a@sha256:1","a:1"],"sizeBytes":5}'
 
@@ -15,26 +16,24 @@ def written(images: str, more: str = "") -> Raw:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
-    [
-        pytest.param(written(f"[{IMAGE}]"), id="an image"),
-        pytest.param(written(f'[{IMAGE},{{"names":["b"]}},{{}}]'), id="images with parts missing"),
-        pytest.param(written("[]"), id="no images"),
-        pytest.param(written(f'[{IMAGE}],"images":[{{"names":["c"]}}]'), id="images twice"),
-        pytest.param(written("null"), id="null for all images"),
-        pytest.param(written(f"[{IMAGE},null]"), id="null for an image"),
-        pytest.param(written('[{"names":null,"sizeBytes":null}]'), id="null for the parts of an image"),
-        pytest.param(written('[{"names":[null]}]'), id="null for a name"),
-        pytest.param(written('{"names":[]}'), id="no list"),
-        pytest.param(written('[{"names":["\\ud800"]}]'), id="half a character"),
-        pytest.param(written('[{"names":[1]}]'), id="a number for a name"),
-        pytest.param(written('[{"names":["a"],"sizeBytes":9223372036854775808}]'), id="a size out of range"),
-        pytest.param(Raw(b'{"metadata":{"name":"n"}}'), id="no status"),
-        pytest.param(Raw(b'{"metadata":{"name":"n"},"status":null}'), id="null for the status"),
-        pytest.param(Raw(b"[]"), id="no object"),
-        pytest.param(Raw(b'{"status":{"images":[{}]'), id="no end"),
-    ],
+    ("an image", written(f"[{IMAGE}]")),
+    ("images with parts missing", written(f'[{IMAGE},{{"names":["b"]}},{{}}]')),
+    ("no images", written("[]")),
+    ("images twice", written(f'[{IMAGE}],"images":[{{"names":["c"]}}]')),
+    ("null for all images", written("null")),
+    ("null for an image", written(f"[{IMAGE},null]")),
+    ("null for the parts of an image", written('[{"names":null,"sizeBytes":null}]')),
+    ("null for a name", written('[{"names":[null]}]')),
+    ("no list", written('{"names":[]}')),
+    ("half a character", written('[{"names":["\\ud800"]}]')),
+    ("a number for a name", written('[{"names":[1]}]')),
+    ("a size out of range", written('[{"names":["a"],"sizeBytes":9223372036854775808}]')),
+    ("no status", Raw(b'{"metadata":{"name":"n"}}')),
+    ("null for the status", Raw(b'{"metadata":{"name":"n"},"status":null}')),
+    ("no object", Raw(b"[]")),
+    ("no end", Raw(b'{"status":{"images":[{}]')),
 )
 def test_a_node_is_decoded_or_refused_as_any_object(data: Raw) -> None:
     decode = NodeDecoder()

@@ -15,36 +15,29 @@ from extender.values.objects.node_selectors import (
     strict_node_selector_of,
 )
 from extender.values.objects.pod import NodeAffinity, PreferredSchedulingTerm
+from tests.kit.tables import cases
 
 FAULTY = label_term("zone", "Near", "a")
 FAULT = 'operator: Unsupported value: "Near": supported values: "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"'
 
 
-@pytest.mark.parametrize(
-    ("pod", "fits"),
-    [
-        pytest.param(make_pod(), True, id="nothing demanded"),
-        pytest.param(make_pod().node_selector(), True, id="an empty nodeSelector demands nothing"),
-        pytest.param(make_pod().node_selector(zone="a"), True, id="the label is there"),
-        pytest.param(make_pod().node_selector(zone="b"), False, id="it has another value"),
-        pytest.param(make_pod().node_affinity(), False, id="no term, no node"),
-        pytest.param(make_pod().node_affinity(NodeSelectorTerm()), False, id="an empty term matches nothing"),
-        pytest.param(
-            make_pod().node_affinity(label_term("zone", "In", "b"), label_term("zone", "In", "a")),
-            True,
-            id="any term will do",
-        ),
-        pytest.param(make_pod().node_affinity(label_term("cpus", "Gt", "7")), True, id="more than"),
-        pytest.param(make_pod().node_affinity(label_term("cpus", "Lt", "8")), False, id="less than"),
-        pytest.param(make_pod().node_affinity(label_term("zone", "Gt", "7")), False, id="no number to compare"),
-        pytest.param(make_pod().node_affinity(name_term("In", "n")), True, id="by name"),
-        pytest.param(make_pod().node_affinity(name_term("NotIn", "n")), False, id="not by that name"),
-        pytest.param(make_pod().node_affinity(FAULTY), False, id="a faulty term matches nothing"),
-        pytest.param(make_pod().node_affinity(FAULTY, name_term("In", "n")), True, id="and spoils no other"),
-        pytest.param(
-            make_pod().node_selector(zone="b").node_affinity(name_term("In", "n")), False, id="both demands count"
-        ),
-    ],
+@cases(
+    "pod, fits",
+    ("nothing demanded", make_pod(), True),
+    ("an empty nodeSelector demands nothing", make_pod().node_selector(), True),
+    ("the label is there", make_pod().node_selector(zone="a"), True),
+    ("it has another value", make_pod().node_selector(zone="b"), False),
+    ("no term, no node", make_pod().node_affinity(), False),
+    ("an empty term matches nothing", make_pod().node_affinity(NodeSelectorTerm()), False),
+    ("any term will do", make_pod().node_affinity(label_term("zone", "In", "b"), label_term("zone", "In", "a")), True),
+    ("more than", make_pod().node_affinity(label_term("cpus", "Gt", "7")), True),
+    ("less than", make_pod().node_affinity(label_term("cpus", "Lt", "8")), False),
+    ("no number to compare", make_pod().node_affinity(label_term("zone", "Gt", "7")), False),
+    ("by name", make_pod().node_affinity(name_term("In", "n")), True),
+    ("not by that name", make_pod().node_affinity(name_term("NotIn", "n")), False),
+    ("a faulty term matches nothing", make_pod().node_affinity(FAULTY), False),
+    ("and spoils no other", make_pod().node_affinity(FAULTY, name_term("In", "n")), True),
+    ("both demands count", make_pod().node_selector(zone="b").node_affinity(name_term("In", "n")), False),
 )
 def test_required_affinity(pod: PodBuilder, fits: bool) -> None:
     """A node is good enough when it has all labels of the nodeSelector and matches a term of the required affinity."""

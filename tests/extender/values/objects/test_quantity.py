@@ -8,6 +8,7 @@ from hypothesis import example, given, settings, strategies as st
 from extender.values import limits
 from extender.values.objects.quantity import Quantity, QuantityError, milli_value_of, nanos_of, quantity_of, value_of
 from tests.kit.examples import examples
+from tests.kit.tables import cases
 
 UNITS = {"": Fraction(1), "e3": Fraction(1000), "E-2": Fraction(1, 100)}
 UNITS |= {suffix: Fraction(1000) ** power for power, suffix in zip((-3, -2, -1, 1, 2, 3), "numkMG", strict=True)}
@@ -122,30 +123,22 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert -(2**63) <= value < 2**63
 
 
-@pytest.mark.parametrize(
-    ("raw", "reason"),
-    [
-        pytest.param(
-            "1E+1000000", "exponents of quantities must be between -30 and 30", id="an exponent too large to write out"
-        ),
-        pytest.param(
-            "1e-1000000", "exponents of quantities must be between -30 and 30", id="a fraction too long to write out"
-        ),
-        pytest.param("1e99999999999999999999", "unable to parse quantity's suffix", id="an exponent that is no int64"),
-        pytest.param("1" * 65, "quantities must not be longer than 64 characters", id="too many digits"),
-        pytest.param("1" + " " * 64, "quantities must not be longer than 64 characters", id="blanks count"),
-        pytest.param(
-            10**5000, "quantities must not be longer than 64 characters", id="a number too long to be written out"
-        ),
-        pytest.param("10 GB", "quantities must match the regular expression", id="a blank inside"),
-        pytest.param("1e", "unable to parse quantity's suffix", id="an exponent without digits"),
-        pytest.param("\u22121", "quantities must match the regular expression", id="a minus that is none"),
-        pytest.param("\u0661", "quantities must match the regular expression", id="digits of another script"),
-        pytest.param("e-20", "unable to parse numeric part of quantity", id="no number at all"),
-        pytest.param("", "quantities must match the regular expression", id="nothing"),
-        pytest.param(float("nan"), "quantities must match the regular expression", id="NaN"),
-        pytest.param(float("inf"), "quantities must match the regular expression", id="infinity"),
-    ],
+@cases(
+    "raw, reason",
+    ("an exponent too large to write out", "1E+1000000", "exponents of quantities must be between -30 and 30"),
+    ("a fraction too long to write out", "1e-1000000", "exponents of quantities must be between -30 and 30"),
+    ("an exponent that is no int64", "1e99999999999999999999", "unable to parse quantity's suffix"),
+    ("too many digits", "1" * 65, "quantities must not be longer than 64 characters"),
+    ("blanks count", "1" + " " * 64, "quantities must not be longer than 64 characters"),
+    ("a number too long to be written out", 10**5000, "quantities must not be longer than 64 characters"),
+    ("a blank inside", "10 GB", "quantities must match the regular expression"),
+    ("an exponent without digits", "1e", "unable to parse quantity's suffix"),
+    ("a minus that is none", "\u22121", "quantities must match the regular expression"),
+    ("digits of another script", "\u0661", "quantities must match the regular expression"),
+    ("no number at all", "e-20", "unable to parse numeric part of quantity"),
+    ("nothing", "", "quantities must match the regular expression"),
+    ("NaN", float("nan"), "quantities must match the regular expression"),
+    ("infinity", float("inf"), "quantities must match the regular expression"),
 )
 def test_refusals(raw: str | int | float, reason: str) -> None:
     """What is no quantity, or one that would cost too much to handle, is refused with a reason."""
@@ -155,18 +148,16 @@ def test_refusals(raw: str | int | float, reason: str) -> None:
     assert str(refusal.value).startswith(reason)
 
 
-@pytest.mark.parametrize(
-    ("raw", "value", "milli_value"),
-    [
-        pytest.param(2, 2, 2000, id="a JSON integer"),
-        pytest.param(1.5, 2, 1500, id="a JSON fraction"),
-        pytest.param(1e-05, 1, 1, id="a JSON number in scientific notation"),
-        pytest.param(" 1Gi ", 2**30, 2**30 * 1000, id="blanks around"),
-        pytest.param("9223372036854775807", 2**63 - 1, -1000, id="thousandths of many digits wrap"),
-        pytest.param("9Ei", 2**63 - 1, -1000, id="binary amounts are capped at the largest int64"),
-        pytest.param("10E", 0, 0, id="decimal ones are not, and overflow to nothing"),
-        pytest.param("-1500m", -2, -1500, id="negative amounts round away from zero"),
-    ],
+@cases(
+    "raw, value, milli_value",
+    ("a JSON integer", 2, 2, 2000),
+    ("a JSON fraction", 1.5, 2, 1500),
+    ("a JSON number in scientific notation", 1e-05, 1, 1),
+    ("blanks around", " 1Gi ", 2**30, 2**30 * 1000),
+    ("thousandths of many digits wrap", "9223372036854775807", 2**63 - 1, -1000),
+    ("binary amounts are capped at the largest int64", "9Ei", 2**63 - 1, -1000),
+    ("decimal ones are not, and overflow to nothing", "10E", 0, 0),
+    ("negative amounts round away from zero", "-1500m", -2, -1500),
 )
 def test_numbers_of_the_hot_path(raw: str | int | float, value: int, milli_value: int) -> None:
     """A quantity as JSON held it has the int64s that upstream's accessors give, overflow included."""

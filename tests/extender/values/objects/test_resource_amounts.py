@@ -25,35 +25,24 @@ from extender.values.objects.resource_amounts import (
     validate_requests,
 )
 from tests.kit.examples import examples
+from tests.kit.tables import cases
 
 MEMORY_DEFAULT = 200 * 1024 * 1024
 GI = 1024**3
 
 
-@pytest.mark.parametrize(
-    ("pod", "milli_cpu"),
-    [
-        pytest.param(make_pod().req(cpu="1").req(cpu="500m"), 1500, id="containers run together"),
-        pytest.param(
-            make_pod().req(cpu="1").init_req(cpu="500m"), 1000, id="an init container that needs less does not count"
-        ),
-        pytest.param(
-            make_pod().req(cpu="1").init_req(cpu="3").init_req(cpu="2"), 3000, id="init containers run one by one"
-        ),
-        pytest.param(make_pod().req(cpu="1").sidecar_req(cpu="1"), 2000, id="a sidecar stays"),
-        pytest.param(
-            make_pod().req(cpu="1").sidecar_req(cpu="1").init_req(cpu="2"),
-            3000,
-            id="a later phase runs beside the sidecar",
-        ),
-        pytest.param(
-            make_pod().req(cpu="1").init_req(cpu="2").sidecar_req(cpu="1"), 2000, id="an earlier phase does not"
-        ),
-        pytest.param(make_pod().req(cpu="1").init_req(cpu="3").overhead(cpu="250m"), 3250, id="overhead comes on top"),
-        pytest.param(make_pod().req(cpu="100u").req(cpu="100u"), 1, id="sums are rounded, not their parts"),
-        pytest.param(make_pod().req(cpu=0.5), 500, id="a JSON number"),
-        pytest.param(make_pod(), 0, id="nothing"),
-    ],
+@cases(
+    "pod, milli_cpu",
+    ("containers run together", make_pod().req(cpu="1").req(cpu="500m"), 1500),
+    ("an init container that needs less does not count", make_pod().req(cpu="1").init_req(cpu="500m"), 1000),
+    ("init containers run one by one", make_pod().req(cpu="1").init_req(cpu="3").init_req(cpu="2"), 3000),
+    ("a sidecar stays", make_pod().req(cpu="1").sidecar_req(cpu="1"), 2000),
+    ("a later phase runs beside the sidecar", make_pod().req(cpu="1").sidecar_req(cpu="1").init_req(cpu="2"), 3000),
+    ("an earlier phase does not", make_pod().req(cpu="1").init_req(cpu="2").sidecar_req(cpu="1"), 2000),
+    ("overhead comes on top", make_pod().req(cpu="1").init_req(cpu="3").overhead(cpu="250m"), 3250),
+    ("sums are rounded, not their parts", make_pod().req(cpu="100u").req(cpu="100u"), 1),
+    ("a JSON number", make_pod().req(cpu=0.5), 500),
+    ("nothing", make_pod(), 0),
 )
 def test_phases_of_a_pod(pod: PodBuilder, milli_cpu: int) -> None:
     """A pod needs the most that it needs at any one time."""
@@ -61,14 +50,12 @@ def test_phases_of_a_pod(pod: PodBuilder, milli_cpu: int) -> None:
     assert assigned_requests(pod.obj())[0].milli_cpu == milli_cpu
 
 
-@pytest.mark.parametrize(
-    ("pod", "milli_cpu", "memory"),
-    [
-        pytest.param(make_pod().req(), 100, MEMORY_DEFAULT, id="a container that asks for nothing"),
-        pytest.param(make_pod().req(cpu="0", memory="0"), 0, 0, id="an explicit zero stays zero"),
-        pytest.param(make_pod().req(cpu="1").req(memory=5), 1100, MEMORY_DEFAULT + 5, id="each container for itself"),
-        pytest.param(make_pod(), 0, 0, id="no container, no default"),
-    ],
+@cases(
+    "pod, milli_cpu, memory",
+    ("a container that asks for nothing", make_pod().req(), 100, MEMORY_DEFAULT),
+    ("an explicit zero stays zero", make_pod().req(cpu="0", memory="0"), 0, 0),
+    ("each container for itself", make_pod().req(cpu="1").req(memory=5), 1100, MEMORY_DEFAULT + 5),
+    ("no container, no default", make_pod(), 0, 0),
 )
 def test_defaults_for_spreading(pod: PodBuilder, milli_cpu: int, memory: int) -> None:
     """
@@ -93,17 +80,15 @@ def resized(asked: str, *, runs: str | None, allocated: str | None = None, reaso
     return convert(Pod, {"spec": spec, "status": {"containerStatuses": [status], "conditions": conditions}})
 
 
-@pytest.mark.parametrize(
-    ("pod", "milli_cpu"),
-    [
-        pytest.param(resized("1", runs="1", allocated="1"), 1000, id="nothing is being resized"),
-        pytest.param(resized("1", runs="2", allocated="1"), 2000, id="it still runs with more"),
-        pytest.param(resized("1", runs="1", allocated="3"), 3000, id="more is set aside for it"),
-        pytest.param(resized("4", runs="2", allocated="2", reason="Deferred"), 4000, id="more may come later"),
-        pytest.param(resized("4", runs="2", allocated="3", reason="Infeasible"), 3000, id="more can never come"),
-        pytest.param(resized("4", runs="", allocated="3", reason="Infeasible"), 3000, id="it runs without a request"),
-        pytest.param(resized("4", runs=None, allocated="9"), 4000, id="the kubelet has not said what runs"),
-    ],
+@cases(
+    "pod, milli_cpu",
+    ("nothing is being resized", resized("1", runs="1", allocated="1"), 1000),
+    ("it still runs with more", resized("1", runs="2", allocated="1"), 2000),
+    ("more is set aside for it", resized("1", runs="1", allocated="3"), 3000),
+    ("more may come later", resized("4", runs="2", allocated="2", reason="Deferred"), 4000),
+    ("more can never come", resized("4", runs="2", allocated="3", reason="Infeasible"), 3000),
+    ("it runs without a request", resized("4", runs="", allocated="3", reason="Infeasible"), 3000),
+    ("the kubelet has not said what runs", resized("4", runs=None, allocated="9"), 4000),
 )
 def test_in_place_resize(pod: Pod, milli_cpu: int) -> None:
     """A pod on a node takes the most of what it asks for, what is set aside and what it runs with; a pending one what
@@ -169,30 +154,14 @@ READERS: list[Callable[[Pod], object]] = [
 
 
 @pytest.mark.parametrize("read", READERS)
-@pytest.mark.parametrize(
-    ("pod", "field"),
-    [
-        pytest.param(make_pod().req(cpu="10 GB"), "spec.containers[0].resources.requests[cpu]", id="container"),
-        pytest.param(
-            make_pod().req().req(memory="1E+1000000"),
-            "spec.containers[1].resources.requests[memory]",
-            id="second container",
-        ),
-        pytest.param(
-            make_pod().req().init_req(cpu="1e"), "spec.initContainers[0].resources.requests[cpu]", id="init container"
-        ),
-        pytest.param(make_pod().req().overhead(cpu="x"), "spec.overhead[cpu]", id="overhead"),
-        pytest.param(
-            make_pod().req({"example.com/gpu": "x"}),
-            "spec.containers[0].resources.requests[example.com/gpu]",
-            id="scalar",
-        ),
-        pytest.param(
-            make_pod().req({"not\na name": "x"}),
-            "spec.containers[0].resources.requests[?]",
-            id="a name that cannot be one",
-        ),
-    ],
+@cases(
+    "pod, field",
+    ("container", make_pod().req(cpu="10 GB"), "spec.containers[0].resources.requests[cpu]"),
+    ("second container", make_pod().req().req(memory="1E+1000000"), "spec.containers[1].resources.requests[memory]"),
+    ("init container", make_pod().req().init_req(cpu="1e"), "spec.initContainers[0].resources.requests[cpu]"),
+    ("overhead", make_pod().req().overhead(cpu="x"), "spec.overhead[cpu]"),
+    ("scalar", make_pod().req({"example.com/gpu": "x"}), "spec.containers[0].resources.requests[example.com/gpu]"),
+    ("a name that cannot be one", make_pod().req({"not\na name": "x"}), "spec.containers[0].resources.requests[?]"),
 )
 def test_a_bad_quantity_is_named_by_its_field(pod: PodBuilder, field: str, read: Callable[[Pod], object]) -> None:
     """Whoever reads a pod with a bad quantity hears which field it is, and not what stands there."""
@@ -290,21 +259,19 @@ def test_quick_sums_are_the_sums_of_quantities(
     assert taken.scalar == {name: amount.value() for name, amount in sums.items() if "/" in name}
 
 
-@pytest.mark.parametrize(
-    ("resource", "amount", "text"),
-    [
-        pytest.param("cpu", 2000, "2", id="whole cores"),
-        pytest.param("cpu", 1500, "1500m", id="millicores"),
-        pytest.param("cpu", -200, "-200m", id="more is requested than there is"),
-        pytest.param("cpu", 0, "0", id="nothing"),
-        pytest.param("memory", 64 * GI, "64Gi", id="memory in powers of two"),
-        pytest.param("memory", -GI, "-1Gi", id="below zero, too"),
-        pytest.param("memory", 1000, "1k", id="too little for that"),
-        pytest.param("ephemeral-storage", 3 * GI, "3Gi", id="storage"),
-        pytest.param("hugepages-2Mi", 4 * 1024**2, "4Mi", id="huge pages"),
-        pytest.param("example.com/gpu", 3, "3", id="things that are counted"),
-        pytest.param("pods", 110, "110", id="pods"),
-    ],
+@cases(
+    "resource, amount, text",
+    ("whole cores", "cpu", 2000, "2"),
+    ("millicores", "cpu", 1500, "1500m"),
+    ("more is requested than there is", "cpu", -200, "-200m"),
+    ("nothing", "cpu", 0, "0"),
+    ("memory in powers of two", "memory", 64 * GI, "64Gi"),
+    ("below zero, too", "memory", -GI, "-1Gi"),
+    ("too little for that", "memory", 1000, "1k"),
+    ("storage", "ephemeral-storage", 3 * GI, "3Gi"),
+    ("huge pages", "hugepages-2Mi", 4 * 1024**2, "4Mi"),
+    ("things that are counted", "example.com/gpu", 3, "3"),
+    ("pods", "pods", 110, "110"),
 )
 def test_amounts_are_written_as_canonical_quantities(resource: str, amount: int, text: str) -> None:
     assert as_quantity(resource, amount) == text

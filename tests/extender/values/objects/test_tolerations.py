@@ -8,25 +8,24 @@ import pytest
 from extender.values.objects.node import Taint
 from extender.values.objects.pod import Toleration
 from extender.values.objects.tolerations import Tolerations, find_untolerated_taint, tolerates
+from tests.kit.tables import cases
 
 TAINT = Taint(key="dedicated", value="batch", effect="NoSchedule")
 
 
-@pytest.mark.parametrize(
-    ("toleration", "covers"),
-    [
-        pytest.param(Toleration(key="dedicated", value="batch", effect="NoSchedule"), True, id="word for word"),
-        pytest.param(Toleration(key="dedicated", operator="Equal", value="batch"), True, id="any effect"),
-        pytest.param(Toleration(key="dedicated", operator="Exists"), True, id="any value"),
-        pytest.param(Toleration(operator="Exists"), True, id="any taint"),
-        pytest.param(Toleration(value="batch"), True, id="any key with that value"),
-        pytest.param(Toleration(), False, id="an empty one wants the empty value"),
-        pytest.param(Toleration(key="dedicated", value="web"), False, id="another value"),
-        pytest.param(Toleration(key="other", operator="Exists"), False, id="another key"),
-        pytest.param(Toleration(key="dedicated", operator="Exists", effect="NoExecute"), False, id="another effect"),
-        pytest.param(Toleration(key="dedicated", operator="exists"), False, id="an operator that is none"),
-        pytest.param(Toleration(key="dedicated", operator="Gt", value="1"), False, id="comparisons are switched off"),
-    ],
+@cases(
+    "toleration, covers",
+    ("word for word", Toleration(key="dedicated", value="batch", effect="NoSchedule"), True),
+    ("any effect", Toleration(key="dedicated", operator="Equal", value="batch"), True),
+    ("any value", Toleration(key="dedicated", operator="Exists"), True),
+    ("any taint", Toleration(operator="Exists"), True),
+    ("any key with that value", Toleration(value="batch"), True),
+    ("an empty one wants the empty value", Toleration(), False),
+    ("another value", Toleration(key="dedicated", value="web"), False),
+    ("another key", Toleration(key="other", operator="Exists"), False),
+    ("another effect", Toleration(key="dedicated", operator="Exists", effect="NoExecute"), False),
+    ("an operator that is none", Toleration(key="dedicated", operator="exists"), False),
+    ("comparisons are switched off", Toleration(key="dedicated", operator="Gt", value="1"), False),
 )
 def test_toleration_covers_taint_when_effect_key_and_value_agree(toleration: Toleration, covers: bool) -> None:
     """An effect, key or value that the toleration leaves empty agrees with all."""

@@ -12,6 +12,7 @@ from extender.values.protocol.arriving_nodes import MARK, ArrivedBody
 from extender.values.protocol.node_lists import DecodedNodes
 from extender.values.protocol.verb_arguments import read_extender_args
 from tests.kit.examples import examples
+from tests.kit.tables import cases
 
 POD = b'{"metadata":{"name":"p"}}'
 
@@ -126,34 +127,25 @@ def test_a_change_of_a_single_byte_is_seen_wherever_it_is() -> None:
 LIST = b'"items":[%s,%s]' % (node("a"), node("b"))
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        pytest.param(body_of(pod=b'{"metadata":{"name":"p"},%s}' % LIST), id="nodes in the pod"),
-        pytest.param(body_of(node("a"), pod=b'{"metadata":{"name":"p"},%s}' % LIST), id="nodes in the pod as well"),
-        pytest.param(
-            b'{"Pod":"%s","Nodes":null,"NodeNames":null}' % LIST, id="no strings around what looks like nodes"
-        ),
-        pytest.param(b'{"Pod":%s,"Nodes":{%s},"Nodes":{"items":[]},"NodeNames":null}' % (POD, LIST), id="nodes twice"),
-        pytest.param(b'{"Pod":%s,"Nodes":{"items":[],%s},"NodeNames":null}' % (POD, LIST), id="items twice"),
-        pytest.param(b'{"Pod":%s,"nodes":{%s},"NodeNames":null}' % (POD, LIST), id="a name in another case"),
-        pytest.param(b'{"Pod":%s,"Nodes":{%s},"NodeNames":["a","b"]}' % (POD, LIST), id="both forms"),
-        pytest.param(b'{"Pod":%s,"Nodes":{%s},"NodeNames":["a"]}' % (POD, LIST), id="both forms, which differ"),
-        pytest.param(body_of(node("a"), MARK), id="a mark of the caller's beside one of ours"),
-        pytest.param(
-            body_of(MARK, pod=b'{"metadata":{"name":"p"},%s}' % LIST), id="nodes in the pod, and a mark of the caller's"
-        ),
-        pytest.param(body_of(MARK, node("new")), id="a mark and no known node"),
-        pytest.param(body_of(node("a"), b"[%s]" % node("b")), id="a node in a list"),
-        pytest.param(body_of(node("a"), node("b") + b"1"), id="something after a node"),
-        pytest.param(body_of(node("a"), b""), id="a comma and no node"),
-        pytest.param(body_of(node("a"), node("b"))[:-4], id="no end"),
-        pytest.param(body_of(node("a"), node("b"), pod=b"null"), id="no pod"),
-        pytest.param(
-            body_of(node("a"), b'{"metadata":{"name":"c"},"d":%s}' % (b"[" * 70 + b"]" * 70)),
-            id="a new node that is too deep",
-        ),
-    ],
+    ("nodes in the pod", body_of(pod=b'{"metadata":{"name":"p"},%s}' % LIST)),
+    ("nodes in the pod as well", body_of(node("a"), pod=b'{"metadata":{"name":"p"},%s}' % LIST)),
+    ("no strings around what looks like nodes", b'{"Pod":"%s","Nodes":null,"NodeNames":null}' % LIST),
+    ("nodes twice", b'{"Pod":%s,"Nodes":{%s},"Nodes":{"items":[]},"NodeNames":null}' % (POD, LIST)),
+    ("items twice", b'{"Pod":%s,"Nodes":{"items":[],%s},"NodeNames":null}' % (POD, LIST)),
+    ("a name in another case", b'{"Pod":%s,"nodes":{%s},"NodeNames":null}' % (POD, LIST)),
+    ("both forms", b'{"Pod":%s,"Nodes":{%s},"NodeNames":["a","b"]}' % (POD, LIST)),
+    ("both forms, which differ", b'{"Pod":%s,"Nodes":{%s},"NodeNames":["a"]}' % (POD, LIST)),
+    ("a mark of the caller's beside one of ours", body_of(node("a"), MARK)),
+    ("nodes in the pod, and a mark of the caller's", body_of(MARK, pod=b'{"metadata":{"name":"p"},%s}' % LIST)),
+    ("a mark and no known node", body_of(MARK, node("new"))),
+    ("a node in a list", body_of(node("a"), b"[%s]" % node("b"))),
+    ("something after a node", body_of(node("a"), node("b") + b"1")),
+    ("a comma and no node", body_of(node("a"), b"")),
+    ("no end", body_of(node("a"), node("b"))[:-4]),
+    ("no pod", body_of(node("a"), node("b"), pod=b"null")),
+    ("a new node that is too deep", body_of(node("a"), b'{"metadata":{"name":"c"},"d":%s}' % (b"[" * 70 + b"]" * 70))),
 )
 def test_bodies_that_only_look_like_known_ones_are_read_as_they_are_written(text: bytes) -> None:
     known = knowing(node("a"), node("b"))

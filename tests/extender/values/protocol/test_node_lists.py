@@ -11,6 +11,7 @@ from extender.values.golang.json import JsonError, TooLargeError
 from extender.values.protocol.arriving_nodes import ArrivedBody
 from extender.values.protocol.node_lists import DecodedNodes, NodesInFull
 from extender.values.protocol.verb_arguments import AskedNodes, read_extender_args
+from tests.kit.tables import cases
 
 
 def body(name: str, version: int = 0) -> Raw:
@@ -48,16 +49,14 @@ def test_changed_bytes_are_another_node_and_only_that_one(known: DecodedNodes) -
     assert again[1] is first[1]
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        pytest.param(b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"a"}}', id="type first"),
-        pytest.param(b'{"metadata":{"labels":{},"name":"a"}}', id="name later"),
-        pytest.param(b' { "metadata" : { "name" : "a" } }', id="blanks"),
-        pytest.param(b'{"metadata":{"name":"\\u0061"}}', id="escaped"),
-        pytest.param(b'{"metadata":{"name":"b","name":"a"}}', id="name twice"),
-        pytest.param(b'{"metadata":{"name":"a"},"spec":{"taints":null},"status":{"images":null}}', id="nulls"),
-    ],
+    ("type first", b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"a"}}'),
+    ("name later", b'{"metadata":{"labels":{},"name":"a"}}'),
+    ("blanks", b' { "metadata" : { "name" : "a" } }'),
+    ("escaped", b'{"metadata":{"name":"\\u0061"}}'),
+    ("name twice", b'{"metadata":{"name":"b","name":"a"}}'),
+    ("nulls", b'{"metadata":{"name":"a"},"spec":{"taints":null},"status":{"images":null}}'),
 )
 def test_however_it_is_written_it_is_recognised(known: DecodedNodes, text: bytes) -> None:
     (first,) = of(known, [Raw(text)]).nodes
@@ -154,15 +153,13 @@ def args(names: bytes, pod: bytes = b'{"metadata":{"name":"p"}}') -> bytes:
     return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (pod, names)
 
 
-@pytest.mark.parametrize(
-    ("names", "read"),
-    [
-        pytest.param(b'["known-a","known-b"]', ["known-a", "known-b"], id="in order"),
-        pytest.param(b'["known-b","known-a"]', ["known-b", "known-a"], id="in another order"),
-        pytest.param(b'["known-a","known-b","known-a"]', ["known-a", "known-b"], id="a name twice"),
-        pytest.param(b' [ "known-a",\n"\\u006bnown-b" ] ', ["known-a", "known-b"], id="written otherwise"),
-        pytest.param(b"[]", [], id="none"),
-    ],
+@cases(
+    "names, read",
+    ("in order", b'["known-a","known-b"]', ["known-a", "known-b"]),
+    ("in another order", b'["known-b","known-a"]', ["known-b", "known-a"]),
+    ("a name twice", b'["known-a","known-b","known-a"]', ["known-a", "known-b"]),
+    ("written otherwise", b' [ "known-a",\n"\\u006bnown-b" ] ', ["known-a", "known-b"]),
+    ("none", b"[]", []),
 )
 def test_names_that_were_checked_before_are_read_as_the_first_time(names: bytes, read: list[str]) -> None:
     read_args(ArrivedBody([args(b'["known-a","known-b"]')]), DecodedNodes())

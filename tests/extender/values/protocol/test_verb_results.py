@@ -20,6 +20,7 @@ from extender.values.protocol.verb_results import (
     read_prioritize_result,
 )
 from extender.values.protocol.wire_types import HostPriority, MetaVictims
+from tests.kit.tables import cases
 
 READERS: list[Callable[[bytes], Any]] = [
     read_filter_result,
@@ -29,51 +30,41 @@ READERS: list[Callable[[bytes], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("body", "names"),
-    [
-        pytest.param(b'{"NodeNames": ["a"]}', ["a"], id="as it should be"),
-        pytest.param(b'{"nodenames": ["a"]}', ["a"], id="another case"),
-        pytest.param(b'{"NodeNames": ["a"], "nodeNames": ["b"]}', ["b"], id="the last one wins"),
-        pytest.param(b'{"NodeNames": ["a"]} and so on', ["a"], id="something after it"),
-        pytest.param(b' \n{"NodeNames": ["a"]}{', ["a"], id="half a value after it"),
-        pytest.param(b'{"NodeNames": ["\\ud800a"]}', ["�a"], id="half of a surrogate pair"),
-        pytest.param(b'{"NodeNames": ["\xffa"]}', ["�a"], id="no UTF-8"),
-        pytest.param(b'{"NodeNames": [null, "a"]}', ["", "a"], id="null for a name"),
-        pytest.param(b'{"NodeNames": null}', None, id="null for all names"),
-        pytest.param(b"null", None, id="null for all"),
-        pytest.param(b"{}", None, id="nothing said"),
-        pytest.param(
-            b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} ", ["a"], id="unknown numbers"
-        ),
-        pytest.param(
-            b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} x",
-            ["a"],
-            id="the same with more after it",
-        ),
-    ],
+@cases(
+    "body, names",
+    ("as it should be", b'{"NodeNames": ["a"]}', ["a"]),
+    ("another case", b'{"nodenames": ["a"]}', ["a"]),
+    ("the last one wins", b'{"NodeNames": ["a"], "nodeNames": ["b"]}', ["b"]),
+    ("something after it", b'{"NodeNames": ["a"]} and so on', ["a"]),
+    ("half a value after it", b' \n{"NodeNames": ["a"]}{', ["a"]),
+    ("half of a surrogate pair", b'{"NodeNames": ["\\ud800a"]}', ["�a"]),
+    ("no UTF-8", b'{"NodeNames": ["\xffa"]}', ["�a"]),
+    ("null for a name", b'{"NodeNames": [null, "a"]}', ["", "a"]),
+    ("null for all names", b'{"NodeNames": null}', None),
+    ("null for all", b"null", None),
+    ("nothing said", b"{}", None),
+    ("unknown numbers", b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} ", ["a"]),
+    ("the same with more after it", b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} x", ["a"]),
 )
 def test_names_are_read_as_go_reads_them(body: bytes, names: list[str] | None) -> None:
     assert read_filter_result(body).node_names == names
 
 
 @pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
-@pytest.mark.parametrize(
-    ("body", "error"),
-    [
-        pytest.param(b"", "EOF", id="empty"),
-        pytest.param(b" \n ", "EOF", id="blank"),
-        pytest.param(b'{"NodeNames": ["a"', "unexpected EOF", id="cut off"),
-        pytest.param(b"<html>", "invalid character", id="a page"),
-        pytest.param(b'{"NodeNames": NaN}', "invalid character", id="no number"),
-        pytest.param(b"\xef\xbb\xbf{}", "invalid character", id="byte order mark"),
-        pytest.param(b'{"a": "\x01"}', "invalid character", id="control character"),
-        pytest.param(b"[" * 100_000, "exceeded max depth", id="deep"),
-        pytest.param(b'{"a":' * 65 + b"1" + b"}" * 65, "exceeded max depth", id="a little too deep"),
-        pytest.param(b'"' + b"\\" * 1_000_001, "EOF", id="a string without an end"),
-        pytest.param(b"true", "json: cannot unmarshal bool into Go struct field", id="another type"),
-        pytest.param(b"17", "json: cannot unmarshal number into Go struct field", id="a number"),
-    ],
+@cases(
+    "body, error",
+    ("empty", b"", "EOF"),
+    ("blank", b" \n ", "EOF"),
+    ("cut off", b'{"NodeNames": ["a"', "unexpected EOF"),
+    ("a page", b"<html>", "invalid character"),
+    ("no number", b'{"NodeNames": NaN}', "invalid character"),
+    ("byte order mark", b"\xef\xbb\xbf{}", "invalid character"),
+    ("control character", b'{"a": "\x01"}', "invalid character"),
+    ("deep", b"[" * 100_000, "exceeded max depth"),
+    ("a little too deep", b'{"a":' * 65 + b"1" + b"}" * 65, "exceeded max depth"),
+    ("a string without an end", b'"' + b"\\" * 1_000_001, "EOF"),
+    ("another type", b"true", "json: cannot unmarshal bool into Go struct field"),
+    ("a number", b"17", "json: cannot unmarshal number into Go struct field"),
 )
 def test_unreadable_result_is_an_extender_error(read: Callable[[bytes], Any], body: bytes, error: str) -> None:
     with pytest.raises(ExtenderError, match=error):
@@ -158,15 +149,11 @@ def test_long_texts_are_cut() -> None:
     assert reasons["a"] == "x" * 1023 + "…"
 
 
-@pytest.mark.parametrize(
+@cases(
     "items",
-    [
-        pytest.param('{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}', id="as Go writes them"),
-        pytest.param(' {"metadata":{"name":"a"}} ,\n{"metadata": {"name":"b"}}\t', id="with spaces"),
-        pytest.param(
-            '{"metadata":{"name":"a"}},{"metadata":{"name":"b"}},{"metadata":{"name":"a"}}', id="one of them twice"
-        ),
-    ],
+    ("as Go writes them", '{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}'),
+    ("with spaces", ' {"metadata":{"name":"a"}} ,\n{"metadata": {"name":"b"}}\t'),
+    ("one of them twice", '{"metadata":{"name":"a"}},{"metadata":{"name":"b"}},{"metadata":{"name":"a"}}'),
 )
 @pytest.mark.parametrize("kept", [[0, 1], [1], []])
 def test_nodes_in_full_come_back_as_they_were_sent(items: str, kept: list[int]) -> None:

@@ -4,23 +4,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 from extender.values.workloads.deployments import Revision, fenceposts, rolled, scaled, scaled_value
+from tests.kit.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("strategy", "replicas", "posts"),
-    [
-        pytest.param({}, 4, (1, 1), id="a quarter each by default"),
-        pytest.param({}, 10, (3, 2), id="the surge is rounded up, the gap down"),
-        pytest.param({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "1%"}}, 3, (0, 1), id="something has to move"),
-        pytest.param({"rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}}, 3, (2, 0), id="numbers"),
-        pytest.param(
-            {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 9}},
-            3,
-            (0, 3),
-            id="no more can be missing than there are",
-        ),
-        pytest.param({"type": "Recreate"}, 3, (0, 0), id="recreated at once"),
-    ],
+@cases(
+    "strategy, replicas, posts",
+    ("a quarter each by default", {}, 4, (1, 1)),
+    ("the surge is rounded up, the gap down", {}, 10, (3, 2)),
+    ("something has to move", {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "1%"}}, 3, (0, 1)),
+    ("numbers", {"rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}}, 3, (2, 0)),
+    ("no more can be missing than there are", {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 9}}, 3, (0, 3)),
+    ("recreated at once", {"type": "Recreate"}, 3, (0, 0)),
 )
 def test_fenceposts_bound_surge_and_unavailability(
     strategy: dict[str, object], replicas: int, posts: tuple[int, int]
@@ -33,17 +27,15 @@ def test_a_text_without_a_percent_sign_is_no_share() -> None:
         scaled_value("half", 4, round_up=True)
 
 
-@pytest.mark.parametrize(
-    ("new", "old", "moves"),
-    [
-        pytest.param((0, 0), (4, 4), {"new": 1}, id="first the surge"),
-        pytest.param((1, 0), (4, 4), {"old": 3}, id="then the old gives way to what may be missing"),
-        pytest.param((2, 0), (3, 3), {}, id="then it waits for the new ones"),
-        pytest.param((2, 2), (3, 3), {"old": 1}, id="what is available may replace"),
-        pytest.param((1, 0), (4, 1), {"old": 3}, id="what is not available goes first"),
-        pytest.param((4, 4), (1, 1), {"old": 0}, id="the last one"),
-        pytest.param((6, 6), (0, 0), {"new": 4}, id="too many new ones"),
-    ],
+@cases(
+    "new, old, moves",
+    ("first the surge", (0, 0), (4, 4), {"new": 1}),
+    ("then the old gives way to what may be missing", (1, 0), (4, 4), {"old": 3}),
+    ("then it waits for the new ones", (2, 0), (3, 3), {}),
+    ("what is available may replace", (2, 2), (3, 3), {"old": 1}),
+    ("what is not available goes first", (1, 0), (4, 1), {"old": 3}),
+    ("the last one", (4, 4), (1, 1), {"old": 0}),
+    ("too many new ones", (6, 6), (0, 0), {"new": 4}),
 )
 def test_a_rolling_update_of_four(new: tuple[int, int], old: tuple[int, int], moves: dict[str, int]) -> None:
     assert dict(rolled(4, 1, 1, Revision("new", *new), [Revision("old", *old)])) == moves
@@ -79,14 +71,12 @@ def test_a_rollout_arrives_and_keeps_its_limits(replicas: int, surge: int, unava
     assert counts == {"new": replicas, **{name: 0 for name in counts if name != "new"}}
 
 
-@pytest.mark.parametrize(
-    ("replicas", "wanted", "moves"),
-    [
-        pytest.param(20, (8, 2), {"old": 18, "new": 4}, id="grown in proportion, the leftover to the biggest"),
-        pytest.param(5, (8, 2), {"old": 5}, id="shrunk in proportion"),
-        pytest.param(8, (8, 2), {}, id="enough with the surge"),
-        pytest.param(0, (8, 2), {"old": 0, "new": 0}, id="nothing left"),
-    ],
+@cases(
+    "replicas, wanted, moves",
+    ("grown in proportion, the leftover to the biggest", 20, (8, 2), {"old": 18, "new": 4}),
+    ("shrunk in proportion", 5, (8, 2), {"old": 5}),
+    ("enough with the surge", 8, (8, 2), {}),
+    ("nothing left", 0, (8, 2), {"old": 0, "new": 0}),
 )
 def test_scaling_in_the_midst_of_a_rollout(replicas: int, wanted: tuple[int, int], moves: dict[str, int]) -> None:
     old, new = (Revision(name, count, count) for name, count in zip(("old", "new"), wanted, strict=True))

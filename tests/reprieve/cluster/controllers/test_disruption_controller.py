@@ -5,12 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from extender.rules.api_resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.rules.seeding import seed
 from reprieve.cluster.registry.object_registry import ObjectRegistry
 from reprieve.cluster.registry.subresources import evict
+from tests.kit.tables import cases
 from tests.reprieve.cluster.controllers.running_cluster import (
     add_pod,
     change,
@@ -51,16 +50,14 @@ def numbers(registry: ObjectRegistry, name: str = "web") -> tuple[int, int, int,
     return status["expectedPods"], status["desiredHealthy"], status["currentHealthy"], status["disruptionsAllowed"]
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        pytest.param({"minAvailable": 3}, (4, 3, 4, 1), id="a number of pods that are there"),
-        pytest.param({"minAvailable": "70%"}, (4, 3, 4, 1), id="a share of the scale, rounded up"),
-        pytest.param({"maxUnavailable": 1}, (4, 3, 4, 1), id="a number that may be missing"),
-        pytest.param({"maxUnavailable": "30%"}, (4, 2, 4, 2), id="a share that may be missing, rounded up"),
-        pytest.param({"minAvailable": 9}, (4, 9, 4, 0), id="more than there are"),
-        pytest.param({"maxUnavailable": 9}, (4, 0, 4, 4), id="all of them"),
-    ],
+@cases(
+    "spec, expected",
+    ("a number of pods that are there", {"minAvailable": 3}, (4, 3, 4, 1)),
+    ("a share of the scale, rounded up", {"minAvailable": "70%"}, (4, 3, 4, 1)),
+    ("a number that may be missing", {"maxUnavailable": 1}, (4, 3, 4, 1)),
+    ("a share that may be missing, rounded up", {"maxUnavailable": "30%"}, (4, 2, 4, 2)),
+    ("more than there are", {"minAvailable": 9}, (4, 9, 4, 0)),
+    ("all of them", {"maxUnavailable": 9}, (4, 0, 4, 4)),
 )
 async def test_the_budget_of_a_deployment_of_four(spec: Object, expected: tuple[int, ...]) -> None:
     async with deployed(4) as registry:

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from extender.rules.api_resources import PODS, REPLICA_SETS, Object
 from reprieve.cluster.registry.object_registry import ObjectRegistry
+from tests.kit.tables import cases
 from tests.reprieve.cluster.controllers.running_cluster import (
     add_pod,
     change,
@@ -110,16 +109,10 @@ async def test_a_namesake_of_the_owner_is_another_object() -> None:
         assert names(registry, PODS) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "owner",
-    [
-        pytest.param(
-            {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "1"}, id="of a kind that is not served"
-        ),
-        pytest.param(
-            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1"}, id="of a kind that is"
-        ),
-    ],
+    ("of a kind that is not served", {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "1"}),
+    ("of a kind that is", {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1"}),
 )
 async def test_an_owner_that_was_never_here_is_taken_to_exist_elsewhere(owner: Object) -> None:
     async with running_controllers() as registry:

@@ -5,6 +5,7 @@ import pytest
 from extender.rules.api_resources import NODES, PODS, Object
 from extender.rules.statuses import ApiStatus
 from reprieve.cluster.controllers.observed_objects import RUNS_FOR
+from tests.kit.tables import cases
 from tests.reprieve.cluster.controllers.running_cluster import (
     add_node,
     add_pod,
@@ -93,13 +94,11 @@ async def test_deleted_pod_with_a_finalizer_stays_until_it_is_removed() -> None:
         assert names(registry, PODS) == []
 
 
-@pytest.mark.parametrize(
-    ("policy", "phase"),
-    [
-        pytest.param("Never", "Succeeded", id="never restarted"),
-        pytest.param("OnFailure", "Succeeded", id="restarted on failure"),
-        pytest.param("Always", "Running", id="always restarted: it never ends"),
-    ],
+@cases(
+    "policy, phase",
+    ("never restarted", "Never", "Succeeded"),
+    ("restarted on failure", "OnFailure", "Succeeded"),
+    ("always restarted: it never ends", "Always", "Running"),
 )
 async def test_a_pod_may_say_how_long_it_runs(policy: str, phase: str) -> None:
     seen: list[Object] = []

@@ -3,10 +3,9 @@
 from functools import partial
 from typing import Any
 
-import pytest
-
 from extender.rules.api_resources import NODES, Object
 from reprieve.cluster.registry.object_registry import ObjectRegistry
+from tests.kit.tables import cases
 from tests.reprieve.cluster.controllers.running_cluster import (
     add_node,
     change,
@@ -50,18 +49,14 @@ async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "status", "expected"),
-    [
-        pytest.param("Ready", "False", [("not-ready", "NoSchedule"), ("not-ready", "NoExecute")], id="not ready"),
-        pytest.param(
-            "Ready", "Unknown", [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")], id="unreachable"
-        ),
-        pytest.param("MemoryPressure", "True", [("memory-pressure", "NoSchedule")], id="short of memory"),
-        pytest.param("DiskPressure", "True", [("disk-pressure", "NoSchedule")], id="short of disk"),
-        pytest.param("PIDPressure", "True", [("pid-pressure", "NoSchedule")], id="short of process ids"),
-        pytest.param("NetworkUnavailable", "True", [("network-unavailable", "NoSchedule")], id="without a network"),
-    ],
+@cases(
+    "kind, status, expected",
+    ("not ready", "Ready", "False", [("not-ready", "NoSchedule"), ("not-ready", "NoExecute")]),
+    ("unreachable", "Ready", "Unknown", [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")]),
+    ("short of memory", "MemoryPressure", "True", [("memory-pressure", "NoSchedule")]),
+    ("short of disk", "DiskPressure", "True", [("disk-pressure", "NoSchedule")]),
+    ("short of process ids", "PIDPressure", "True", [("pid-pressure", "NoSchedule")]),
+    ("without a network", "NetworkUnavailable", "True", [("network-unavailable", "NoSchedule")]),
 )
 async def test_taints_follow_conditions(kind: str, status: str, expected: list[tuple[str, str]]) -> None:
     async with running_controllers(node="a") as registry:

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 import orjson
-import pytest
 
 from extender.values.workloads.deployments import DELETION_COST
 from reprieve.cluster.controllers.observed_objects import ObservedPod, Reader
 from reprieve.cluster.controllers.replica_set_controller import pods_to_delete
+from tests.kit.tables import cases
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 AN_HOUR_AGO, A_MINUTE_AGO = "2026-03-01T11:00:00Z", "2026-03-01T11:59:00Z"
@@ -35,18 +35,16 @@ def pod(
     return Reader().pod(orjson.dumps({"metadata": metadata, "spec": {"nodeName": node}, "status": status}))
 
 
-@pytest.mark.parametrize(
-    ("first", "other"),
-    [
-        pytest.param(pod("x", node=""), pod("y", cost="-9"), id="one without a node"),
-        pytest.param(pod("x", phase="Pending"), pod("y", ready=""), id="one that is pending"),
-        pytest.param(pod("x", ready=""), pod("y", cost="-9"), id="one that is not ready"),
-        pytest.param(pod("x", cost="-1"), pod("y", ready=A_MINUTE_AGO), id="one that costs less to delete"),
-        pytest.param(pod("x", cost="nonsense"), pod("y", cost="1"), id="an unreadable cost is 0"),
-        pytest.param(pod("x", ready=A_MINUTE_AGO), pod("y", restarts=9), id="one that has been ready for less time"),
-        pytest.param(pod("x", restarts=9), pod("y", created=A_MINUTE_AGO), id="one that was restarted more often"),
-        pytest.param(pod("x", created=A_MINUTE_AGO), pod("y"), id="one that is newer"),
-    ],
+@cases(
+    "first, other",
+    ("one without a node", pod("x", node=""), pod("y", cost="-9")),
+    ("one that is pending", pod("x", phase="Pending"), pod("y", ready="")),
+    ("one that is not ready", pod("x", ready=""), pod("y", cost="-9")),
+    ("one that costs less to delete", pod("x", cost="-1"), pod("y", ready=A_MINUTE_AGO)),
+    ("an unreadable cost is 0", pod("x", cost="nonsense"), pod("y", cost="1")),
+    ("one that has been ready for less time", pod("x", ready=A_MINUTE_AGO), pod("y", restarts=9)),
+    ("one that was restarted more often", pod("x", restarts=9), pod("y", created=A_MINUTE_AGO)),
+    ("one that is newer", pod("x", created=A_MINUTE_AGO), pod("y")),
 )
 def test_the_pod_that_is_missed_least_goes_first(first: ObservedPod, other: ObservedPod) -> None:
     for pods in ([first, other], [other, first]):

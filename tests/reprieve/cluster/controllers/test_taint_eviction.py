@@ -1,11 +1,10 @@
 """NoExecute taints drive pods away: at once, after a while, or never."""
 
-import pytest
-
 from extender.rules.api_resources import NODES, PODS, Object
 from reprieve.cluster.controllers.node_lifecycle_controller import PatientToleration, patience
 from reprieve.cluster.controllers.observed_objects import NodeTaint
 from reprieve.cluster.registry.object_registry import ObjectRegistry
+from tests.kit.tables import cases
 from tests.reprieve.cluster.controllers.running_cluster import (
     add_node,
     add_pod,
@@ -95,17 +94,15 @@ async def test_pods_stay_five_minutes_on_a_node_that_does_not_answer() -> None:
         assert (before, "deletionTimestamp" in registry.get(PODS, "default", "x")["metadata"]) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("tolerations", "seconds"),
-    [
-        pytest.param([], 0, id="none"),
-        pytest.param([("a", None)], 0, id="not all taints"),
-        pytest.param([("a", None), ("b", None)], None, id="forever"),
-        pytest.param([("a", 30), ("b", None)], 30, id="one for a while"),
-        pytest.param([("a", 30), ("b", 20)], 20, id="the shortest counts"),
-        pytest.param([("a", 30), ("b", -5)], 0, id="less than nothing is nothing"),
-        pytest.param([("", 40), ("a", None), ("b", 10)], 40, id="the first that covers a taint counts"),
-    ],
+@cases(
+    "tolerations, seconds",
+    ("none", [], 0),
+    ("not all taints", [("a", None)], 0),
+    ("forever", [("a", None), ("b", None)], None),
+    ("one for a while", [("a", 30), ("b", None)], 30),
+    ("the shortest counts", [("a", 30), ("b", 20)], 20),
+    ("less than nothing is nothing", [("a", 30), ("b", -5)], 0),
+    ("the first that covers a taint counts", [("", 40), ("a", None), ("b", 10)], 40),
 )
 def test_shortest_toleration_limits_how_long_a_pod_stays(
     tolerations: list[tuple[str, int | None]], seconds: int | None

@@ -4,8 +4,6 @@ more.
 
 from typing import Any
 
-import pytest
-
 from extender.rules.api_resources import (
     CSI_NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -14,6 +12,7 @@ from extender.rules.api_resources import (
     Object,
 )
 from reprieve.cluster.registry.object_registry import ObjectRegistry
+from tests.kit.tables import cases
 from tests.reprieve.cluster.controllers.running_cluster import add_node, change, names, running_controllers, settle
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -79,16 +78,14 @@ async def test_a_claim_gets_the_smallest_volume_that_is_large_enough() -> None:
         assert volume(registry, "large")["status"]["phase"] == "Available"
 
 
-@pytest.mark.parametrize(
-    ("volume_spec", "claim_spec"),
-    [
-        pytest.param({"storage_class": "slow"}, {}, id="of another class"),
-        pytest.param({"size": "4Gi"}, {}, id="too small"),
-        pytest.param({"accessModes": ["ReadOnlyMany"]}, {}, id="of other access modes"),
-        pytest.param({"volumeMode": "Block"}, {}, id="of another mode"),
-        pytest.param({}, {"selector": {"matchLabels": {"disk": "other"}}}, id="not selected"),
-        pytest.param({"claimRef": {"namespace": "default", "name": "other"}}, {}, id="reserved for another claim"),
-    ],
+@cases(
+    "volume_spec, claim_spec",
+    ("of another class", {"storage_class": "slow"}, {}),
+    ("too small", {"size": "4Gi"}, {}),
+    ("of other access modes", {"accessModes": ["ReadOnlyMany"]}, {}),
+    ("of another mode", {"volumeMode": "Block"}, {}),
+    ("not selected", {}, {"selector": {"matchLabels": {"disk": "other"}}}),
+    ("reserved for another claim", {"claimRef": {"namespace": "default", "name": "other"}}, {}),
 )
 async def test_a_claim_does_not_get_a_volume(volume_spec: Object, claim_spec: Object) -> None:
     async with running_controllers() as registry:
@@ -197,10 +194,7 @@ async def test_no_volume_is_made_for_a_class_without_provisioner_or_a_missing_cl
         assert [claim(registry, name)["status"]["phase"] for name in ("one", "two")] == ["Pending", "Pending"]
 
 
-@pytest.mark.parametrize(
-    ("policy", "left"),
-    [pytest.param("Delete", [], id="deleted"), pytest.param("Retain", [("v", "Released")], id="released")],
-)
+@cases("policy, left", ("deleted", "Delete", []), ("released", "Retain", [("v", "Released")]))
 async def test_a_volume_whose_claim_is_gone_is(policy: str, left: list[tuple[str, str]]) -> None:
     async with running_controllers() as registry:
         add_volume(registry, "v", persistentVolumeReclaimPolicy=policy)

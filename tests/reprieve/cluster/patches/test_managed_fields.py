@@ -8,6 +8,7 @@ import pytest
 from extender.rules import api_resources
 from extender.rules.schema import api_types
 from reprieve.cluster.patches import managed_fields
+from tests.kit.tables import cases
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CONTAINER: dict[str, Any] = {
@@ -87,56 +88,54 @@ def test_creator_of_a_pod_owns_its_labels_and_spec_and_not_its_status():
     ]
 
 
-@pytest.mark.parametrize(
-    ("resource", "obj", "fields"),
-    [
-        pytest.param(
-            api_resources.NODES,
-            {"metadata": {"name": "n", "labels": {"a/b": "c"}}, "status": {"capacity": {"cpu": "4"}}},
-            {"f:metadata": {"f:labels": {".": {}, "f:a/b": {}}}},
-            id="a node: neither its status nor its empty spec",
-        ),
-        pytest.param(
-            api_resources.LEASES,
-            {"metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "leaseTransitions": 0}},
-            {"f:spec": {"f:holderIdentity": {}, "f:leaseTransitions": {}}},
-            id="a lease: a zero that was said counts",
-        ),
-        pytest.param(
-            api_resources.POD_DISRUPTION_BUDGETS,
-            {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}},
-            {"f:spec": {"f:minAvailable": {}, "f:selector": {}}},
-            id="a budget: its selector is one field",
-        ),
-        pytest.param(
-            api_resources.PRIORITY_CLASSES,
-            {"metadata": {"name": "c"}, "value": 1000, "preemptionPolicy": "Never"},
-            {"f:preemptionPolicy": {}, "f:value": {}},
-            id="a priority class",
-        ),
-        pytest.param(
-            api_resources.PODS,
-            {"metadata": {"generateName": "p-", "name": "p-x", "finalizers": ["a/b"]}, "spec": {"containers": []}},
-            {
-                "f:metadata": {"f:finalizers": {".": {}, 'v:"a/b"': {}}, "f:generateName": {}},
-                "f:spec": {"f:containers": {}},
-            },
-            id="a set is owned by its values",
-        ),
-        pytest.param(
-            api_resources.SERVICES,
-            {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}]}},
-            {
-                "f:spec": {
-                    "f:ports": {
-                        ".": {},
-                        'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {}},
-                    }
+@cases(
+    "resource, obj, fields",
+    (
+        "a node: neither its status nor its empty spec",
+        api_resources.NODES,
+        {"metadata": {"name": "n", "labels": {"a/b": "c"}}, "status": {"capacity": {"cpu": "4"}}},
+        {"f:metadata": {"f:labels": {".": {}, "f:a/b": {}}}},
+    ),
+    (
+        "a lease: a zero that was said counts",
+        api_resources.LEASES,
+        {"metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "leaseTransitions": 0}},
+        {"f:spec": {"f:holderIdentity": {}, "f:leaseTransitions": {}}},
+    ),
+    (
+        "a budget: its selector is one field",
+        api_resources.POD_DISRUPTION_BUDGETS,
+        {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}},
+        {"f:spec": {"f:minAvailable": {}, "f:selector": {}}},
+    ),
+    (
+        "a priority class",
+        api_resources.PRIORITY_CLASSES,
+        {"metadata": {"name": "c"}, "value": 1000, "preemptionPolicy": "Never"},
+        {"f:preemptionPolicy": {}, "f:value": {}},
+    ),
+    (
+        "a set is owned by its values",
+        api_resources.PODS,
+        {"metadata": {"generateName": "p-", "name": "p-x", "finalizers": ["a/b"]}, "spec": {"containers": []}},
+        {
+            "f:metadata": {"f:finalizers": {".": {}, 'v:"a/b"': {}}, "f:generateName": {}},
+            "f:spec": {"f:containers": {}},
+        },
+    ),
+    (
+        "a service: items with two keys",
+        api_resources.SERVICES,
+        {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}]}},
+        {
+            "f:spec": {
+                "f:ports": {
+                    ".": {},
+                    'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {}},
                 }
-            },
-            id="a service: items with two keys",
-        ),
-    ],
+            }
+        },
+    ),
 )
 def test_creator_owns_the_fields_of_each_kind(resource, obj, fields):
     obj, _ = api_types.read(resource, obj)

@@ -10,6 +10,7 @@ from extender.rules import api_resources
 from extender.rules.schema import api_types
 from extender.rules.statuses import ApiStatus
 from reprieve.cluster.patches import managed_fields, server_side_apply, typed_values
+from tests.kit.tables import cases
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -209,49 +210,47 @@ def test_status_is_applied_to_the_status_only():
     assert entry["subresource"] == "status"
 
 
-@pytest.mark.parametrize(
-    ("obj", "message"),
-    [
-        pytest.param(
-            deployment(foo=1),
-            "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): .spec.foo: field not declared "
-            "in schema",
-            id="an unknown field",
-        ),
-        pytest.param(
-            deployment(replicas="3"),
-            "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): "
-            ".spec.replicas: expected numeric (int or float), got string",
-            id="a text for a number",
-        ),
-        pytest.param(
-            deployment(paused="yes", **template({"name": "a"}, {"name": "a"})),
-            "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): errors:\n"
-            '  .spec.paused: expected boolean, got &value.valueUnstructured{Value:"yes"}\n'
-            '  .spec.template.spec.containers: duplicate entries for key [name="a"]',
-            id="two problems",
-        ),
-        pytest.param(
-            deployment(**template({"image": "a"})),
-            "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): "
-            ".spec.template.spec.containers: "
-            'element 0: associative list with keys has an element that omits key field "name" (and doesn\'t have '
-            "default value)",
-            id="an item without its key",
-        ),
-        pytest.param(
-            deployment(**template(nodeSelector=["a", True])),
-            "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): "
-            ".spec.template.spec.nodeSelector: expected map, got &{[a true]}",
-            id="a list for a map",
-        ),
-        pytest.param(
-            deployment(**template({"name": "a", "resources": {"requests": {"cpu": "lots"}}})),
-            "failed to convert new typed object (default/d; apps/v1, Kind=Deployment) to object: "
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-            id="no quantity",
-        ),
-    ],
+@cases(
+    "obj, message",
+    (
+        "an unknown field",
+        deployment(foo=1),
+        "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): .spec.foo: field not declared "
+        "in schema",
+    ),
+    (
+        "a text for a number",
+        deployment(replicas="3"),
+        "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): "
+        ".spec.replicas: expected numeric (int or float), got string",
+    ),
+    (
+        "two problems",
+        deployment(paused="yes", **template({"name": "a"}, {"name": "a"})),
+        "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): errors:\n"
+        '  .spec.paused: expected boolean, got &value.valueUnstructured{Value:"yes"}\n'
+        '  .spec.template.spec.containers: duplicate entries for key [name="a"]',
+    ),
+    (
+        "an item without its key",
+        deployment(**template({"image": "a"})),
+        "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): "
+        ".spec.template.spec.containers: "
+        'element 0: associative list with keys has an element that omits key field "name" (and doesn\'t have '
+        "default value)",
+    ),
+    (
+        "a list for a map",
+        deployment(**template(nodeSelector=["a", True])),
+        "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): "
+        ".spec.template.spec.nodeSelector: expected map, got &{[a true]}",
+    ),
+    (
+        "no quantity",
+        deployment(**template({"name": "a", "resources": {"requests": {"cpu": "lots"}}})),
+        "failed to convert new typed object (default/d; apps/v1, Kind=Deployment) to object: "
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    ),
 )
 def test_object_that_does_not_fit_its_schema_is_refused(obj, message):
     status = refusal(lambda: applied(None, obj))
@@ -259,19 +258,11 @@ def test_object_that_does_not_fit_its_schema_is_refused(obj, message):
     assert (status.code, status.message) == (500, message)
 
 
-@pytest.mark.parametrize(
-    ("obj", "message"),
-    [
-        pytest.param({**deployment(), "kind": "Pod"}, "invalid object type: apps/v1, Kind=Pod", id="another kind"),
-        pytest.param(
-            {**deployment(), "apiVersion": "v1"}, "invalid object type: /v1, Kind=Deployment", id="another version"
-        ),
-        pytest.param(
-            {**deployment(), "metadata": {"managedFields": []}},
-            "metadata.managedFields must be nil",
-            id="managed fields",
-        ),
-    ],
+@cases(
+    "obj, message",
+    ("another kind", {**deployment(), "kind": "Pod"}, "invalid object type: apps/v1, Kind=Pod"),
+    ("another version", {**deployment(), "apiVersion": "v1"}, "invalid object type: /v1, Kind=Deployment"),
+    ("managed fields", {**deployment(), "metadata": {"managedFields": []}}, "metadata.managedFields must be nil"),
 )
 def test_object_of_another_kind_or_version_is_refused(obj, message):
     status = refusal(lambda: applied(None, obj))

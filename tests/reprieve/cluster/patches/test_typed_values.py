@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from extender.values.golang.schema import Field, Kind, ListOf, MapOf, Scalar, Struct
 from reprieve.cluster.patches import field_sets, typed_values
+from tests.kit.tables import cases
 
 INT32, STRING = Scalar(Kind.INT32), Scalar(Kind.STRING)
 POINT = Struct("Point", {"x": Field(INT32), "y": Field(INT32)}, atomic=True)
@@ -127,18 +128,16 @@ def test_items_need_something_to_tell_them_apart(kind, item, why):
         typed_values.item_element(kind, item)
 
 
-@pytest.mark.parametrize(
-    ("live", "applied", "merged"),
-    [
-        pytest.param("abc", "abc", "abc", id="the same"),
-        pytest.param("ab", "ba", "ba", id="the applied order counts"),
-        pytest.param("axby", "ba", "xbya", id="others stay behind what they stood behind, if that kept its place"),
-        pytest.param("xb", "nb", "xnb", id="others in front stay in front"),
-        pytest.param("ax", "na", "nax", id="others behind stay behind"),
-        pytest.param("bxa", "ab", "xab", id="a moved item holds no other"),
-        pytest.param("", "ab", "ab", id="nothing there"),
-        pytest.param("ab", "", "ab", id="nothing applied"),
-    ],
+@cases(
+    "live, applied, merged",
+    ("the same", "abc", "abc", "abc"),
+    ("the applied order counts", "ab", "ba", "ba"),
+    ("others stay behind what they stood behind, if that kept its place", "axby", "ba", "xbya"),
+    ("others in front stay in front", "xb", "nb", "xnb"),
+    ("others behind stay behind", "ax", "na", "nax"),
+    ("a moved item holds no other", "bxa", "ab", "xab"),
+    ("nothing there", "", "ab", "ab"),
+    ("nothing applied", "ab", "", "ab"),
 )
 def test_the_order_of_merged_lists(live, applied, merged):
     obj = typed_values.merge(THING, {"tags": list(live)}, {"tags": list(applied)})

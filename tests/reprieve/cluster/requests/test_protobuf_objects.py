@@ -10,6 +10,7 @@ from extender.rules.api_resources import DEPLOYMENTS, NAMESPACES, RESOURCES
 from extender.rules.schema import api_types
 from extender.values.golang.schema import read_as
 from reprieve.cluster.requests import protobuf_objects
+from tests.kit.tables import cases
 from tests.reprieve.cluster.requests.protobuf_sent import BUDGET, DEPLOYMENT, NAMESPACE
 from tests.reprieve.cluster.requests.protobuf_writing import body, field, message, sample, varint
 
@@ -44,117 +45,110 @@ def test_a_percentage():
     }
 
 
-@pytest.mark.parametrize(
-    ("api_version", "kind", "message", "said"),
-    [
-        pytest.param(
-            "coordination.k8s.io/v1",
-            "Lease",
-            field(2, field(1, "me") + field(2, 15) + field(3, field(1, 1_000_000_000) + field(2, 5_000))),
-            {
-                "spec": {
-                    "holderIdentity": "me",
-                    "leaseDurationSeconds": 15,
-                    "acquireTime": "2001-09-09T01:46:40.000005Z",
-                }
-            },
-            id="a time with fractions",
+@cases(
+    "api_version, kind, message, said",
+    (
+        "a time with fractions",
+        "coordination.k8s.io/v1",
+        "Lease",
+        field(2, field(1, "me") + field(2, 15) + field(3, field(1, 1_000_000_000) + field(2, 5_000))),
+        {
+            "spec": {
+                "holderIdentity": "me",
+                "leaseDurationSeconds": 15,
+                "acquireTime": "2001-09-09T01:46:40.000005Z",
+            }
+        },
+    ),
+    (
+        "a time, and none",
+        "v1",
+        "Namespace",
+        field(1, field(8, field(1, 1_000_000_000)) + field(9, b"")),
+        {"metadata": {"creationTimestamp": "2001-09-09T01:46:40Z", "deletionTimestamp": None}},
+    ),
+    (
+        "a message that JSON does not show",
+        "v1",
+        "Pod",
+        field(2, field(1, field(1, "v") + field(2, field(2, field(1, "Memory") + field(2, field(1, "1Gi")))))),
+        {"spec": {"volumes": [{"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}]}},
+    ),
+    (
+        "a negative number",
+        "v1",
+        "Pod",
+        field(2, field(25, -5) + field(22, field(3, "NoSchedule"))),
+        {"spec": {"priority": -5, "tolerations": [{"value": "NoSchedule"}]}},
+    ),
+    (
+        "a map",
+        "v1",
+        "Node",
+        field(
+            3,
+            field(1, field(1, "cpu") + field(2, field(1, "4")))
+            + field(1, field(1, "pods") + field(2, field(1, "110"))),
         ),
-        pytest.param(
-            "v1",
-            "Namespace",
-            field(1, field(8, field(1, 1_000_000_000)) + field(9, b"")),
-            {"metadata": {"creationTimestamp": "2001-09-09T01:46:40Z", "deletionTimestamp": None}},
-            id="a time, and none",
-        ),
-        pytest.param(
-            "v1",
-            "Pod",
-            field(2, field(1, field(1, "v") + field(2, field(2, field(1, "Memory") + field(2, field(1, "1Gi")))))),
-            {"spec": {"volumes": [{"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}]}},
-            id="a message that JSON does not show",
-        ),
-        pytest.param(
-            "v1",
-            "Pod",
-            field(2, field(25, -5) + field(22, field(3, "NoSchedule"))),
-            {"spec": {"priority": -5, "tolerations": [{"value": "NoSchedule"}]}},
-            id="a negative number",
-        ),
-        pytest.param(
-            "v1",
-            "Node",
-            field(
-                3,
-                field(1, field(1, "cpu") + field(2, field(1, "4")))
-                + field(1, field(1, "pods") + field(2, field(1, "110"))),
-            ),
-            {"status": {"capacity": {"cpu": "4", "pods": "110"}}},
-            id="a map",
-        ),
-        pytest.param(
-            "authorization.k8s.io/v1",
-            "SubjectAccessReview",
-            field(2, field(5, field(1, "k") + field(2, field(1, "a") + field(1, "b")))),
-            {"spec": {"extra": {"k": ["a", "b"]}}},
-            id="lists in a map",
-        ),
-        pytest.param(
-            "v1",
-            "Namespace",
-            field(1, field(17, field(1, "m") + field(7, field(1, '{"f:spec":{}}')))),
-            {"metadata": {"managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {}}}]}},
-            id="JSON in protobuf",
-        ),
-        pytest.param(
-            "v1",
-            "Pod",
-            field(2, field(14, field(4, varint(1) + varint(300)) + field(4, 7))),
-            {"spec": {"securityContext": {"supplementalGroups": [1, 300, 7]}}},
-            id="numbers packed together",
-        ),
-        pytest.param(
-            "v1",
-            "Pod",
-            field(1, field(1, "a")) + field(1, field(3, "b")),
-            {"metadata": {"name": "a", "namespace": "b"}},
-            id="a message in two parts",
-        ),
-        pytest.param(
-            "v1",
-            "Pod",
+        {"status": {"capacity": {"cpu": "4", "pods": "110"}}},
+    ),
+    (
+        "lists in a map",
+        "authorization.k8s.io/v1",
+        "SubjectAccessReview",
+        field(2, field(5, field(1, "k") + field(2, field(1, "a") + field(1, "b")))),
+        {"spec": {"extra": {"k": ["a", "b"]}}},
+    ),
+    (
+        "JSON in protobuf",
+        "v1",
+        "Namespace",
+        field(1, field(17, field(1, "m") + field(7, field(1, '{"f:spec":{}}')))),
+        {"metadata": {"managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {}}}]}},
+    ),
+    (
+        "numbers packed together",
+        "v1",
+        "Pod",
+        field(2, field(14, field(4, varint(1) + varint(300)) + field(4, 7))),
+        {"spec": {"securityContext": {"supplementalGroups": [1, 300, 7]}}},
+    ),
+    (
+        "a message in two parts",
+        "v1",
+        "Pod",
+        field(1, field(1, "a")) + field(1, field(3, "b")),
+        {"metadata": {"name": "a", "namespace": "b"}},
+    ),
+    (
+        "a port by its name",
+        "v1",
+        "Pod",
+        field(
+            2,
             field(
                 2,
-                field(
-                    2,
-                    field(1, "c")
-                    + field(10, field(1, field(2, field(2, field(1, 1) + field(3, "web")))) + field(4, 5)),
-                ),
+                field(1, "c") + field(10, field(1, field(2, field(2, field(1, 1) + field(3, "web")))) + field(4, 5)),
             ),
-            {
-                "spec": {
-                    "containers": [{"name": "c", "livenessProbe": {"httpGet": {"port": "web"}, "periodSeconds": 5}}]
-                }
-            },
-            id="a port by its name",
         ),
-        pytest.param(
-            "v1",
-            "Pod",
-            field(2, field(1, field(1, "v") + field(2, field(99, "x")))),
-            {"spec": {"volumes": [{"name": "v"}]}},
-            id="a volume of an unknown kind",
-        ),
-        pytest.param("v1", "Namespace", field(99, "x") + field(98, 7), {}, id="unknown fields"),
-        pytest.param("v1", "Unheard", field(1, "x"), {}, id="unknown kind"),
-        pytest.param(
-            "apps/v1",
-            "DeleteOptions",
-            field(1, 0) + field(2, field(1, "u")) + field(4, "Foreground"),
-            {"gracePeriodSeconds": 0, "preconditions": {"uid": "u"}, "propagationPolicy": "Foreground"},
-            id="options are the same everywhere",
-        ),
-    ],
+        {"spec": {"containers": [{"name": "c", "livenessProbe": {"httpGet": {"port": "web"}, "periodSeconds": 5}}]}},
+    ),
+    (
+        "a volume of an unknown kind",
+        "v1",
+        "Pod",
+        field(2, field(1, field(1, "v") + field(2, field(99, "x")))),
+        {"spec": {"volumes": [{"name": "v"}]}},
+    ),
+    ("unknown fields", "v1", "Namespace", field(99, "x") + field(98, 7), {}),
+    ("unknown kind", "v1", "Unheard", field(1, "x"), {}),
+    (
+        "options are the same everywhere",
+        "apps/v1",
+        "DeleteOptions",
+        field(1, 0) + field(2, field(1, "u")) + field(4, "Foreground"),
+        {"gracePeriodSeconds": 0, "preconditions": {"uid": "u"}, "propagationPolicy": "Foreground"},
+    ),
 )
 def test_message_is_decoded_to_its_json_form(api_version, kind, message, said):
     assert protobuf_objects.parse(body(api_version, kind, message)) == {"kind": kind, "apiVersion": api_version, **said}

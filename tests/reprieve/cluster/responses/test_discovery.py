@@ -5,6 +5,7 @@ import pytest
 from extender.rules.api_resources import served
 from extender.values.config.feature_gates import DEFAULT_FEATURES
 from reprieve.cluster.responses import discovery
+from tests.kit.tables import cases
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -101,22 +102,18 @@ def test_aggregated_and_plain_discovery_agree():
     assert plain == aggregated == {(each.group, each.plural) for each in served(DEFAULT_FEATURES) if each.group}
 
 
-@pytest.mark.parametrize(
-    ("accept", "kind"),
-    [
-        pytest.param("", "APIGroupList", id="anything goes"),
-        pytest.param("*/*", "APIGroupList", id="anything goes, in words"),
-        pytest.param(f"application/json,{AGGREGATED}", "APIGroupList", id="the first that is known"),
-        pytest.param(f"{AGGREGATED},application/json", "APIGroupDiscoveryList", id="as kubectl asks"),
-        pytest.param(
-            f"application/vnd.kubernetes.protobuf;as=X,{AGGREGATED}",
-            "APIGroupDiscoveryList",
-            id="unknown media types are skipped",
-        ),
-        pytest.param(
-            AGGREGATED.replace("v=v2", "v=v9") + ",application/json", "APIGroupList", id="unknown versions are skipped"
-        ),
-    ],
+@cases(
+    "accept, kind",
+    ("anything goes", "", "APIGroupList"),
+    ("anything goes, in words", "*/*", "APIGroupList"),
+    ("the first that is known", f"application/json,{AGGREGATED}", "APIGroupList"),
+    ("as kubectl asks", f"{AGGREGATED},application/json", "APIGroupDiscoveryList"),
+    (
+        "unknown media types are skipped",
+        f"application/vnd.kubernetes.protobuf;as=X,{AGGREGATED}",
+        "APIGroupDiscoveryList",
+    ),
+    ("unknown versions are skipped", AGGREGATED.replace("v=v2", "v=v9") + ",application/json", "APIGroupList"),
 )
 def test_the_caller_chooses_the_form(accept, kind):
     assert body("/apis", accept)["kind"] == kind

@@ -7,6 +7,7 @@ import pytest
 
 from extender.rules import api_resources
 from reprieve.cluster.responses.response import table_of
+from tests.kit.tables import cases
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -35,206 +36,166 @@ GOING = {"deletionTimestamp": "2026-11-20T12:00:00Z"}
 RUNNING: dict[str, Any] = {"running": {}}
 
 
-@pytest.mark.parametrize(
-    ("obj", "ready", "status"),
-    [
-        pytest.param(pod(), "0/1", "Pending", id="nothing happened yet"),
-        pytest.param(
-            pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]),
-            "0/1",
-            "SchedulingGated",
-            id="gated",
+@cases(
+    "obj, ready, status",
+    ("nothing happened yet", pod(), "0/1", "Pending"),
+    (
+        "gated",
+        pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]),
+        "0/1",
+        "SchedulingGated",
+    ),
+    ("the reason before the phase", pod(phase="Failed", reason="Evicted"), "0/1", "Evicted"),
+    ("running", pod(phase="Running", containerStatuses=[container(ready=True, **RUNNING)]), "1/1", "Running"),
+    (
+        "creating",
+        pod(containerStatuses=[container(waiting={"reason": "ContainerCreating"})]),
+        "0/1",
+        "ContainerCreating",
+    ),
+    (
+        "the first container that has something to say",
+        pod(
+            phase="Running",
+            containerStatuses=[container(waiting={"reason": "CrashLoopBackOff"}), container("d", terminated={})],
         ),
-        pytest.param(pod(phase="Failed", reason="Evicted"), "0/1", "Evicted", id="the reason before the phase"),
-        pytest.param(
-            pod(phase="Running", containerStatuses=[container(ready=True, **RUNNING)]), "1/1", "Running", id="running"
+        "0/1",
+        "CrashLoopBackOff",
+    ),
+    (
+        "through",
+        pod(phase="Succeeded", containerStatuses=[container(terminated={"reason": "Completed"})]),
+        "0/1",
+        "Completed",
+    ),
+    ("exit code", pod(phase="Failed", containerStatuses=[container(terminated={"exitCode": 3})]), "0/1", "ExitCode:3"),
+    ("signal", pod(phase="Failed", containerStatuses=[container(terminated={"signal": 9})]), "0/1", "Signal:9"),
+    (
+        "one is through, one runs, and the pod is ready",
+        pod(
+            phase="Running",
+            conditions=[{"type": "Ready", "status": "True"}],
+            containerStatuses=[
+                container(terminated={"reason": "Completed"}),
+                container("d", ready=True, **RUNNING),
+            ],
         ),
-        pytest.param(
-            pod(containerStatuses=[container(waiting={"reason": "ContainerCreating"})]),
-            "0/1",
-            "ContainerCreating",
-            id="creating",
+        "1/1",
+        "Running",
+    ),
+    (
+        "one is through, one runs, and the pod is not ready",
+        pod(
+            phase="Running",
+            containerStatuses=[
+                container(terminated={"reason": "Completed"}),
+                container("d", ready=True, **RUNNING),
+            ],
         ),
-        pytest.param(
-            pod(
-                phase="Running",
-                containerStatuses=[container(waiting={"reason": "CrashLoopBackOff"}), container("d", terminated={})],
-            ),
-            "0/1",
-            "CrashLoopBackOff",
-            id="the first container that has something to say",
+        "1/1",
+        "NotReady",
+    ),
+    ("going", pod(metadata=GOING, phase="Running"), "0/1", "Terminating"),
+    ("going from a lost node", pod(metadata=GOING, phase="Running", reason="NodeLost"), "0/1", "Unknown"),
+    ("over before it goes", pod(metadata=GOING, phase="Succeeded"), "0/1", "Succeeded"),
+    ("the first init container", pod(spec=INIT, initContainerStatuses=[container("i", **RUNNING)]), "0/1", "Init:0/2"),
+    (
+        "the second init container",
+        pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 0}), container("j", **RUNNING)]),
+        "0/1",
+        "Init:1/2",
+    ),
+    (
+        "an init container waits for its turn",
+        pod(spec=INIT, initContainerStatuses=[container("i", waiting={"reason": "PodInitializing"})]),
+        "0/1",
+        "Init:0/2",
+    ),
+    (
+        "an init container waits for something",
+        pod(spec=INIT, initContainerStatuses=[container("i", waiting={"reason": "ImagePullBackOff"})]),
+        "0/1",
+        "Init:ImagePullBackOff",
+    ),
+    (
+        "an init container failed",
+        pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 1, "reason": "Error"})]),
+        "0/1",
+        "Init:Error",
+    ),
+    (
+        "exit code of an init container",
+        pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 1})]),
+        "0/1",
+        "Init:ExitCode:1",
+    ),
+    (
+        "signal of an init container",
+        pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 137, "signal": 9})]),
+        "0/1",
+        "Init:Signal:9",
+    ),
+    (
+        "initialized according to the condition",
+        pod(
+            spec=INIT,
+            phase="Running",
+            conditions=[{"type": "Initialized", "status": "True"}],
+            initContainerStatuses=[container("i", **RUNNING)],
+            containerStatuses=[container(waiting={"reason": "CrashLoopBackOff"})],
         ),
-        pytest.param(
-            pod(phase="Succeeded", containerStatuses=[container(terminated={"reason": "Completed"})]),
-            "0/1",
-            "Completed",
-            id="through",
+        "0/1",
+        "CrashLoopBackOff",
+    ),
+    (
+        "a sidecar counts",
+        pod(
+            spec=SIDECAR,
+            phase="Running",
+            initContainerStatuses=[{**container("i", ready=True, **RUNNING), "started": True}],
+            containerStatuses=[container(ready=True, **RUNNING)],
         ),
-        pytest.param(
-            pod(phase="Failed", containerStatuses=[container(terminated={"exitCode": 3})]),
-            "0/1",
-            "ExitCode:3",
-            id="exit code",
-        ),
-        pytest.param(
-            pod(phase="Failed", containerStatuses=[container(terminated={"signal": 9})]), "0/1", "Signal:9", id="signal"
-        ),
-        pytest.param(
-            pod(
-                phase="Running",
-                conditions=[{"type": "Ready", "status": "True"}],
-                containerStatuses=[
-                    container(terminated={"reason": "Completed"}),
-                    container("d", ready=True, **RUNNING),
-                ],
-            ),
-            "1/1",
-            "Running",
-            id="one is through, one runs, and the pod is ready",
-        ),
-        pytest.param(
-            pod(
-                phase="Running",
-                containerStatuses=[
-                    container(terminated={"reason": "Completed"}),
-                    container("d", ready=True, **RUNNING),
-                ],
-            ),
-            "1/1",
-            "NotReady",
-            id="one is through, one runs, and the pod is not ready",
-        ),
-        pytest.param(
-            pod(metadata=GOING, phase="Running"),
-            "0/1",
-            "Terminating",
-            id="going",
-        ),
-        pytest.param(
-            pod(metadata=GOING, phase="Running", reason="NodeLost"),
-            "0/1",
-            "Unknown",
-            id="going from a lost node",
-        ),
-        pytest.param(
-            pod(metadata=GOING, phase="Succeeded"),
-            "0/1",
-            "Succeeded",
-            id="over before it goes",
-        ),
-        pytest.param(
-            pod(spec=INIT, initContainerStatuses=[container("i", **RUNNING)]),
-            "0/1",
-            "Init:0/2",
-            id="the first init container",
-        ),
-        pytest.param(
-            pod(
-                spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 0}), container("j", **RUNNING)]
-            ),
-            "0/1",
-            "Init:1/2",
-            id="the second init container",
-        ),
-        pytest.param(
-            pod(spec=INIT, initContainerStatuses=[container("i", waiting={"reason": "PodInitializing"})]),
-            "0/1",
-            "Init:0/2",
-            id="an init container waits for its turn",
-        ),
-        pytest.param(
-            pod(spec=INIT, initContainerStatuses=[container("i", waiting={"reason": "ImagePullBackOff"})]),
-            "0/1",
-            "Init:ImagePullBackOff",
-            id="an init container waits for something",
-        ),
-        pytest.param(
-            pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 1, "reason": "Error"})]),
-            "0/1",
-            "Init:Error",
-            id="an init container failed",
-        ),
-        pytest.param(
-            pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 1})]),
-            "0/1",
-            "Init:ExitCode:1",
-            id="exit code of an init container",
-        ),
-        pytest.param(
-            pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 137, "signal": 9})]),
-            "0/1",
-            "Init:Signal:9",
-            id="signal of an init container",
-        ),
-        pytest.param(
-            pod(
-                spec=INIT,
-                phase="Running",
-                conditions=[{"type": "Initialized", "status": "True"}],
-                initContainerStatuses=[container("i", **RUNNING)],
-                containerStatuses=[container(waiting={"reason": "CrashLoopBackOff"})],
-            ),
-            "0/1",
-            "CrashLoopBackOff",
-            id="initialized according to the condition",
-        ),
-        pytest.param(
-            pod(
-                spec=SIDECAR,
-                phase="Running",
-                initContainerStatuses=[{**container("i", ready=True, **RUNNING), "started": True}],
-                containerStatuses=[container(ready=True, **RUNNING)],
-            ),
-            "2/2",
-            "Running",
-            id="a sidecar counts",
-        ),
-        pytest.param(
-            pod(spec=SIDECAR, initContainerStatuses=[container("i", **RUNNING)]),
-            "0/2",
-            "Init:0/1",
-            id="a sidecar that starts",
-        ),
-    ],
+        "2/2",
+        "Running",
+    ),
+    ("a sidecar that starts", pod(spec=SIDECAR, initContainerStatuses=[container("i", **RUNNING)]), "0/2", "Init:0/1"),
 )
 def test_ready_containers_and_status_of_a_pod_are_those_of_kubectl(obj, ready, status):
     assert row(obj)["cells"][1:3] == [ready, status]
 
 
-@pytest.mark.parametrize(
-    ("obj", "restarts"),
-    [
-        pytest.param(pod(), "0", id="none"),
-        pytest.param(pod(containerStatuses=[container(restarts=2)]), "2", id="time of the restart is unknown"),
-        pytest.param(
-            pod(
-                containerStatuses=[
-                    container(restarts=2, ended="2026-11-20T11:55:00Z"),
-                    container("d", restarts=1, ended="2026-11-20T11:50:00Z"),
-                ]
-            ),
-            "3 (5m ago)",
-            id="the last counts",
+@cases(
+    "obj, restarts",
+    ("none", pod(), "0"),
+    ("time of the restart is unknown", pod(containerStatuses=[container(restarts=2)]), "2"),
+    (
+        "the last counts",
+        pod(
+            containerStatuses=[
+                container(restarts=2, ended="2026-11-20T11:55:00Z"),
+                container("d", restarts=1, ended="2026-11-20T11:50:00Z"),
+            ]
         ),
-        pytest.param(
-            pod(spec=INIT, initContainerStatuses=[container("i", restarts=4, ended="2026-11-20T11:59:00Z", **RUNNING)]),
-            "4 (60s ago)",
-            id="of init containers while they run",
+        "3 (5m ago)",
+    ),
+    (
+        "of init containers while they run",
+        pod(spec=INIT, initContainerStatuses=[container("i", restarts=4, ended="2026-11-20T11:59:00Z", **RUNNING)]),
+        "4 (60s ago)",
+    ),
+    (
+        "not of init containers that are through",
+        pod(
+            spec=INIT,
+            initContainerStatuses=[container("i", restarts=4, terminated={}), container("j", terminated={})],
         ),
-        pytest.param(
-            pod(
-                spec=INIT,
-                initContainerStatuses=[container("i", restarts=4, terminated={}), container("j", terminated={})],
-            ),
-            "0",
-            id="not of init containers that are through",
-        ),
-        pytest.param(
-            pod(spec=SIDECAR, initContainerStatuses=[{**container("i", restarts=4, **RUNNING), "started": True}]),
-            "4",
-            id="of sidecars always",
-        ),
-    ],
+        "0",
+    ),
+    (
+        "of sidecars always",
+        pod(spec=SIDECAR, initContainerStatuses=[{**container("i", restarts=4, **RUNNING), "started": True}]),
+        "4",
+    ),
 )
 def test_restarts_are_summed_with_the_time_of_the_last_one(obj, restarts):
     assert row(obj)["cells"][3] == restarts

@@ -22,6 +22,7 @@ from reprieve.lab.simulation.sweeping import read_workloads
 from tests.api.in_process import reprieve
 from tests.kit.fleets import Fleet, FleetApp, fewest_moves, random_fleet
 from tests.kit.objects import budget, node, pod
+from tests.kit.tables import cases
 from tests.stories.pod_specs import away_from
 
 CLUSTERS: Final = 200
@@ -387,21 +388,17 @@ def test_pods_of_a_victim_policy_stay() -> None:
     assert (free(answer), kept(answer)) == ({"b": 2}, {"a": ("a1", "is protected by the victim policy")})
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        pytest.param({"of": GPU}, "no node offers nvidia.com/gpu", id="no GPUs anywhere"),
-        pytest.param({"of": "memry"}, "no node offers memry; did you mean memory?", id="unknown resource"),
-        pytest.param({"count": 3}, "3 nodes cannot be free: there are 2", id="more nodes than there are"),
-        pytest.param({"same": "rack"}, 'no node has the label "rack"', id="unknown label"),
-        pytest.param({"same": "zon"}, 'no node has the label "zon"; did you mean zone?', id="label that is near"),
-        pytest.param(
-            {"same": "zone", "count": 2}, "2 nodes cannot be free: there are 1 of one domain", id="small domains"
-        ),
-        pytest.param({"count": 0}, "0 nodes cannot be free: give a whole number of at least 1", id="none"),
-        pytest.param({"max_moves": 0}, "0 moves are no limit: give a whole number of at least 1", id="no moves"),
-        pytest.param({"of": 5}, "5 is not a resource's name: give a text", id="no name"),
-    ],
+@cases(
+    "more, words",
+    ("no GPUs anywhere", {"of": GPU}, "no node offers nvidia.com/gpu"),
+    ("unknown resource", {"of": "memry"}, "no node offers memry; did you mean memory?"),
+    ("more nodes than there are", {"count": 3}, "3 nodes cannot be free: there are 2"),
+    ("unknown label", {"same": "rack"}, 'no node has the label "rack"'),
+    ("label that is near", {"same": "zon"}, 'no node has the label "zon"; did you mean zone?'),
+    ("small domains", {"same": "zone", "count": 2}, "2 nodes cannot be free: there are 1 of one domain"),
+    ("none", {"count": 0}, "0 nodes cannot be free: give a whole number of at least 1"),
+    ("no moves", {"max_moves": 0}, "0 moves are no limit: give a whole number of at least 1"),
+    ("no name", {"of": 5}, "5 is not a resource's name: give a text"),
 )
 def test_a_question_that_makes_no_sense_is_refused_in_a_line(more: dict[str, Any], words: str) -> None:
     some = [machine("a", 0, zone="a"), machine("b", 0, zone="b"), user("a1", "a")]

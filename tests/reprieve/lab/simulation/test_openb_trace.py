@@ -12,6 +12,7 @@ from reprieve.lab.simulation.playing import play
 from reprieve.lab.simulation.report import SimulationReport
 from reprieve.lab.simulation.sweeping import read_workloads
 from reprieve.lab.simulation.workload import WorkloadError
+from tests.kit.tables import cases
 
 TRACE = Path(os.environ.get("REPRIEVE_TRACES", Path(__file__).parents[5] / "shared" / "traces")) / "openb"
 
@@ -81,22 +82,16 @@ def test_packed_tables_and_a_table_of_pods_by_its_name(tmp_path: Path) -> None:
     assert played(tmp_path / "others.csv.gz").placed == 1
 
 
-@pytest.mark.parametrize(
-    ("nodes", "pods", "why"),
-    [
-        pytest.param(
-            "sn,cpu_milli\n", "", "nodes.csv: line 1: there is no column memory_mib, gpu, model", id="no column"
-        ),
-        pytest.param("", "", "nodes.csv: line 1: there is no column", id="empty"),
-        pytest.param(NODES, "", "pods.csv: there is no line below", id="no pods"),
-        pytest.param(NODES, "a,1000,1024\n", "pods.csv: line 2: 3 fields for 7 columns", id="a short line"),
-        pytest.param(
-            NODES, "a,1e3,1024,0,0,,LS\n", "pods.csv: line 2: cpu_milli: '1e3' is not a number", id="no number"
-        ),
-        pytest.param(NODES, f"a,{'9' * 5000},1024,0,0,,LS\n", "pods.csv: line 2: cpu_milli", id="a huge number"),
-        pytest.param(NODES, ",1000,1024,0,0,,LS\n", "pods.csv: line 2: name: a pod needs a name", id="no name"),
-        pytest.param(NODES, f'"{"a" * 200_000},1\n', "pods.csv: line", id="a quote without an end"),
-    ],
+@cases(
+    "nodes, pods, why",
+    ("no column", "sn,cpu_milli\n", "", "nodes.csv: line 1: there is no column memory_mib, gpu, model"),
+    ("empty", "", "", "nodes.csv: line 1: there is no column"),
+    ("no pods", NODES, "", "pods.csv: there is no line below"),
+    ("a short line", NODES, "a,1000,1024\n", "pods.csv: line 2: 3 fields for 7 columns"),
+    ("no number", NODES, "a,1e3,1024,0,0,,LS\n", "pods.csv: line 2: cpu_milli: '1e3' is not a number"),
+    ("a huge number", NODES, f"a,{'9' * 5000},1024,0,0,,LS\n", "pods.csv: line 2: cpu_milli"),
+    ("no name", NODES, ",1000,1024,0,0,,LS\n", "pods.csv: line 2: name: a pod needs a name"),
+    ("a quote without an end", NODES, f'"{"a" * 200_000},1\n', "pods.csv: line"),
 )
 def test_malformed_table_is_refused_with_its_line(tmp_path: Path, nodes: str, pods: str, why: str) -> None:
     with pytest.raises(WorkloadError) as raised:

@@ -10,6 +10,7 @@ from reprieve.lab.simulation.playing import play
 from reprieve.lab.simulation.report import SimulationReport
 from reprieve.lab.simulation.sweeping import read_workloads
 from reprieve.lab.simulation.workload import WorkloadError
+from tests.kit.tables import cases
 
 NODES = "nodes: {count: 9}\n"
 BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
@@ -106,45 +107,33 @@ def test_a_report_says_which_expectation_does_not_hold(tmp_path: Path) -> None:
     assert [(each.found, each.holds) for each in report.assertions] == [(0.25, False), (3, True)]
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        pytest.param("nodes: [", "workload.yaml: yaml: ", id="no YAML"),
-        pytest.param("a: 1", "unknown field", id="something else"),
-        pytest.param("pods: []", "missing required field `nodes`", id="no nodes"),
-        pytest.param("nodes: {cows: 3}\npods: []", "unknown field `cows` - at `$.nodes`", id="an unknown field"),
-        pytest.param("nodes: {count: 999999999}\npods: []", "nodes: more than 200000", id="very many nodes"),
-        pytest.param("nodes: {}\npods: [{name: a, count: 99999999}]", "pods[0]: about 1e+08 pods", id="very many pods"),
-        pytest.param("nodes: {}\npods: [{name: a, rate: 1.0e+300, for: 1h}]", "pods[0]: about", id="a huge rate"),
-        pytest.param("nodes: {}\npods: [{name: a, rate: 1}]", "pods[0]: `for` says", id="no end"),
-        pytest.param("nodes: {}\npods: [{name: a, at: tomorrow}]", "pods[0].at: time: invalid duration", id="no time"),
-        pytest.param(
-            "nodes: {}\npods: [{name: a, runsFor: -3s}]", "pods[0].runsFor: '-3s' is negative", id="a negative time"
-        ),
-        pytest.param(
-            "nodes: {}\npods: [{name: a, at: 99999h}]",
-            "pods[0].at: '99999h' is negative, or longer than 31 days",
-            id="years",
-        ),
-        pytest.param("nodes: {}\npods: [{name: a, cpu: many}]", "pods[0]: Pod", id="no quantity"),
-        pytest.param("nodes: {cpu: many}\npods: [{name: a}]", "nodes[0]: Node", id="no quantity of a node"),
-        pytest.param(
-            "nodes: {}\npods: [{name: a, spec: {priorityClassName: b}}]",
-            "no PriorityClass with name b was found",
-            id="no class",
-        ),
-        pytest.param(
-            "nodes: {}\npods: [{name: a, spec: {cows: 3}}]", 'unknown field "spec.cows"', id="an unknown field of a pod"
-        ),
-        pytest.param("nodes: {}\nobjects: [{kind: Cow}]\npods: []", "objects[0]: kind 'Cow'", id="an unknown kind"),
-        pytest.param("nodes: {}\npods: [{name: a}, {name: a}]", "two groups have the same name", id="a name twice"),
-        pytest.param(
-            "nodes: {}\npods: []\nexpect: [cows > 3]", "expect: 'cows > 3': a report has no figure", id="no figure"
-        ),
-        pytest.param("nodes: {}\npods: []\n---\nnodes: {}", "more than one document", id="two documents"),
-        pytest.param("nodes: {}\nnodes: {}\npods: []", 'line 2: key "nodes" already set', id="a key twice"),
-        pytest.param(BOMB, "excessive aliasing", id="a bomb"),
-    ],
+@cases(
+    "text, why",
+    ("no YAML", "nodes: [", "workload.yaml: yaml: "),
+    ("something else", "a: 1", "unknown field"),
+    ("no nodes", "pods: []", "missing required field `nodes`"),
+    ("an unknown field", "nodes: {cows: 3}\npods: []", "unknown field `cows` - at `$.nodes`"),
+    ("very many nodes", "nodes: {count: 999999999}\npods: []", "nodes: more than 200000"),
+    ("very many pods", "nodes: {}\npods: [{name: a, count: 99999999}]", "pods[0]: about 1e+08 pods"),
+    ("a huge rate", "nodes: {}\npods: [{name: a, rate: 1.0e+300, for: 1h}]", "pods[0]: about"),
+    ("no end", "nodes: {}\npods: [{name: a, rate: 1}]", "pods[0]: `for` says"),
+    ("no time", "nodes: {}\npods: [{name: a, at: tomorrow}]", "pods[0].at: time: invalid duration"),
+    ("a negative time", "nodes: {}\npods: [{name: a, runsFor: -3s}]", "pods[0].runsFor: '-3s' is negative"),
+    ("years", "nodes: {}\npods: [{name: a, at: 99999h}]", "pods[0].at: '99999h' is negative, or longer than 31 days"),
+    ("no quantity", "nodes: {}\npods: [{name: a, cpu: many}]", "pods[0]: Pod"),
+    ("no quantity of a node", "nodes: {cpu: many}\npods: [{name: a}]", "nodes[0]: Node"),
+    (
+        "no class",
+        "nodes: {}\npods: [{name: a, spec: {priorityClassName: b}}]",
+        "no PriorityClass with name b was found",
+    ),
+    ("an unknown field of a pod", "nodes: {}\npods: [{name: a, spec: {cows: 3}}]", 'unknown field "spec.cows"'),
+    ("an unknown kind", "nodes: {}\nobjects: [{kind: Cow}]\npods: []", "objects[0]: kind 'Cow'"),
+    ("a name twice", "nodes: {}\npods: [{name: a}, {name: a}]", "two groups have the same name"),
+    ("no figure", "nodes: {}\npods: []\nexpect: [cows > 3]", "expect: 'cows > 3': a report has no figure"),
+    ("two documents", "nodes: {}\npods: []\n---\nnodes: {}", "more than one document"),
+    ("a key twice", "nodes: {}\nnodes: {}\npods: []", 'line 2: key "nodes" already set'),
+    ("a bomb", BOMB, "excessive aliasing"),
 )
 def test_malformed_workload_is_refused_with_its_place(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(WorkloadError) as raised:

@@ -10,6 +10,7 @@ from extender.values.objects.decoding import DecodeError
 from reprieve.lab.verification.rules import read_rule
 from reprieve.lab.verification.verification import RuleError, verify
 from tests.kit.objects import budget, node, pod, priority_class, workload
+from tests.kit.tables import cases
 
 
 def deployment(name: str = "shop", replicas: int = 3, cpu: str = "1", **spec: Any) -> dict[str, Any]:
@@ -45,91 +46,77 @@ NO_ROOM = (
 NOT_ASKED = "(they have no constraint over topology.kubernetes.io/zone with DoNotSchedule)"
 
 
-@pytest.mark.parametrize(
-    ("then", "failed"),
-    [
-        pytest.param({"placed": 6, "pending": 1}, [], id="counts that are right"),
-        pytest.param(
-            {"placed": 7},
-            [("pods: 7 placed", f"6 placed; default/shop-7 is pending: {NO_ROOM}")],
-            id="a count of those that are placed",
-        ),
-        pytest.param(
-            {"pending": 0},
-            [("pods: 0 pending", f"1 pending; default/shop-7 is pending: {NO_ROOM}")],
-            id="a count of the others",
-        ),
-        pytest.param({"pods": "app=shop", "message": "Insufficient cpu"}, [], id="what the pending ones are told"),
-        pytest.param(
-            {"pods": "app=shop", "message": "affinity"},
-            [("pods app=shop: pending with 'affinity'", f"default/shop-7 is pending: {NO_ROOM}")],
-            id="what they are not told",
-        ),
-        pytest.param({"nodes": 3}, [], id="on how many nodes"),
-        pytest.param(
-            {"nodes": 1}, [("pods: on 1 nodes", f"on 3; default/shop-7 is pending: {NO_ROOM}")], id="not on so many"
-        ),
-        pytest.param({"spread": {"by": "hostname"}}, [], id="evenly over nodes"),
-        pytest.param(
-            {"spread": {"by": "zone"}},
-            [("pods: spread by zone with a skew of at most 1", f"a skew of 2: 4 in a, 2 in b {NOT_ASKED}")],
-            id="not evenly over zones of different size",
-        ),
-        pytest.param(
-            {"spread": {"by": "zone", "maxSkew": None, "minDomains": 2}}, [], id="over so many, however evenly"
-        ),
-        pytest.param(
-            {"spread": {"by": "zone", "maxSkew": None, "minDomains": 3}},
-            [("pods: spread by zone over at least 3", f"a skew of 2: 4 in a, 2 in b {NOT_ASKED}")],
-            id="over too few",
-        ),
-        pytest.param({"spread": {"by": "zone", "maxSkew": 2}}, [], id="as evenly as is asked"),
-        pytest.param(
-            {"spread": {"by": "rack"}},
-            [("pods: spread by rack with a skew of at most 1", "no node has the label rack")],
-            id="over something that is not there",
-        ),
-        pytest.param({"notOnNodes": "disk=ssd"}, [], id="not on nodes"),
-        pytest.param(
-            {"pods": "name=shop-1", "notOnNodes": "kubernetes.io/hostname"},
-            [("pods name=shop-1: not on nodes kubernetes.io/hostname", "default/shop-1 is on node-2")],
-            id="on nodes that they should not be on",
-        ),
-        pytest.param(
-            {"pods": "app=nobody", "onNodes": "disk=ssd"},
-            [("pods app=nobody: on nodes disk=ssd", "none is placed")],
-            id="no pods",
-        ),
-    ],
+@cases(
+    "then, failed",
+    ("counts that are right", {"placed": 6, "pending": 1}, []),
+    (
+        "a count of those that are placed",
+        {"placed": 7},
+        [("pods: 7 placed", f"6 placed; default/shop-7 is pending: {NO_ROOM}")],
+    ),
+    (
+        "a count of the others",
+        {"pending": 0},
+        [("pods: 0 pending", f"1 pending; default/shop-7 is pending: {NO_ROOM}")],
+    ),
+    ("what the pending ones are told", {"pods": "app=shop", "message": "Insufficient cpu"}, []),
+    (
+        "what they are not told",
+        {"pods": "app=shop", "message": "affinity"},
+        [("pods app=shop: pending with 'affinity'", f"default/shop-7 is pending: {NO_ROOM}")],
+    ),
+    ("on how many nodes", {"nodes": 3}, []),
+    ("not on so many", {"nodes": 1}, [("pods: on 1 nodes", f"on 3; default/shop-7 is pending: {NO_ROOM}")]),
+    ("evenly over nodes", {"spread": {"by": "hostname"}}, []),
+    (
+        "not evenly over zones of different size",
+        {"spread": {"by": "zone"}},
+        [("pods: spread by zone with a skew of at most 1", f"a skew of 2: 4 in a, 2 in b {NOT_ASKED}")],
+    ),
+    ("over so many, however evenly", {"spread": {"by": "zone", "maxSkew": None, "minDomains": 2}}, []),
+    (
+        "over too few",
+        {"spread": {"by": "zone", "maxSkew": None, "minDomains": 3}},
+        [("pods: spread by zone over at least 3", f"a skew of 2: 4 in a, 2 in b {NOT_ASKED}")],
+    ),
+    ("as evenly as is asked", {"spread": {"by": "zone", "maxSkew": 2}}, []),
+    (
+        "over something that is not there",
+        {"spread": {"by": "rack"}},
+        [("pods: spread by rack with a skew of at most 1", "no node has the label rack")],
+    ),
+    ("not on nodes", {"notOnNodes": "disk=ssd"}, []),
+    (
+        "on nodes that they should not be on",
+        {"pods": "name=shop-1", "notOnNodes": "kubernetes.io/hostname"},
+        [("pods name=shop-1: not on nodes kubernetes.io/hostname", "default/shop-1 is on node-2")],
+    ),
+    (
+        "no pods",
+        {"pods": "app=nobody", "onNodes": "disk=ssd"},
+        [("pods app=nobody: on nodes disk=ssd", "none is placed")],
+    ),
 )
 def test_failed_expectations_are_reported(then: dict[str, Any], failed: list[tuple[str, str]]) -> None:
     """Seven pods of one core, and three nodes of two."""
     assert failures(then, when={"create": [deployment(replicas=7)]}) == failed
 
 
-@pytest.mark.parametrize(
-    ("then", "failed"),
-    [
-        pytest.param(
-            {"evicts": "app=batch", "noPreemptionOf": "priorityClass=prod"}, [], id="pods that may be evicted"
-        ),
-        pytest.param(
-            {"noPreemptionOf": "app=batch"},
-            [("no preemption of pods app=batch", "1 evicted: default/batch-1 from node (preempted by default/shop-1)")],
-            id="pods that may not be evicted",
-        ),
-        pytest.param(
-            {"evicts": "priorityClass=prod"},
-            [("evicts pods priorityClass=prod", "none is evicted")],
-            id="pods that are not evicted",
-        ),
-        pytest.param({"pods": "app in (batch,other),namespace=default", "evicted": 1}, [], id="how many"),
-        pytest.param(
-            {"pods": "namespace=x", "evicted": 1},
-            [("pods namespace=x: 1 evicted", "none is evicted")],
-            id="not so many",
-        ),
-    ],
+@cases(
+    "then, failed",
+    ("pods that may be evicted", {"evicts": "app=batch", "noPreemptionOf": "priorityClass=prod"}, []),
+    (
+        "pods that may not be evicted",
+        {"noPreemptionOf": "app=batch"},
+        [("no preemption of pods app=batch", "1 evicted: default/batch-1 from node (preempted by default/shop-1)")],
+    ),
+    (
+        "pods that are not evicted",
+        {"evicts": "priorityClass=prod"},
+        [("evicts pods priorityClass=prod", "none is evicted")],
+    ),
+    ("how many", {"pods": "app in (batch,other),namespace=default", "evicted": 1}, []),
+    ("not so many", {"pods": "namespace=x", "evicted": 1}, [("pods namespace=x: 1 evicted", "none is evicted")]),
 )
 def test_evictions_and_preemptions_are_checked_against_the_rule(
     then: dict[str, Any], failed: list[tuple[str, str]]
@@ -172,28 +159,22 @@ def test_pending_pod_gets_the_room_of_a_new_node() -> None:
     assert failures({"pods": "app=shop", "placed": 3}, given=given, when={"create": [node("new")]}) == []
 
 
-@pytest.mark.parametrize(
-    ("document", "why"),
-    [
-        pytest.param([], "Expected `object`, got `array`", id="no rule"),
-        pytest.param({"given": {}}, "Object missing required field `then`", id="nothing is expected"),
-        pytest.param({"then": []}, "a rule that expects nothing - at `$.then`", id="an empty list is expected"),
-        pytest.param(
-            {"then": [{"pods": "app=web"}]},
-            "an expectation that expects nothing - at `$.then[0]`",
-            id="only a selection",
-        ),
-        pytest.param(
-            {"then": [{"plcaed": 1}]},
-            "Object contains unknown field `plcaed` - at `$.then[0]`; did you mean placed?",
-            id="a slip of the pen",
-        ),
-        pytest.param(
-            {"given": {"nodes": {"count": "many"}}, "then": [{"placed": 1}]},
-            "Expected `int`, got `str` - at `$.given.nodes.count`",
-            id="a value of the wrong type",
-        ),
-    ],
+@cases(
+    "document, why",
+    ("no rule", [], "Expected `object`, got `array`"),
+    ("nothing is expected", {"given": {}}, "Object missing required field `then`"),
+    ("an empty list is expected", {"then": []}, "a rule that expects nothing - at `$.then`"),
+    ("only a selection", {"then": [{"pods": "app=web"}]}, "an expectation that expects nothing - at `$.then[0]`"),
+    (
+        "a slip of the pen",
+        {"then": [{"plcaed": 1}]},
+        "Object contains unknown field `plcaed` - at `$.then[0]`; did you mean placed?",
+    ),
+    (
+        "a value of the wrong type",
+        {"given": {"nodes": {"count": "many"}}, "then": [{"placed": 1}]},
+        "Expected `int`, got `str` - at `$.given.nodes.count`",
+    ),
 )
 def test_malformed_rule_is_refused_with_its_place(document: object, why: str) -> None:
     with pytest.raises(DecodeError) as refusal:
@@ -202,26 +183,18 @@ def test_malformed_rule_is_refused_with_its_place(document: object, why: str) ->
     assert str(refusal.value) == why
 
 
-@pytest.mark.parametrize(
-    ("rule", "why"),
-    [
-        pytest.param(
-            {"when": {"drain": "gone"}, "then": [{"placed": 0}]}, 'node "gone" not found', id="a node that is not there"
-        ),
-        pytest.param(
-            {"then": [{"pods": " ", "placed": 0}]},
-            "it selects nothing: give labels as in app=web",
-            id="an empty selector",
-        ),
-        pytest.param(
-            {
-                "given": {"objects": [{"kind": "Riddle", "apiVersion": "v9", "metadata": {"name": "x"}}]},
-                "then": [{"placed": 0}],
-            },
-            "Riddle x: objects of kind Riddle (v9) are not known here",
-            id="an object of an unknown kind",
-        ),
-    ],
+@cases(
+    "rule, why",
+    ("a node that is not there", {"when": {"drain": "gone"}, "then": [{"placed": 0}]}, 'node "gone" not found'),
+    ("an empty selector", {"then": [{"pods": " ", "placed": 0}]}, "it selects nothing: give labels as in app=web"),
+    (
+        "an object of an unknown kind",
+        {
+            "given": {"objects": [{"kind": "Riddle", "apiVersion": "v9", "metadata": {"name": "x"}}]},
+            "then": [{"placed": 0}],
+        },
+        "Riddle x: objects of kind Riddle (v9) are not known here",
+    ),
 )
 def test_rule_that_cannot_be_tried_is_refused_with_the_reason(rule: dict[str, Any], why: str) -> None:
     with pytest.raises(RuleError) as refusal:
