@@ -1,4 +1,4 @@
-"""What the HTTP routes, pages and commands answer with, and how something attaches to it."""
+"""The backend of the HTTP routes, pages and commands, and the taps that attach to it."""
 
 import asyncio
 import random
@@ -42,20 +42,20 @@ def _unseen(cluster: Cluster, queue: SchedulingQueue | None) -> None: ...
 @final
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """How something attaches to a backend, such as a recording. By default nothing is attached to any of these."""
+    """The attachment of something to a backend, such as a recording. The defaults attach nothing."""
 
     changed: Subscriber = _unheard
-    """Hears of every change of the cluster, after the scheduler."""
+    """Receives every change of the cluster, after the scheduler."""
     reporter: Reporter | None = None
-    """Hears what is decided, after the records."""
+    """Receives the decisions, after the records."""
     dispatcher: Callable[[fwk.Dispatcher], fwk.Dispatcher] = _same
-    """Returns what the scheduler's writes go through."""
+    """Returns the dispatcher for the scheduler's writes."""
     chance: Callable[[random.Random], random.Random] = _same
-    """Returns what the scheduler draws from."""
+    """Returns the source of chance of the scheduler."""
     through: Through = _same_calls
-    """Returns what the scheduler's calls to an extender go through."""
+    """Returns the transport of the scheduler's calls to an extender."""
     attached: Callable[[Cluster, SchedulingQueue | None], None] = _unseen
-    """Told before anything changes what is going to change: the cluster, and the queue if pods are scheduled."""
+    """Receives, before any change, the cluster, and the queue if pods are scheduled."""
     run: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Runs as long as the backend, and is cancelled at its end."""
     metrics: Callable[[], Iterable[Metric]] = tuple
@@ -63,7 +63,7 @@ class Tap:
 
 
 def empty_api_server(seed: int = 0) -> Admission:
-    """Returns an API server without objects, as one with the default features is."""
+    """Returns an API server with the default features and without objects."""
     return rules.trial(seed=seed)
 
 
@@ -77,7 +77,7 @@ async def _no_metrics() -> bytes:
 @final
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One cluster, with what is known, answered and decided about it. The defaults are those without a scheduler."""
+    """One cluster, with its state, answers and decisions. The defaults are those without a scheduler."""
 
     verbs: Verbs
     evaluate: Callable[[Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
@@ -91,7 +91,7 @@ class Backend:
     informers: Informers | None = None
     """The objects of the API server, kept up to date; None if no cluster is followed."""
     leadership: Callable[[], str] | None = None
-    """Returns what is wrong with this replica's leadership, empty if nothing is; None without leader election."""
+    """Returns the problem of this replica's leadership, empty without one; None without leader election."""
     metrics: Callable[[], bytes] = bytes
     """Returns all metrics in Prometheus' text format."""
     metric_families: Callable[[], Iterable[Metric]] = tuple
@@ -105,7 +105,7 @@ class Backend:
     why_over: Callable[[], str] = str
     """Returns why the scheduler stopped without being asked to; empty while it runs."""
     debug: Callable[[], None] = lambda: None
-    """Logs what is known of the cluster, and where that differs from what the API server has."""
+    """Logs the known state of the cluster, and its differences from the API server's."""
 
     def health(self) -> Sequence[Health]:
         return () if self.informers is None else self.informers.health(asyncio.get_running_loop().time())

@@ -1,4 +1,4 @@
-"""CacheDebugger: logs what the scheduler knows, and where that differs from what the API server has.
+"""CacheDebugger: logs the scheduler's state, and its differences from the API server's.
 
 Upstream: pkg/scheduler/backend/cache/debugger, dumper.go, comparer.go.
 """
@@ -51,12 +51,12 @@ class CacheDebugger:
         if missed or redundant:
             _LOG.info(0, "Cache mismatch", missedNodes=missed, redundantNodes=redundant)
         expected = (pod for pod in self._informed("pods") if pod.spec.node_name or pod.scheduler_name in self._profiles)
-        known = {pod.uid for pod in self._cluster.cache.pods}
+        cached_uids = {pod.uid for pod in self._cluster.cache.pods}
         if self._queue is not None:
-            known |= {info.pod.uid for info in (*waiting_in(self._queue), *self._queue.in_flight_pods())}
+            cached_uids |= {info.pod.uid for info in (*waiting_in(self._queue), *self._queue.in_flight_pods())}
         else:
-            known |= self._cluster.pending.keys()
-        missed, redundant = _compared((pod.uid for pod in expected if not pod.is_terminal), known)
+            cached_uids |= self._cluster.pending.keys()
+        missed, redundant = _compared((pod.uid for pod in expected if not pod.is_terminal), cached_uids)
         if missed or redundant:
             _LOG.info(0, "Cache mismatch", missedPods=missed, redundantPods=redundant)
         _LOG.info(3, "Cache comparer finished")
@@ -80,7 +80,7 @@ class CacheDebugger:
             _LOG.info(0, "Dump of scheduling queue", summary=summary, pods=Lines(pods))
 
     def _informed(self, resource: str) -> Iterable[Any]:
-        reflectors = (each for each in self._informers.reflectors if each.kind.resource == resource)
+        reflectors = (reflector for reflector in self._informers.reflectors if reflector.kind.resource == resource)
         return (item for reflector in reflectors for item in reflector.objects.values())
 
 
@@ -95,8 +95,8 @@ def waiting_in(queue: SchedulingQueue) -> list[QueuedPodInfo]:
 
 
 def _compared(actual: Iterable[str], cached: Iterable[str]) -> tuple[list[str], list[str]]:
-    expected, known = set(actual), set(cached)
-    return sorted(expected - known), sorted(known - expected)
+    expected, cached_names = set(actual), set(cached)
+    return sorted(expected - cached_names), sorted(cached_names - expected)
 
 
 def _node_text(name: str, node: NodeDump, pods: Collection[Pod], nominated: Collection[Pod]) -> str:
@@ -122,6 +122,6 @@ def _pod_text(pod: Pod) -> str:
 def _resource_text(amounts: Mapping[str, int], allowed_pods: int) -> str:
     """Returns the amounts as Go prints upstream's framework.Resource."""
     cpu, memory, storage = (amounts.get(name, 0) for name in NATIVE_RESOURCES)
-    others = " ".join(f"{name}:{amount}" for name, amount in sorted(amounts.items()) if name not in NATIVE_RESOURCES)
+    scalars = " ".join(f"{name}:{amount}" for name, amount in sorted(amounts.items()) if name not in NATIVE_RESOURCES)
     numbers = f"MilliCPU:{cpu} Memory:{memory} EphemeralStorage:{storage} AllowedPodNumber:{allowed_pods}"
-    return f"&{{{numbers} ScalarResources:map[{others}]}}"
+    return f"&{{{numbers} ScalarResources:map[{scalars}]}}"

@@ -1,4 +1,4 @@
-"""Exposition: all metrics at one moment, in Prometheus' text format. What can be counted on collection is counted then.
+"""Exposition: all metrics at one moment, in Prometheus' text format, counted on collection where possible.
 
 Upstream: pkg/scheduler/metrics/metrics.go; component-base/metrics/prometheus/clientgo/leaderelection. Names that begin
 with `reprieve_` are ours.
@@ -77,7 +77,7 @@ class Exposition(Collector):
     dropped_log_lines: Callable[[], int] = int
     quarantines: Quarantines | None = None
     feature_gates: FeatureGates = DEFAULT_FEATURES
-    further: Sequence[Callable[[], Iterable[Metric]]] = ()
+    extra: Sequence[Callable[[], Iterable[Metric]]] = ()
 
     def __post_init__(self) -> None:
         self._process = ProcessCollector(registry=None)
@@ -129,11 +129,11 @@ class Exposition(Collector):
                 "reprieve_plugin_quarantined",
                 "1 while the plugin is not called, because too many of its calls failed.",
                 ("plugin",),
-                {(name,): float(bool(each.reason())) for name, each in of_plugins},
+                {(name,): float(bool(quarantine.reason())) for name, quarantine in of_plugins},
             )
-            times = {name: each.times for name, each in of_plugins}
+            times = {name: quarantine.times for name, quarantine in of_plugins}
             yield counter("reprieve_plugin_quarantines", "Times that the plugin was quarantined.", ("plugin",), times)
-        for metrics in self.further:
+        for metrics in self.extra:
             yield from metrics()
         yield CounterMetricFamily(
             "reprieve_log_lines_dropped",
@@ -167,20 +167,20 @@ class Exposition(Collector):
         )
 
     def _reflectors(self) -> Iterator[Metric]:
-        found = {each.kind.resource: each for each in self.informers.reflectors}
+        reflectors = {reflector.kind.resource: reflector for reflector in self.informers.reflectors}
         for name, text, count in _COUNTED:
-            counts = {resource: count(each.counters) for resource, each in found.items()}
+            counts = {resource: count(reflector.counters) for resource, reflector in reflectors.items()}
             yield counter(f"reprieve_reflector_{name}", text, ("resource",), counts)
         errors = {
             (resource, error): number
-            for resource, each in found.items()
-            for error, number in each.counters.errors.items()
+            for resource, reflector in reflectors.items()
+            for error, number in reflector.counters.errors.items()
         }
         yield counter("reprieve_reflector_errors", "Failures by class.", ("resource", "error"), errors)
-        health = {(each.resource,): each for each in self.informers.health(self.now())}
-        now_unreadable = {labels: float(len(each.unreadable)) for labels, each in health.items()}
+        health = {(resource_health.resource,): resource_health for resource_health in self.informers.health(self.now())}
+        now_unreadable = {labels: float(len(resource_health.unreadable)) for labels, resource_health in health.items()}
         yield gauge("reprieve_unreadable_objects", "Objects that cannot be read now.", ("resource",), now_unreadable)
-        synced = {labels: float(each.synced) for labels, each in health.items()}
+        synced = {labels: float(resource_health.synced) for labels, resource_health in health.items()}
         yield gauge("reprieve_reflector_synced", "1 once the resource was listed.", ("resource",), synced)
 
 

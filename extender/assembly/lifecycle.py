@@ -1,4 +1,4 @@
-"""Lifecycle: when a scheduler starts, and how it ends.
+"""Lifecycle: starts a scheduler, and ends it in order.
 
 It starts once the cluster is known. Of several replicas only the leader starts, after it has caught up with what its
 predecessor has done. When it is stopped, it ends in order: no more pods are popped, what was decided is done, events
@@ -30,7 +30,7 @@ _LOG: Final = Logger(__name__)
 
 @final
 class Lifecycle:
-    """Runs a scheduler from its start to its end. State: which of its tasks run, and whether it has finished.
+    """Runs a scheduler from its start to its end. State: its running tasks, and whether it has finished.
 
     Arguments:
         elector: decides when this replica leads; None without other replicas.
@@ -47,7 +47,7 @@ class Lifecycle:
         may_follow: asyncio.Event,
     ) -> None:
         self.why_over = ""
-        """Why it ended without being stopped; empty while it runs."""
+        """The reason why it ended without being stopped; empty while it runs."""
         self._running: asyncio.Task[None] | None = None
         self._informers = informers
         self._assembled = scheduling

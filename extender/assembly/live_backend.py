@@ -67,7 +67,7 @@ class LiveOptions:
     admits: Admits = empty_api_server
     """Makes the API server that the objects of what-ifs pass through."""
     taps: Sequence[Tap] = ()
-    """What else attaches to the cluster and the scheduler, such as a recording."""
+    """Further attachments to the cluster and the scheduler, such as a recording."""
     tracer: Tracer | None = None
     """Traces attempts; None if nothing is traced."""
 
@@ -120,7 +120,7 @@ async def live_backend(
         dropped_log_lines=options.dropped_log_lines,
         quarantines=parts.quarantines,
         feature_gates=configuration.feature_gates,
-        further=[tap.metrics for tap in options.taps],
+        extra=[tap.metrics for tap in options.taps],
     )
     backend = Backend(
         verbs=parts.verbs,
@@ -233,11 +233,10 @@ def _assembled(
 
 @final
 class _LettingGo:
-    """Takes a snapshot soon after something changed or went, since a snapshot holds its pods until the next one, and
-    nobody may ask for one for days. State: whether it is about to.
+    """Takes a snapshot soon after a change, since a snapshot holds its pods until the next one, which may be days away.
+    State: whether it is about to.
 
-    Arguments:
-        may: returns whether no cycle reads the last snapshot now; the next cycle lets go then.
+    Arguments: may: returns whether no cycle reads the last snapshot now; the next cycle lets go then.
     """
 
     def __init__(self, cache: Cache, may: Callable[[], bool] = lambda: True) -> None:

@@ -38,7 +38,7 @@ class Scheduling:
 
     scheduler: Scheduler
     handlers: EventHandlers
-    """They have to be called for every change of the cluster."""
+    """Call them for every change of the cluster."""
     world: World
     frameworks: Mapping[str, Framework]
 
@@ -143,7 +143,10 @@ def _queue(
     sort = next(iter(frameworks.values())).plugins.queue_sort
     return SchedulingQueue(
         lambda pod, timestamp: call_plugin(None, sort.name, "QueueSort", sort.sort_key, pod, timestamp),
-        {name: hints_of_profile(each.plugins, has_extenders=has_extenders) for name, each in frameworks.items()},
+        {
+            name: hints_of_profile(framework.plugins, has_extenders=has_extenders)
+            for name, framework in frameworks.items()
+        },
         gated_by,
         now=asyncio.get_running_loop().time,
         pod_lister=pods.get,
@@ -159,7 +162,7 @@ SLOW: Final = 0.1
 """Seconds from which on an attempt is logged. Upstream: schedulePod."""
 
 _POINTS: Final = ("PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Reserve", "Permit")
-"""The points of an attempt. Those of a binding may be another pod's."""
+"""The points of an attempt; those of a binding may belong to another pod."""
 
 
 @final
@@ -167,7 +170,7 @@ class SlowAttempts(Reporter):
     """Logs attempts that took long, with their steps, and empties the steps of the metrics after each attempt.
 
     Upstream: pkg/scheduler/schedule_one.go, schedulePod, whose trace is logged if it is long. Here extension points are
-    the steps, and what is left of the time was spent in between: on the snapshot, and on extenders.
+    the steps, and the remaining time was spent in between: on the snapshot, and on extenders.
     """
 
     def __init__(self, metrics: Metrics) -> None:

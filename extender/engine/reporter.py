@@ -1,5 +1,5 @@
 """Reporter: takes note of a scheduler's decisions. Methods return nothing, so that none can change a decision. Decided:
-what was decided about a pod, in a form in which two decisions can be compared.
+a decision about a pod, in a form in which two decisions can be compared.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,13 +29,13 @@ class VerbCall:
     profile: str
     num_nodes: int
     seconds: float
-    """How long the answer took."""
+    """The duration of the answer."""
     caller: str = ""
-    """The name of the user who called, or where an unknown one called from."""
+    """The name of the user who called, or the address of an unknown one."""
 
 
 class Reporter:
-    """The base of reporters, whose methods are called in the order in which things happen.
+    """The base of reporters, whose methods are called in the order of events.
 
     Arrays, choices and `Candidates` hold only while a method runs.
     """
@@ -103,14 +103,14 @@ class Reporters(Reporter):
 def _passed_on(name: str) -> Callable[..., None]:
     method_of = attrgetter(name)
 
-    def tell(told: Reporters, *args: Any, **kwargs: Any) -> None:
-        for each in told.reporters:
+    def tell(composite: Reporters, *args: Any, **kwargs: Any) -> None:
+        for reporter in composite.reporters:
             try:
-                method_of(each)(*args, **kwargs)
+                method_of(reporter)(*args, **kwargs)
             except Exception as exc:
-                if each not in told.logged:
+                if reporter not in composite.logged:
                     _LOG.exception(exc, "What was decided could not be reported; this is logged once")
-                told.logged.add(each)
+                composite.logged.add(reporter)
 
     return tell
 
@@ -123,11 +123,11 @@ NO_REPORTER: Final = Reporters()
 
 @final
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided about a pod."""
+    """The decision about a pod."""
 
     node: str = ""
     status: str = ""
-    """Why there is no node: Unschedulable, Error and so on."""
+    """The status without a node: Unschedulable, Error and so on."""
     message: str = ""
     nominated: str = ""
     """The node that preemption is to make free."""
@@ -135,7 +135,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     """The pods to evict, as namespace/name."""
 
     def is_like(self, other: "Decided") -> bool:
-        """Whether both decide the same. What they say about it may differ."""
+        """True if both decide the same. Their messages may differ."""
         return (self.node, self.status, self.nominated, {*self.victims}) == (
             other.node,
             other.status,

@@ -146,9 +146,9 @@ class PodBuilder:
     def host_port(self, port: int, protocol: str = "", ip: str = "") -> "PodBuilder":
         """Adds a host port to the last container, or to a new one if there is none."""
         builder = self if self._pod.spec.containers else self.container(Container(name=self._next("c")))
-        *others, last = builder._pod.spec.containers
-        wanted = ContainerPort(container_port=port, host_port=port, host_ip=ip, protocol=protocol)
-        return builder._spec(containers=[*others, replaced(last, ports=[*last.ports, wanted])])
+        *leading, last = builder._pod.spec.containers
+        container_port = ContainerPort(container_port=port, host_port=port, host_ip=ip, protocol=protocol)
+        return builder._spec(containers=[*leading, replaced(last, ports=[*last.ports, container_port])])
 
     def claim(self, name: str) -> "PodBuilder":
         """Adds a volume from the PersistentVolumeClaim."""
@@ -175,8 +175,8 @@ class PodBuilder:
 
     def toleration(self, key: str = "", value: str = "", effect: str = "", operator: str = "") -> "PodBuilder":
         """Adds a toleration; no operator means Equal."""
-        wanted = Toleration(key=key, operator=operator, value=value, effect=effect)
-        return self._spec(tolerations=[*self._pod.spec.tolerations, wanted])
+        toleration = Toleration(key=key, operator=operator, value=value, effect=effect)
+        return self._spec(tolerations=[*self._pod.spec.tolerations, toleration])
 
     def node_selector(self, labels: Mapping[str, str] | None = None, /, **more: str) -> "PodBuilder":
         """Adds entries to spec.nodeSelector. Without any, the selector is empty but present."""

@@ -1,4 +1,4 @@
-"""Frameworks of just the plugins that a test is about, the verbs over a cluster, and what one plugin answers."""
+"""Frameworks of just the plugins under test, the verbs over a cluster, and the answers of one plugin."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -55,8 +55,8 @@ def make_framework(
 
     # The framework is the plugins' handle, so that they are made by its constructor.
     def make_plugins(handle: fwk.Handle) -> PluginsByPoint:
-        made = [plugin if isinstance(plugin, fwk.Plugin) else plugin(None, handle) for plugin in plugins]
-        return _by_point(made, weights or {})
+        instances = [plugin if isinstance(plugin, fwk.Plugin) else plugin(None, handle) for plugin in plugins]
+        return _by_point(instances, weights or {})
 
     return Framework(
         "default-scheduler",
@@ -116,11 +116,11 @@ def make_verbs(
     reporter: Reporter = NO_REPORTER,
 ) -> Verbs:
     """Returns the verbs over a cluster, as kube-scheduler calls them, with in-tree plugins."""
-    known = cluster if isinstance(cluster, Cluster) else Cluster.of(cluster)
+    target = cluster if isinstance(cluster, Cluster) else Cluster.of(cluster)
     frameworks = Registry(IN_TREE).make_frameworks(
-        configuration or Configuration(), random.Random(), dispatcher=dispatcher, live=known.cache
+        configuration or Configuration(), random.Random(), dispatcher=dispatcher, live=target.cache
     )
-    return Verbs(frameworks, known, dispatcher=dispatcher, reporter=reporter)
+    return Verbs(frameworks, target, dispatcher=dispatcher, reporter=reporter)
 
 
 def filter_nodes(plugin: FilterPlugin | EachNodeFilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, Status]:

@@ -149,9 +149,9 @@ def _check_form(plugin: FilterPlugin, verdicts: Verdicts, num_rows: int) -> None
 def _check_rows_do_not_talk(
     plugin: FilterPlugin, state: CycleState, pod: Pod, rows: Rows, verdicts: Verdicts, chance: random.Random
 ) -> None:
-    some: Index = np.array([row for row in range(len(rows)) if chance.random() < 0.5], np.intp)
-    alone = plugin.filter(state, pod, rows.take(some))
-    for place, row in enumerate(some.tolist()):
+    subset: Index = np.array([row for row in range(len(rows)) if chance.random() < 0.5], np.intp)
+    alone = plugin.filter(state, pod, rows.take(subset))
+    for place, row in enumerate(subset.tolist()):
         _agree(plugin, "law 2, rows do not talk", rows.names[row], verdicts.status_of(row), alone.status_of(place))
 
 

@@ -1,4 +1,4 @@
-"""Nominator: which pending pods are nominated to which node. It may be ahead of the pods' status in the API server.
+"""Nominator: the nominations of pending pods to nodes. It may be ahead of the pods' status in the API server.
 
 Upstream: pkg/scheduler/backend/queue/nominator.go.
 """
@@ -23,14 +23,16 @@ class Nominator:
         self._node_of: dict[str, str] = {}
 
     def add(self, pod: Pod, node: str | None) -> None:
-        """Nominates the pod to the node, or to that in its status, instead of an earlier one, unless it has a node."""
+        """Nominates the pod to the node, by default that in its status, instead of an earlier one; not once it has a
+        node.
+        """
         self.delete(pod.uid)
         if node is None:
             node = pod.status.nominated_node_name
             if not node:
                 return
-        known = self._pod_lister(pod.key)
-        if known is None or known.spec.node_name:
+        current = self._pod_lister(pod.key)
+        if current is None or current.spec.node_name:
             return
         self._node_of[pod.uid] = node
         self._pods_on.setdefault(node, {})[pod.uid] = pod

@@ -169,8 +169,10 @@ class ActiveQueue:
 
     def changes_for(self, uid: str) -> list[ChangeToHint] | None:
         """Returns the changes since the pod was popped, in order; None if it is not in flight."""
-        found = self._in_flight.get(uid)
-        return None if found is None else [self._changes[number] for number in range(found[1], self._next_change)]
+        in_flight = self._in_flight.get(uid)
+        return (
+            None if in_flight is None else [self._changes[number] for number in range(in_flight[1], self._next_change)]
+        )
 
     def in_flight_pods(self) -> list[QueuedPodInfo]:
         return [info for info, _ in self._in_flight.values()]
@@ -231,7 +233,7 @@ class BackoffQueue:
         yield from self.failed
 
     def backoff_time(self, info: QueuedPodInfo) -> float | None:
-        """Returns when the backoff after the pod's last attempt ends or ended; None if it has none."""
+        """Returns the end of the backoff after the pod's last attempt; None if it has none."""
         count = info.consecutive_errors_count or info.unschedulable_count
         if not count or not self._max_backoff:
             return None
@@ -256,8 +258,8 @@ class BackoffQueue:
 
     def add(self, info: QueuedPodInfo) -> None:
         """Adds a pod, to `failed` if no plugin refused it, or if it was tried with its pod group."""
-        own, other = (self.failed, self.refused) if info.has_failed or info.is_member else (self.refused, self.failed)
-        own.add_or_update(info)
+        queue, other = (self.failed, self.refused) if info.has_failed or info.is_member else (self.refused, self.failed)
+        queue.add_or_update(info)
         if other.remove(info.key) is not None:
             other_name = "podBackoffQ" if info.has_failed else "podErrorBackoffQ"
             _LOG.error(
@@ -281,11 +283,11 @@ class BackoffQueue:
         return self.refused.remove(key) or self.failed.remove(key)
 
     def pop_early(self) -> QueuedPodInfo | None:
-        """Pops the refused pod whose backoff ends next; None if there is none, or if that is not wanted."""
+        """Pops the refused pod whose backoff ends next; None if there is none, or unless it `pops_early`."""
         return self.refused.pop() if self._pops_early else None
 
     def pop_all_backoff_completed(self) -> Iterator[QueuedPodInfo]:
-        """Pops all pods whose backoff is over, each as it is asked for."""
+        """Pops all pods whose backoff is over, one at a time."""
         for heap in (self.refused, self.failed):
             while (info := heap.peek()) is not None and not self.is_pod_backing_off(info):
                 heap.pop()

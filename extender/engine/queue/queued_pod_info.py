@@ -39,17 +39,17 @@ class QueuedPodInfo:
         self.key = pod.key
         """namespace/name, the key in all queues."""
         self.timestamp = timestamp
-        """When the pod was added, or added again after an attempt."""
+        """The time when the pod was added, or added again after an attempt."""
         self.attempts = 0
-        """How often it was popped."""
+        """The number of times it was popped."""
         self.unschedulable_count = 0
-        """How many attempts ended in a refusal."""
+        """The number of attempts that ended in a refusal."""
         self.consecutive_errors_count = 0
-        """How many of the last attempts in a row ended in an error rather than in a refusal."""
+        """The number of last attempts in a row that ended in an error rather than in a refusal."""
         self.initial_attempt_timestamp: float | None = None
-        """When it first entered activeQ."""
+        """The time when it first entered activeQ."""
         self.backoff_expiration: float | None = None
-        """When its backoff ends, once that was computed; a whole second."""
+        """The end of its backoff, once computed; a whole second."""
         self.unschedulable_plugins: frozenset[str] = frozenset()
         """The plugins that refused it at the last attempt, or gate it."""
         self.pending_plugins: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ class QueuedPodInfo:
         self.was_flushed_from_unschedulable = False
         """True if it left the unschedulable pods because it had waited too long, not because of an event."""
         self.retry_after = math.inf
-        """Seconds after the last attempt when another one is worth while without any event."""
+        """Seconds after the last attempt until another one is worth while without any event."""
         self.woken_by = ""
         """The label of the event, or of the end of backoff, that moved it to activeQ, maybe by backoffQ."""
 
@@ -93,7 +93,7 @@ Refusal = tuple[str, frozenset[str]]
 
 @final
 class UnschedulablePods:
-    """Pods by key, and by who refused them: there are few different refusals, but may be many pods."""
+    """Pods by key, and by refusal: there are few different refusals, but may be many pods."""
 
     def __init__(self) -> None:
         self._pods: dict[str, QueuedPodInfo] = {}
@@ -112,11 +112,11 @@ class UnschedulablePods:
     def get(self, key: str) -> QueuedPodInfo | None:
         return self._pods.get(key)
 
-    def refused(self, by: Callable[[Refusal], bool]) -> list[QueuedPodInfo]:
-        return [info for refusal, pods in self._by_refusal.items() if by(refusal) for info in pods.values()]
+    def refused(self, is_match: Callable[[Refusal], bool]) -> list[QueuedPodInfo]:
+        return [info for refusal, pods in self._by_refusal.items() if is_match(refusal) for info in pods.values()]
 
     def add_or_update(self, info: QueuedPodInfo) -> None:
-        """Adds the pod, or replaces the one of its key. To be called again when other plugins refuse it."""
+        """Adds the pod, or replaces the one of its key. Call it again when other plugins refuse the pod."""
         self.remove(info.key)
         refusal = info.pod.scheduler_name, info.unschedulable_plugins | info.pending_plugins
         self._pods[info.key] = info
@@ -127,9 +127,9 @@ class UnschedulablePods:
         info = self._pods.pop(key, None)
         if info is not None:
             refusal = self._refusals.pop(key)
-            alike = self._by_refusal[refusal]
-            del alike[key]
-            if not alike:
+            pods = self._by_refusal[refusal]
+            del pods[key]
+            if not pods:
                 del self._by_refusal[refusal]
         return info
 

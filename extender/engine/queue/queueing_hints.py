@@ -1,4 +1,4 @@
-"""Whether a change makes a pod worth another attempt, by the queueing hints of the plugins that refused it.
+"""Decides whether a change makes a pod worth another attempt, by the queueing hints of the plugins that refused it.
 
 Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, isEventOfInterest, isPodWorthRequeuing.
 """
@@ -24,7 +24,7 @@ _LOG: Final = Logger(__name__)
 
 @final
 class QueueingStrategy(enum.Enum):
-    """Where a pod goes after a change. The log shows the numbers, which are upstream's."""
+    """The destination of a pod after a change. The log shows the numbers, which are upstream's."""
 
     QUEUE_SKIP = 0
     QUEUE_AFTER_BACKOFF = 1
@@ -74,7 +74,10 @@ class QueueingHints:
     def _change(self, event: ClusterEvent) -> partial[ChangeToHint]:
         hints = {
             profile: tuple(
-                function for each, functions in registered.items() if each.matches(event) for function in functions
+                function
+                for registration, functions in registered.items()
+                if registration.matches(event)
+                for function in functions
             )
             for profile, registered in self._by_profile.items()
         }
@@ -90,7 +93,7 @@ def may_move(change: ChangeToHint, refusal: Refusal) -> bool:
 
 
 def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
-    """Returns where the pod goes after this change, by refusing plugins' hints; one that raises counts as Queue.
+    """Returns the pod's destination after this change, by refusing plugins' hints; one that raises counts as Queue.
 
     A wildcard event concerns all pods, or the one pod that is its object.
     """
@@ -119,7 +122,7 @@ def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
         except Exception as exc:
             result = "Error"
             changed = (("oldObj", change.old), ("newObj", change.new))
-            objects = {key: each for key, each in changed if isinstance(each, ApiObject)}
+            objects = {key: api_object for key, api_object in changed if isinstance(api_object, ApiObject)}
             _LOG.error(exc, "QueueingHintFn returns error", event=change.label, plugin=name, pod=info.pod, **objects)
             answer = QueueingHint.QUEUE
         change.times.observe(perf_counter() - began, name, change.label, result)
@@ -134,7 +137,7 @@ def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
 
 
 def best_strategy(info: QueuedPodInfo, changes: Sequence[ChangeToHint]) -> QueueingStrategy:
-    """Returns where the pod goes after all these changes, which is the best that any of them gives."""
+    """Returns the pod's destination after all these changes, the best that any of them gives."""
     best = QueueingStrategy.QUEUE_SKIP
     for change in changes:
         strategy = strategy_for(info, change)

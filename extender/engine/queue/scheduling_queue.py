@@ -1,4 +1,4 @@
-"""SchedulingQueue: where each waiting pod is, and what moves it.
+"""SchedulingQueue: holds the waiting pods, and moves them between its queues.
 
 Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue. Queueing hints are always on.
 """
@@ -61,7 +61,7 @@ UNSCHEDULABLE_Q: Final = "Unschedulable"
 PreEnqueue = Callable[[Pod, str], str]
 """(pod, the plugin that gates it now or "") -> the plugin that gates it, "" if none does."""
 PreCheck = Callable[[QueuedPodInfo], bool]
-"""Whether a change can concern a pod at all."""
+"""Returns whether a change can concern a pod at all."""
 
 _LOG: Final = Logger(__name__)
 _POD_ADD: Final = EVENT_UNSCHEDULED_POD_ADD.label
@@ -209,7 +209,7 @@ class SchedulingQueue:
         self._pod_came.set()
 
     def done(self, uid: str) -> None:
-        """Ends the attempt of the pod, or the part of it during which events matter."""
+        """Ends the pod's attempt, or the part of it in which events matter."""
         self._active.done(uid)
 
     def add_unschedulable_if_not_present(self, info: QueuedPodInfo) -> None:
@@ -247,7 +247,7 @@ class SchedulingQueue:
             self._active.done(info.pod.uid)
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> QueueingStrategy:
-        """Returns where a pod goes by the changes since it was popped (determineSchedulingHintForInFlightPod)."""
+        """Returns a pod's destination by the changes since it was popped (determineSchedulingHintForInFlightPod)."""
         if info.has_failed or info.is_member:
             return QueueingStrategy.QUEUE_AFTER_BACKOFF
         changes = self._active.changes_for(info.pod.uid)
@@ -298,7 +298,7 @@ class SchedulingQueue:
     def move_all_to_active_or_backoff_queue(
         self, event: ClusterEvent, old: object, new: object, pre_check: PreCheck | None = None
     ) -> None:
-        """Requeues those unschedulable pods that pass `pre_check` and that the event may help, by hints."""
+        """Requeues the unschedulable pods that pass `pre_check` and that the event may help, by hints."""
         change = self._hints.change(event, old, new)
         if change.is_of_interest:
             # The log tells of each pod that stays where it is.
@@ -366,7 +366,7 @@ class SchedulingQueue:
     # Moves between the queues.
 
     def _requeue(self, info: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> str:
-        """Puts the pod where the strategy sends it; returns that queue's name (requeuePodWithQueueingStrategy)."""
+        """Puts the pod into the queue of the strategy; returns the queue's name (requeuePodWithQueueingStrategy)."""
         if strategy is QueueingStrategy.QUEUE_SKIP:
             self._add_to_unschedulable(info, label)
             return UNSCHEDULABLE_Q
@@ -457,7 +457,7 @@ class SchedulingQueue:
         return self._active.scheduling_cycle
 
     def pending_counts(self) -> dict[str, int]:
-        """Returns how many pods wait in which queue. Upstream: the metric pending_pods."""
+        """Returns queue -> the number of waiting pods. Upstream: the metric pending_pods."""
         gated = self._unschedulable.num_gated
         return {
             ACTIVE: len(self._active.queue),
@@ -471,7 +471,7 @@ class SchedulingQueue:
         return self._active.queue.get(key) or self._backoff.get(key) or self._unschedulable.get(key)
 
     def backoff_time(self, info: QueuedPodInfo) -> float | None:
-        """Returns when the backoff of a pod ends or ended; None if it has none."""
+        """Returns the end of a pod's backoff; None if it has none."""
         return self._backoff.backoff_time(info)
 
     def pods_in_active_q(self) -> list[QueuedPodInfo]:

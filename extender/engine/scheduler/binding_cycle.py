@@ -24,7 +24,7 @@ _LOG: Final = Logger(__name__)
 
 
 async def binding_cycle(world: World, framework: Framework, assumed: AssumedPod) -> Failure | None:
-    """Binds the pod; if that fails, gives everything reserved for it back, and returns why.
+    """Binds the pod; on failure, releases everything reserved for it, and returns the reason.
 
     After a refusal, call `wake_other_pods` once the pod is back in the queue.
     """
@@ -143,8 +143,8 @@ CONFIRMED_WITHIN: Final = 30.0
 class UnconfirmedBindings:
     """Requests unconfirmed bindings again; nothing changes if the server knows them.
 
-    State: the bindings, and since when they are unconfirmed. Their pods stay assumed all the time; a watch reports pods
-    that are elsewhere or gone.
+    State: the bindings, each with its time. Their pods stay assumed all the time; a watch reports pods that are
+    elsewhere or gone.
     """
 
     def __init__(self, world: World) -> None:
@@ -163,7 +163,7 @@ class UnconfirmedBindings:
 
     def _check(self, now: float) -> None:
         assumed = self._world.cluster.cache.assumed_pods
-        self._since = {uid: each for uid, each in self._since.items() if uid in assumed}
+        self._since = {uid: binding for uid, binding in self._since.items() if uid in assumed}
         for uid, (call, since) in self._since.items():
             if now - since >= CONFIRMED_WITHIN:
                 self._since[uid] = call, now

@@ -31,7 +31,7 @@ _RESOURCE_OF: Final[Mapping[WatchedKind[Any], EventResource]] = {
     for kind in KINDS
     if kind is not PODS and kind.event_resource in EventResource.__members__.values()
 }
-"""The kinds of objects whose changes may help a pod, which with a node is another resource in events."""
+"""The kinds of objects whose changes may help a pod. A pod with a node is another resource in events."""
 
 _LABELS: Final[Mapping[tuple[EventResource, ActionType], str]] = {
     (resource, action): ClusterEvent(resource, action).label
@@ -60,7 +60,7 @@ def _label(old: HasMetadata | None, new: HasMetadata | None) -> str:
 
 @final
 class EventHandlers:
-    """Handles every change of the cluster, one at a time. State: only the world's, and the pods by name."""
+    """Handles every change of the cluster, one at a time. State: the world, and the pods by name."""
 
     def __init__(self, world: World, profiles: Container[str], pods: dict[str, Pod]) -> None:
         """Takes the scheduler names of profiles, and fills `pods` by namespace/name as the API server has them."""
@@ -218,7 +218,7 @@ def node_scheduling_properties_change(old: Node, new: Node) -> list[ClusterEvent
 
 
 def _is_scaled_down(old: Pod, new: Pod) -> bool:
-    """Returns whether the pod requests less of something, as what cannot be read does: to try is harmless."""
+    """Returns whether the pod requests less of something. An unreadable pod counts, too: to try is harmless."""
     if _counted(old) == _counted(new):
         return False
     try:
@@ -229,11 +229,13 @@ def _is_scaled_down(old: Pod, new: Pod) -> bool:
 
 
 def _counted(pod: Pod) -> tuple[object, ...]:
-    """Returns what `pod_requests` looks at; most updates change another part of the pod."""
+    """Returns the fields that `pod_requests` looks at; most updates change other fields of the pod."""
     spec, status = pod.spec, pod.status
     resizes = [condition.reason for condition in status.conditions if condition.type == "PodResizePending"]
     reported = [
-        each for each in (*status.container_statuses, *status.init_container_statuses) if each.resources is not None
+        container_status
+        for container_status in (*status.container_statuses, *status.init_container_statuses)
+        if container_status.resources is not None
     ]
     return (
         spec.containers,

@@ -53,7 +53,7 @@ class PreparedCandidate:
 
     @property
     def kind(self) -> str:
-        """What the preemptor is called in messages."""
+        """The kind of the preemptor in messages."""
         return "pod" if self.group is None else "podgroup"
 
 
@@ -106,8 +106,8 @@ class Executor:
         # The nominator may hold a pod with its status before the last attempt; the patch must start from what the API
         # server has.
         lower = (nominee for nominee in nominees if nominee.priority < preemptor.priority)
-        known = ((nominee, self._world.pod_by_key(nominee.key)) for nominee in lower)
-        return tuple(now for nominee, now in known if now is not None and now.uid == nominee.uid)
+        pairs = ((nominee, self._world.pod_by_key(nominee.key)) for nominee in lower)
+        return tuple(now for nominee, now in pairs if now is not None and now.uid == nominee.uid)
 
     async def evict_now(self, framework: Framework, preemptor: Pod, candidate: fwk.Candidate, plugin: str) -> None:
         """Evicts the victims, all at the same time, and then clears lower nominations; the preemptor has none yet.
@@ -145,8 +145,8 @@ class Executor:
         """
         world, preemptor, is_done, began = self._world, prepared.preemptor, False, perf_counter()
         try:
-            known = world.pod_by_key(preemptor.key)
-            if nomination is None or known is None or known.spec.node_name:
+            current = world.pod_by_key(preemptor.key)
+            if nomination is None or current is None or current.spec.node_name:
                 return
             await world.dispatcher.perform(nomination)
             with world.metrics.doing(prepared.plugin):
@@ -170,9 +170,8 @@ class Executor:
             _log_failure(exc, prepared)
 
     async def evict_victims(self, prepared: PreparedCandidate) -> None:
-        """Evicts the victims that are not leaving already, after it has cleared lower nominations, if there are any.
-
-        First go all but the last at the same time, then the last.
+        """Clears lower nominations, and evicts the victims that are not leaving already: all but the last at the same
+        time, then the last.
 
         The preemptor may be tried again as soon as the last victim is terminating, so that must not happen before the
         others are. Raises CallError if one could not be evicted; unless it was the last, that one is left alone.
@@ -194,9 +193,9 @@ class Executor:
         for nominee in prepared.lower_nominees:
             self._world.dispatcher.submit(fwk.PatchPodStatus.of(nominee, nominated_node_name=""))
         result = "error"
-        *others, last = to_evict
+        *first_victims, last = to_evict
         try:
-            await self._evict_all(prepared, others)
+            await self._evict_all(prepared, first_victims)
             self._preemptions.evict_last(prepared.uid, last)
             await self._evict(prepared, last)
             result = "success"
@@ -236,19 +235,19 @@ class Executor:
         _record_event(prepared, victim, note)
 
     def _requeue(self, prepared: PreparedCandidate, preemptor: Pod, *, is_done: bool) -> None:
-        """Requeues the preemptor, or a member of the group that is, unless an event will do so."""
+        """Requeues the preemptor, a pod or a member of the group, unless an event will do so."""
         world = self._world
-        known = world.pod_by_key(preemptor.key)
-        if known is None or known.uid != preemptor.uid:
+        current = world.pod_by_key(preemptor.key)
+        if current is None or current.uid != preemptor.uid:
             return
         if not is_done:
             # Upstream activates it at once; what the API server has just refused it may well refuse again.
-            world.queue.retry_after_failure(known)
+            world.queue.retry_after_failure(current)
             return
-        info, last = world.queue.get(known.key), _to_evict(prepared.candidate)[-1:]
-        if info is not None and info.is_gated and all(world.cluster.cache.pod(each.uid) is None for each in last):
+        info, last = world.queue.get(current.key), _to_evict(prepared.candidate)[-1:]
+        if info is not None and info.is_gated and all(world.cluster.cache.pod(victim.uid) is None for victim in last):
             # The event of its deletion came while the preemptor was held back. Upstream waits for another one.
-            world.queue.activate([known])
+            world.queue.activate([current])
 
 
 def _to_evict(candidate: fwk.Candidate) -> list[Pod]:

@@ -1,5 +1,5 @@
-"""What the scheduling cycle asks of extenders (`SchedulingExtender`; `extender.client` calls those over HTTP), and
-schedule_pod() with them: each may refuse nodes, and each may add to their scores.
+"""The contract of extenders in the scheduling cycle (`SchedulingExtender`; `extender.client` calls those over HTTP),
+and schedule_pod() with them: each may refuse nodes, and each may add to their scores.
 
 The cycle waits for the extenders. No other snapshot of its cache must be taken meanwhile, because that would replace
 its own.
@@ -91,7 +91,7 @@ Extenders = Sequence[SchedulingExtender]
 async def schedule_pod_with_extenders(
     algorithm: SchedulingAlgorithm, extenders: Extenders, cycle: Cycle, percentage_of_nodes_to_score: int
 ) -> ScheduleResult:
-    """Chooses the best node that extenders let pass, too.
+    """Chooses the best node that plugins and extenders let pass.
 
     Raises as `SchedulingAlgorithm.schedule_pod`, and ExtenderError if one that is not ignorable failed to filter.
     """
@@ -100,8 +100,8 @@ async def schedule_pod_with_extenders(
     nominated = algorithm.nominated_row(cycle)
     if nominated is not None and await _still_passes(extenders, pod, nominated):
         return ScheduleResult(nominated.names[0], 1, 1)
-    found = algorithm.feasible_rows(cycle, percentage_of_nodes_to_score)
-    rows, statuses = await find_nodes_that_pass_extenders(extenders, pod, found)
+    feasible = algorithm.feasible_rows(cycle, percentage_of_nodes_to_score)
+    rows, statuses = await find_nodes_that_pass_extenders(extenders, pod, feasible)
     if not len(rows):
         findings = find(cycle)
         diagnosis = _also_refused_by_extenders(diagnosis_of(cycle, findings), statuses)
@@ -117,7 +117,7 @@ async def schedule_pod_with_extenders(
 async def find_nodes_that_pass_extenders(
     extenders: Extenders, pod: Pod, rows: Rows
 ) -> tuple[Rows, dict[str, fwk.Status]]:
-    """Returns the nodes that all extenders let pass, each asked only about those left, and others' statuses.
+    """Returns the nodes that all extenders, called in turn, let pass, and the statuses of the others.
 
     A node that an extender omits without a reason has no status. A node that passes though a reason is given against
     it, passes. Raises ExtenderError if one that is not ignorable failed, or let nodes pass that it was not given.
@@ -130,23 +130,23 @@ async def find_nodes_that_pass_extenders(
             continue
         try:
             answer = await extender.filter(pod, nodes_of(rows))
-            left = _named(rows, extender, answer.nodes)
+            passing = _named(rows, extender, answer.nodes)
         except fwk.ExtenderError as exc:
             if not extender.is_ignorable:
                 raise
-            said = "Skipping extender as it returned error and has ignorable flag set"
-            _LOG.info(0, said, extender=extender.name, err=exc)
+            message = "Skipping extender as it returned error and has ignorable flag set"
+            _LOG.info(0, message, extender=extender.name, err=exc)
             continue
         statuses |= {name: fwk.unschedulable(why) for name, why in answer.failed.items()}
         statuses |= {name: fwk.unresolvable(why) for name, why in answer.failed_and_unresolvable.items()}
-        rows = left
+        rows = passing
     return rows, statuses
 
 
 async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int64s:
-    """Returns (R,) what extenders, all called at once, add to the total: score * weight, on the scale of plugins.
+    """Returns (R,) the sum of score * weight of all extenders, called at once, on the scale of plugins.
 
-    One that fails adds nothing, whether it is ignorable or not. What does not fit an int64 wraps, as in Go.
+    One that fails adds nothing, whether it is ignorable or not. Sums beyond int64 wrap, as in Go.
     """
     interested = [extender for extender in extenders if extender.is_prioritizer and extender.is_interested(pod)]
     nodes = nodes_of(rows)
@@ -157,15 +157,15 @@ async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int
         for host, score in task.result():
             if host in sums:
                 sums[host] += score * extender.weight
-    return np.array([wrap(each * (fwk.MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY)) for each in sums.values()], np.int64)
+    return np.array([wrap(total * (fwk.MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY)) for total in sums.values()], np.int64)
 
 
 async def bound_by_extender(
     extenders: Extenders, pod: Pod, node: str, fence: Callable[[], str | None] = lambda: None
 ) -> fwk.Status | None:
-    """Returns Success or Error of the first extender that binds such pods; None if plugins do.
+    """Returns the status of the first extender that binds such pods; None if plugins bind them.
 
-    `fence` returns why nothing may be written, before an extender is called: a call cannot be taken back.
+    `fence` is asked before an extender is called, since a call cannot be undone: it returns why nothing may be written.
     """
     for extender in extenders:
         if not extender.is_binder or not extender.is_interested(pod):
@@ -177,8 +177,8 @@ async def bound_by_extender(
             await extender.bind(pod, node)
         except fwk.ExtenderError as exc:
             if extender.is_ignorable:
-                said = "Skipping extender in bind as it returned error and has ignorable flag set"
-                _LOG.info(0, said, extender=extender.name, err=exc)
+                message = "Skipping extender in bind as it returned error and has ignorable flag set"
+                _LOG.info(0, message, extender=extender.name, err=exc)
                 continue
             return fwk.error(str(exc))
         return fwk.SUCCESS
@@ -202,10 +202,9 @@ async def _still_passes(extenders: Extenders, pod: Pod, nominated: Rows) -> bool
 def _named(rows: Rows, extender: SchedulingExtender, nodes: Sequence[Node]) -> Rows:
     """Returns the rows of these nodes, in their order, each once. Raises ExtenderError for a node not among the rows.
 
-    Upstream goes on with full nodes as the extender sent them back, known or not, and without their pods. Here only
-    their names count.
+    Upstream goes on with full nodes as the extender sent them back, without their pods. Here only their names count.
     """
-    place = {name: at for at, name in enumerate(rows.names)}
+    place = {name: row for row, name in enumerate(rows.names)}
     for node in nodes:
         if node.name not in place:
             raise extender.unknown_node(node.name)
@@ -214,7 +213,7 @@ def _named(rows: Rows, extender: SchedulingExtender, nodes: Sequence[Node]) -> R
 
 async def _scores_of(extender: SchedulingExtender, pod: Pod, nodes: Sequence[Node]) -> list[tuple[str, int]]:
     try:
-        return [(each.host, each.score) for each in await extender.prioritize(pod, nodes)]
+        return [(host_score.host, host_score.score) for host_score in await extender.prioritize(pod, nodes)]
     except fwk.ExtenderError as exc:
         extender.log_score_failure(exc)
         return []

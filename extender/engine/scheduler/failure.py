@@ -1,4 +1,4 @@
-"""handle_scheduling_failure(): an attempt failed; the pod goes back to the queue, and its event and condition say why.
+"""handle_scheduling_failure(): puts the pod of a failed attempt back into the queue, with its event and condition.
 
 Upstream: pkg/scheduler/schedule_one.go, handleSchedulingFailure, updatePod.
 """
@@ -33,21 +33,21 @@ def handle_scheduling_failure(
     _log_failure(pod, failure)
     info.set_rejector_plugins(failure.unschedulable_plugins, failure.pending_plugins)
     info.retry_after = failure.retry_after
-    known = world.pod_by_key(pod.key)
-    if known is not None and known.uid != pod.uid:
+    current = world.pod_by_key(pod.key)
+    if current is not None and current.uid != pod.uid:
         # Another pod has this name by now, and an entry of its own in the queue.
         world.queue.done(pod.uid)
         return None
-    if known is None or known.spec.node_name:
-        if known is None:
+    if current is None or current.spec.node_name:
+        if current is None:
             err = f"pod {quoted(pod.metadata.name)} not found"
             _LOG.info(0, "Pod doesn't exist in informer cache", pod=pod, err=err)
         else:
-            node = known.spec.node_name
+            node = current.spec.node_name
             _LOG.info(0, "Pod has been assigned to node. Abort adding it back to queue.", pod=pod, node=node)
         world.queue.done(pod.uid)
     else:
-        info.pod = pod = known
+        info.pod = pod = current
         try:
             world.queue.add_unschedulable_if_not_present(info)
         except AlreadyQueuedError as exc:

@@ -1,4 +1,4 @@
-"""The cycle of a pod group: waiting members are popped together, tried, and go on to their binding all or none.
+"""The cycle of a pod group: its waiting members are popped and tried together, and all of them or none are bound.
 
 Nothing of a group that does not fit can be bound: the trial returns values, and only a group that fits is assumed for
 good.
@@ -40,7 +40,7 @@ _LOG: Final = Logger(__name__)
 @final
 @dataclass(frozen=True, slots=True)
 class GroupDecision:
-    """What was decided about a group: its result, and what becomes of each member."""
+    """The decision about a group: its result, and the consequence for each member."""
 
     result: GroupResult
     members: Sequence[tuple[QueuedPodInfo, AssumedPod | Failure]]
@@ -84,7 +84,7 @@ async def pod_group_cycle(
     infos: Sequence[QueuedPodInfo],
     percentage: int,
 ) -> GroupDecision:
-    """Decides about the popped members. Those of a group that fits are assumed, reserved and permitted then."""
+    """Decides about the popped members. If the group fits, they are assumed, reserved and permitted."""
     group = world.cluster.cache.objects.pod_groups.get(key)
     trial = PodGroupTrial(world, algorithm, framework, key, group, [info.pod for info in infos], percentage)
     result, victims = await result_of(trial)
@@ -94,7 +94,7 @@ async def pod_group_cycle(
 
 
 async def result_of(trial: PodGroupTrial) -> tuple[GroupResult, fwk.Candidate | None]:
-    """Returns whether the group fits, and the pods that have to go for it as a whole. The cluster is as before then."""
+    """Returns the group's result, and the pods that have to go for it as a whole. The cluster does not change."""
     began = perf_counter()
     result = await with_long_work(trial.run)
     trial.world.metrics.groups.algorithm.observe(perf_counter() - began)
@@ -118,32 +118,34 @@ async def _with_preemption(
         return replace(result, status=fwk.unschedulable(*reasons, NO_PLUGIN)), None
     if group.topology_key:
         return replace(result, status=fwk.unschedulable(*reasons, NO_CONSTRAINTS)), None
-    found = await find_victims(trial, group)
-    if found.status.is_success:
-        status = fwk.unschedulable(*reasons, found.saving) if found.saving else result.status
-        result = replace(result, status=status, waits_for_preemption=True, without_policies=found.instead_of)
-        return result, found.candidate
-    if found.status.code is fwk.Code.ERROR:
-        return replace(result, status=found.status), None
-    return replace(result, status=fwk.unschedulable(*reasons, *found.status.reasons)), None
+    victims = await find_victims(trial, group)
+    if victims.status.is_success:
+        status = fwk.unschedulable(*reasons, victims.saving) if victims.saving else result.status
+        result = replace(result, status=status, waits_for_preemption=True, without_policies=victims.instead_of)
+        return result, victims.candidate
+    if victims.status.code is fwk.Code.ERROR:
+        return replace(result, status=victims.status), None
+    return replace(result, status=fwk.unschedulable(*reasons, *victims.status.reasons)), None
 
 
 def _outcome(world: World, result: GroupResult, place: int) -> AssumedPod | Failure:
-    """Returns what becomes of the member at this place (submitPodGroupAlgorithmResult)."""
-    found = decided(result, place)
-    if isinstance(found, Failure):
-        return found
-    cycle, chosen = found
+    """Assumes the member at this place, or returns its failure (submitPodGroupAlgorithmResult)."""
+    decision = decided(result, place)
+    if isinstance(decision, Failure):
+        return decision
+    cycle, chosen = decision
     cycle.write(fwk.GROUP_CYCLE, None)
     return assume_and_permit(world, cycle, chosen)
 
 
 def decided(result: GroupResult, place: int) -> tuple[Cycle, ScheduleResult] | Failure:
-    """Returns the cycle and the node of the member at this place if it may be assumed now, or why not."""
+    """Returns the cycle and the node of the member at this place if it may be assumed now, or its failure."""
     member = result.members[place] if place < len(result.members) else None
     if result.status.code is fwk.Code.ERROR:
-        own = None if member is None else member.failure
-        return Failure(own.status if own is not None and own.status.code is fwk.Code.ERROR else result.status)
+        failure = None if member is None else member.failure
+        return Failure(
+            failure.status if failure is not None and failure.status.code is fwk.Code.ERROR else result.status
+        )
     if member is None:
         return Failure(result.status, nominate=None)
     if member.failure is None and member.cycle is not None and member.result is not None:
@@ -164,24 +166,24 @@ def _refused_with_its_group(member: MemberResult) -> Failure:
 
 @final
 class IgnoredAnnotations:
-    """Tells of ignored annotations of pod groups by event and log. State: what was told last about each."""
+    """Reports ignored annotations of pod groups by event and log. State: the last report about each."""
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
 
     def tell(self, framework: Framework, world: World, group: PodGroup) -> None:
-        """Tells what is ignored of the group, unless that was told before."""
-        why, told = why_ignored(group), self._told.pop(group.uid, "")
+        """Reports the group's ignored annotation, unless the same was reported before."""
+        why, previous = why_ignored(group), self._told.pop(group.uid, "")
         if not why:
             return
         self._told[group.uid] = why
         if len(self._told) > limits.IGNORED_ANNOTATIONS:
             del self._told[next(iter(self._told))]
-        if why != told:
+        if why != previous:
             _LOG.info(0, "Ignoring an annotation of a pod group", podGroup=group.key, reason=why)
             # With its version, so that an event about another value is another event, and no repetition.
-            named = group.namespace, group.name, group.uid, group.metadata.resource_version
-            regarding = ObjectReference(POD_GROUPS.api_version, POD_GROUPS.name, *named)
+            identity = group.namespace, group.name, group.uid, group.metadata.resource_version
+            regarding = ObjectReference(POD_GROUPS.api_version, POD_GROUPS.name, *identity)
             world.dispatcher.submit(
                 fwk.RecordEvent(regarding, "Warning", "InvalidAnnotation", "Scheduling", why, framework.profile_name)
             )

@@ -1,8 +1,8 @@
 """find_victims(): the pods that have to go for a pod group that does not fit. Nothing is evicted.
 
-Everything is tried in a fork of the cluster. Where the members are alike and depend on nothing but their node, the room
-for them is summed up over the nodes; else the trial of the group is played again for each unit of victims. Both give
-the same answer. Groups that ask for the fewest victims are sought for once more.
+Everything is tried in a fork of the cluster. If the members are interchangeable, the room for them is summed up over
+the nodes; else the trial of the group is repeated for each unit of victims. Both give the same answer. For groups that
+ask for the fewest victims a second search follows.
 
 Upstream: pkg/scheduler/schedule_one_podgroup.go, runWorkloadAwarePreemption.
 """
@@ -61,12 +61,12 @@ async def find_victims(
     search = await _Search.of(trial, group, one_by_one=one_by_one)
     if not len(search.units):
         return GroupVictims(fwk.unresolvable(NO_VICTIMS))
-    found, seconds = await search.as_upstream(), seconds_to_search(group)
-    if seconds and found.candidate is not None:
+    victims, seconds = await search.as_upstream(), seconds_to_search(group)
+    if seconds and victims.candidate is not None:
         ends = clock() + seconds
         search = await _Search.of(trial, group, one_by_one=one_by_one)
-        return await search.with_fewest(found, found.candidate, lambda: clock() >= ends)
-    return found
+        return await search.with_fewest(victims, victims.candidate, lambda: clock() >= ends)
+    return victims
 
 
 @final
@@ -81,10 +81,10 @@ class _Search:
 
     @staticmethod
     async def of(trial: PodGroupTrial, group: PodGroup, *, one_by_one: bool) -> "_Search":
-        again = replace(trial, world=replace(trial.world, cluster=trial.world.cluster.fork(), reporter=NO_REPORTER))
-        cache = again.world.cluster.cache
+        fork = replace(trial, world=replace(trial.world, cluster=trial.world.cluster.fork(), reporter=NO_REPORTER))
+        cache = fork.world.cluster.cache
         # Pods that are placed in hypotheses get their slots before the snapshot is taken.
-        nominations, slot = nominations_of(again.world), cache.nominate(trial.pods[0])
+        nominations, slot = nominations_of(fork.world), cache.nominate(trial.pods[0])
         snapshot = cache.update_snapshot()
         units = victim_units(snapshot, group.priority, cache.group_members, cache.members.uids())
         violates = violates_budgets(units)
@@ -92,9 +92,9 @@ class _Search:
         equal = None
         if len(units) and not one_by_one:
             equal = await with_long_work(
-                lambda: _equal_members(again, Cycle(trial.framework, snapshot, trial.pods[0], nominations), slot)
+                lambda: _equal_members(fork, Cycle(trial.framework, snapshot, trial.pods[0], nominations), slot)
             )
-        return _Search(again, units, equal)
+        return _Search(fork, units, equal)
 
     @property
     def cache(self) -> Cache:
@@ -109,7 +109,7 @@ class _Search:
         return state.within if isinstance(state, Cycle) and state.within is not None else self.units.snapshot.all_nodes
 
     async def as_upstream(self) -> GroupVictims:
-        """Returns the victims that kube-scheduler would take. The fork is used up then."""
+        """Returns the victims that kube-scheduler would take. The fork cannot be used again."""
         if self.equal is not None:
             try:
                 room = Room(self.equal, self.units, self.nodes(self.equal))
@@ -122,41 +122,43 @@ class _Search:
         return await reprieve_one_by_one(self.units, self.cache, self.fits)
 
     async def with_fewest(
-        self, found: GroupVictims, upstream: fwk.Candidate, is_over: Callable[[], bool]
+        self, victims: GroupVictims, upstream: fwk.Candidate, is_over: Callable[[], bool]
     ) -> GroupVictims:
-        """Returns the fewest victims that are found in time, or those that were found. The fork is used up then."""
+        """Returns the fewest victims found in time, or else the given ones. The fork cannot be used again."""
         units, slots = self.units, self.units.snapshot.pods.slots
         chosen = np.isin(units.slots[units.first[:-1]], [slots[pod.uid] for pod in upstream.victims])
         costs = UnitCosts.of(units, violates_budgets(units), chosen)
         if costs is None:
-            return found
+            return victims
         if self.equal is None:
             # Read now: their slots are used again once the cluster changes.
             pods = [units.pods_of(unit) for unit in range(len(units))]
-            gone = await fewest_by_trials(pods, costs, self.cache, self.fits, is_over)
-            going = [] if gone is None else np.flatnonzero(gone).tolist()
+            evicted = await fewest_by_trials(pods, costs, self.cache, self.fits, is_over)
+            going = [] if evicted is None else np.flatnonzero(evicted).tolist()
             in_order = sorted(going, key=lambda unit: int(units.importance[unit]))
             fewest = fwk.Candidate(CLUSTER, tuple(pod for unit in in_order for pod in pods[unit]), 0)
         else:
             try:
-                gone = FewestVictims(self.equal, units, costs, self.nodes(self.equal), is_over).search()
+                evicted = FewestVictims(self.equal, units, costs, self.nodes(self.equal), is_over).search()
             except PluginError:
-                return found
-            fewest = units.candidate(gone) if gone is not None else upstream
-        if gone is None:
-            return found
-        return replace(found, candidate=fewest, instead_of=upstream, saving=saving(units, gone, chosen))
+                return victims
+            fewest = units.candidate(evicted) if evicted is not None else upstream
+        if evicted is None:
+            return victims
+        return replace(victims, candidate=fewest, instead_of=upstream, saving=saving(units, evicted, chosen))
 
 
 async def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> EqualMembers | None:
-    """Returns the members if they are alike, and whether one fits follows from its node and their number there.
+    """Returns the members if they are interchangeable.
 
     The cycle and the slot are those of the first of them, in the cluster with all victims.
     """
     world, framework, first = trial.world, trial.framework, trial.pods[0]
-    own = {pod.uid for pod in trial.pods}
+    uids = {pod.uid for pod in trial.pods}
     signature = signature_of(first)
-    is_nominated = any(nominee.uid in own for nominees in world.queue.nominated_pods().values() for nominee in nominees)
+    is_nominated = any(
+        nominee.uid in uids for nominees in world.queue.nominated_pods().values() for nominee in nominees
+    )
     if world.extenders or is_nominated or any(signature_of(pod) != signature for pod in trial.pods):
         return None
     # Of GangScheduling it is known that its answer follows from the group alone, and stays Success once it is.

@@ -37,14 +37,14 @@ WAITS_FOR_PREEMPTION: Final = "pod group is waiting for preemption to complete"
 @final
 @dataclass(frozen=True, slots=True)
 class MemberResult:
-    """What the trial found for one member. Upstream: algorithmResult."""
+    """The result of the trial for one member. Upstream: algorithmResult."""
 
     pod: Pod
     failure: Failure | None
-    """Why it got no node, or what it needs before it can have it; None if it fits as things are."""
+    """The reason why it got no node, or must wait for it; None if it fits now."""
     cycle: Cycle | None = None
     result: ScheduleResult | None = None
-    """The node that it would get, if need be after a preemption."""
+    """The node that it would get, perhaps after a preemption."""
     permit: fwk.Status | None = None
     """Success or Wait for a member with a node."""
 
@@ -67,17 +67,17 @@ class GroupResult:
     members: tuple[MemberResult, ...] = ()
     """In the order in which they were tried; fewer than the group has where the trial ended before."""
     waits_for_preemption: bool = False
-    """Whether the group fits once victims have gone."""
+    """True if the group fits once victims have gone."""
     placement: str = ""
     """The name of the placement; empty where none was asked for."""
     without_policies: fwk.Candidate | None = None
-    """The victims that kube-scheduler would take, where a search for fewer has found others."""
+    """The victims that kube-scheduler would take, if a search for fewer has found others."""
     nearest: "GroupResult | None" = None
     """The result in the placement that takes most members, where none takes enough of them."""
 
     @property
     def num_placed(self) -> int:
-        """How many members get a node, if need be after a preemption."""
+        """The number of members that get a node, perhaps after a preemption."""
         return sum(not member.has_failed for member in self.members)
 
     @property
@@ -103,7 +103,7 @@ class PodGroupTrial:
     """See `SchedulingAlgorithm.schedule_pod`."""
 
     async def run(self, *, post_filters: bool = True) -> GroupResult:
-        """Returns whether the group fits, by the default algorithm or in the best placement.
+        """Returns the group's result, by the default algorithm or in the best placement.
 
         Without `post_filters` no member preempts by itself. Raises LongWork after taking everything back.
         """
@@ -162,13 +162,13 @@ class PodGroupTrial:
         cycle.placement = None if placement is None else placement.nodes
         cycle.write(fwk.GROUP_CYCLE, fwk.GroupCycle(self.group, scheduled + len(assumed) + 1, frozenset(assumed)))
         failure: Failure | None = None
-        found = await find_node(world, self.algorithm, cycle, self.percentage, None, post_filters=post_filters)
-        if isinstance(found, Failure):
-            failure = found
-            if not found.nominate:
+        outcome = await find_node(world, self.algorithm, cycle, self.percentage, None, post_filters=post_filters)
+        if isinstance(outcome, Failure):
+            failure = outcome
+            if not outcome.nominate:
                 return MemberResult(pod, failure, cycle)
-            found = ScheduleResult(found.nominate, 0, 0)
-        placed = world.cluster.assume(pod.uid, found.suggested_host)
+            outcome = ScheduleResult(outcome.nominate, 0, 0)
+        placed = world.cluster.assume(pod.uid, outcome.suggested_host)
         if placed is None:
             return MemberResult(
                 pod, Failure(fwk.error(f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed")), cycle
@@ -176,7 +176,7 @@ class PodGroupTrial:
         refusal, _ = reserve_and_permit(world, cycle, placed)
         if refusal.is_success or refusal.code is fwk.Code.WAIT:
             assumed[pod.uid] = cycle, placed
-            return MemberResult(pod, failure, cycle, found, refusal)
+            return MemberResult(pod, failure, cycle, outcome, refusal)
         unreserve_and_forget(world, cycle, placed)
         return MemberResult(pod, refused_on_one_node(refusal) if refusal.is_rejected else Failure(refusal), cycle)
 
@@ -185,7 +185,7 @@ class PodGroupTrial:
         return sum(cache.pod(uid) is not None for uid in cache.group_members(self.key))
 
     def num_needed(self, cycle: Cycle) -> int | None:
-        """Returns how many members must get a node for Permit to let them through; None if all are too few."""
+        """Returns the number of members that must get a node for Permit to pass them; None if all are too few."""
         scheduled = self._num_scheduled()
         for count in range(1, len(self.pods) + 1):
             cycle.write(fwk.GROUP_CYCLE, fwk.GroupCycle(self.group, scheduled + count))
@@ -249,7 +249,9 @@ class PodGroupTrial:
                 for placement, result in fitting
             ]
             for plugin, weight in self.framework.plugins.placement_score:
-                scores = np.array([plugin.score_placement(group, each, snapshot) for each in placed], np.int64)
+                scores = np.array(
+                    [plugin.score_placement(group, placed_group, snapshot) for placed_group in placed], np.int64
+                )
                 total += plugin.normalize_placement_scores(scores) * weight
         except Exception as exc:
             return GroupResult(fwk.error(str(exc)))

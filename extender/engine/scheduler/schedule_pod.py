@@ -1,4 +1,4 @@
-"""schedule_pod(): the node for a pod, or why there is none.
+"""schedule_pod(): finds the node for a pod, or raises why there is none.
 
 Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost.
 """
@@ -22,7 +22,7 @@ from extender.values.metrics import Metrics
 _LOG: Final = Logger(__name__)
 
 KEPT_REFUSALS = 16
-"""For as many kinds of pods it is remembered why they fit nowhere, until the cluster changes."""
+"""The most kinds of pods for which the reason why they fit nowhere is kept, until the cluster changes."""
 
 MIN_FEASIBLE_NODES_TO_FIND = 100
 """Clusters with fewer nodes are not sampled. Upstream: minFeasibleNodesToFind."""
@@ -38,14 +38,14 @@ class FitError(Exception):
         self.findings = findings
 
     def message_after(self, post_filter: fwk.Status) -> str:
-        said = "" if post_filter.is_success else post_filter.message
-        return fwk.fit_error_message(self.num_all_nodes, replace(self.diagnosis, post_filter_message=said))
+        message = "" if post_filter.is_success else post_filter.message
+        return fwk.fit_error_message(self.num_all_nodes, replace(self.diagnosis, post_filter_message=message))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduleResult:
-    """The node for the pod, and how many nodes were looked at."""
+    """The node for the pod, and the number of evaluated nodes."""
 
     suggested_host: str
     feasible_nodes: int
@@ -57,8 +57,8 @@ class ScheduleResult:
 
 @final
 class SchedulingAlgorithm:
-    """The algorithm of one scheduler. State: where the next search begins, so that all nodes get their turn when not
-    all of them are needed; and why pods fitted nowhere over the last snapshot.
+    """The algorithm of one scheduler. State: the start of the next search, so that all nodes get their turn when not
+    all of them are needed; and the refusals of pods over the last snapshot.
     """
 
     def __init__(self, metrics: Metrics | None = None) -> None:
@@ -136,7 +136,7 @@ class SchedulingAlgorithm:
         return rows
 
     def _refusal(self, cycle: Cycle) -> tuple[Findings, fwk.Diagnosis]:
-        """Returns why the pod fits nowhere; equal pods that come while nothing changes share that."""
+        """Returns the FitError of the pod; equal pods share it while nothing changes."""
         key = cycle.framework, cycle.pod_signature
         refusal = self._refusals.get(key) if cycle.filters_see_only_nodes and cycle.observe is None else None
         if refusal is None:
@@ -186,7 +186,7 @@ def best_of(cycle: Cycle, ranking: Ranking) -> ScheduleResult:
 
 
 def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:
-    """Returns how many feasible nodes are enough; for 0 it is not adaptive, unlike upstream."""
+    """Returns the number of feasible nodes that are enough; for 0 it is not adaptive, unlike upstream."""
     if num_nodes < MIN_FEASIBLE_NODES_TO_FIND or not percentage:
         return num_nodes
     return max(MIN_FEASIBLE_NODES_TO_FIND, num_nodes * percentage // 100)

@@ -53,9 +53,7 @@ class _Deferral:
 
 @final
 class Scheduler:
-    """Schedules the pods of its profiles. State: that of the world, where the next sampled search begins, unconfirmed
-    bindings.
-    """
+    """Schedules the pods of its profiles. State: the world, where the next search begins, unconfirmed bindings."""
 
     def __init__(
         self,
@@ -90,7 +88,7 @@ class Scheduler:
         self._world.binds.close()
 
     async def run(self) -> None:
-        """Schedules until the queue is closed, or until `stop`, and what was decided by then is done."""
+        """Schedules until the queue is closed, or until `stop`, and completes all decisions."""
         try:
             await self._run()
         finally:
@@ -118,7 +116,7 @@ class Scheduler:
         return None if self._is_stopping else await self._world.queue.pop()
 
     async def schedule_one(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
-        """Runs one attempt. An exception in it or in reporting it is this pod's alone, which is not lost."""
+        """Runs one attempt. An exception in it or in reporting it concerns this pod alone, which is requeued."""
         deferral = self._deferred.pop(info.pod.uid, None)
         # The event loop's clock stands still while a cycle computes.
         began = perf_counter() if deferral is None else deferral.began
@@ -149,7 +147,7 @@ class Scheduler:
             self._end(deferral)
 
     def _requeue_after_error(self, info: QueuedPodInfo, exc: Exception) -> None:
-        """Puts a pod back when handling the result of its attempt failed itself."""
+        """Puts a pod back after a failure to handle the result of its attempt."""
         pod, world = info.pod, self._world
         _LOG.exception(exc, "Error occurred", pod=pod)
         world.cluster.forget(pod.uid)
@@ -159,16 +157,16 @@ class Scheduler:
             world.queue.requeue_failed(info)
 
     def _is_still_pending(self, info: QueuedPodInfo) -> bool:
-        """Brings a pod in flight up to date; one that is gone or bound is in flight no more."""
-        pod, known = info.pod, self._world.pod_by_key(info.key)
-        if known is None or known.uid != pod.uid or known.spec.node_name:
+        """Updates a pod in flight; ends the attempt of one that is gone or bound, and returns False."""
+        pod, current = info.pod, self._world.pod_by_key(info.key)
+        if current is None or current.uid != pod.uid or current.spec.node_name:
             self._world.queue.done(pod.uid)
             return False
-        info.pod = known
+        info.pod = current
         return True
 
     async def _resume_after(self, long: LongWork, deferral: _Deferral, info: QueuedPodInfo) -> None:
-        """Lets other pods be scheduled while a plugin works on this one, whose cycle begins again then."""
+        """Schedules other pods while a plugin works on this one, whose cycle begins again afterwards."""
         try:
             if not deferral.has_turn:
                 await self._long_attempts.acquire()

@@ -1,4 +1,4 @@
-"""scheduling_cycle(): finds a popped pod a node, or a reason why there is none.
+"""scheduling_cycle(): finds a node for a popped pod, or the reason why there is none.
 
 Upstream: pkg/scheduler/schedule_one.go, schedulingCycle, schedulingAlgorithm, prepareForBindingCycle.
 """
@@ -34,7 +34,7 @@ async def scheduling_cycle(
     percentage: int,
     evict_now: EvictNow | None = None,
 ) -> AssumedPod | Failure:
-    """Returns the pod assumed on a node, or why it was not. Only `evict_now` writes to the API server.
+    """Returns the pod assumed on a node, or its failure. Only `evict_now` writes to the API server.
 
     It evicts the victims of a preemption in the cycle; without it, the candidate of the Failure is left to the caller.
     """
@@ -62,7 +62,7 @@ async def scheduling_cycle(
 
 
 def assume_and_permit(world: World, cycle: Cycle, result: ScheduleResult) -> AssumedPod | Failure:
-    """Returns the pod assumed on the node found for it, or why it was refused (assumeAndReserve)."""
+    """Returns the pod assumed on the chosen node, or its failure (assumeAndReserve)."""
     # 3 assume the pod, so that it counts on its node from now on
     pod, node = cycle.pod, result.suggested_host
     world.queue.delete_nominated_pod_if_exists(pod)
@@ -101,7 +101,7 @@ async def find_node(
     *,
     post_filters: bool = True,
 ) -> ScheduleResult | Failure:
-    """Returns the node for the pod, or why there is none with the candidate that PostFilter chose.
+    """Returns the node for the pod, or the failure with the candidate that PostFilter chose.
 
     Without `post_filters` none runs (SetSkipAllPostFilterPlugins).
     """
@@ -124,7 +124,7 @@ async def find_node(
 
 
 def reserve_and_permit(world: World, cycle: Cycle, assumed: Pod) -> tuple[fwk.Status, Mapping[str, float]]:
-    """Runs Reserve and, unless it refuses, Permit: what did not succeed, and plugin -> seconds it holds the pod."""
+    """Runs Reserve and, unless it refuses, Permit; returns the status, and plugin -> seconds that it holds the pod."""
     metrics, profile, node = world.metrics, cycle.framework.profile_name, assumed.spec.node_name
     try:
         with metrics.timed("Reserve", profile) as point:

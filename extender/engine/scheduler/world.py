@@ -1,4 +1,4 @@
-"""What the cycles of a scheduler share, and the values they pass on."""
+"""The world that the cycles of a scheduler share, and the values that they pass on."""
 
 import asyncio
 import math
@@ -59,9 +59,9 @@ class PodsInPreBind:
 class BindsInFlight:
     """Counts the bindings that are sent and not answered. At the limit, no further pod is popped.
 
-    Without a limit, an API server that is away would be sent as many bindings as the cluster has room for, each with a
-    task and a connection. Pods that wait at Permit or for their volumes do not count, because they may wait for other
-    pods. Upstream has a goroutine for each.
+    Without a limit, as many bindings as the cluster has room for would wait for an absent API server, each with a task
+    and a connection. Pods that wait at Permit or for their volumes do not count, because they may wait for other pods.
+    Upstream has a goroutine for each.
     """
 
     def __init__(self, limit: int = limits.BINDS_IN_FLIGHT) -> None:
@@ -92,7 +92,7 @@ class BindsInFlight:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Everything that cycles change."""
+    """The state that cycles change."""
 
     cluster: Cluster
     queue: SchedulingQueue
@@ -108,16 +108,16 @@ class World:
     """
     metrics: Metrics = field(default_factory=Metrics)
     reporter: Reporters = NO_REPORTER
-    """Receives the decisions."""
+    """They receive the decisions."""
     binds: BindsInFlight = field(default_factory=BindsInFlight)
     nominates_before_binding: bool = True
-    """Whether the chosen node is nominated where binding may take long: NominatedNodeNameForExpectation."""
+    """True to nominate the chosen node if binding may take long: NominatedNodeNameForExpectation."""
     tracks_generations: bool = True
-    """Whether conditions say which generation of the pod was judged: PodObservedGenerationTracking."""
+    """True to write the judged generation of the pod into conditions: PodObservedGenerationTracking."""
     tracer: Tracer | None = None
     """Traces attempts; None if nothing is traced."""
     has_groups: bool = False
-    """Whether pod groups are scheduled as groups: GenericWorkload."""
+    """True to schedule pod groups as groups: GenericWorkload."""
 
     def judged_generation(self, pod: Pod) -> int:
         """Returns the observedGeneration for a condition of the pod; 0 for none."""
@@ -144,7 +144,7 @@ class AssumedPod:
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An attempt that failed, and what its event and condition will say."""
+    """A failed attempt, with the content of its event and condition."""
 
     status: fwk.Status
     """The message is that of the condition and the event. They are not written for Skip and Wait."""
@@ -157,7 +157,7 @@ class Failure:
     preempted_by: str = ""
     """The PostFilter plugin that chose the candidate."""
     retry_after: float = math.inf
-    """Seconds after which another attempt is worth while without any event."""
+    """Seconds until another attempt is worth while without any event."""
 
 
 def refused_on_one_node(status: fwk.Status) -> Failure:
@@ -182,6 +182,6 @@ def activate_pods(world: World, cycle: Cycle) -> None:
 
 def record_failed_scheduling(framework: Framework, pod: Pod, message: str) -> None:
     """Records the event of a failed attempt, cut between characters if too long (truncateMessage)."""
-    encoded, most = message.encode(), limits.EVENT_NOTE_BYTES
-    note = message if len(encoded) <= most else encoded[: most - 4].decode(errors="ignore") + " ..."
+    encoded, max_bytes = message.encode(), limits.EVENT_NOTE_BYTES
+    note = message if len(encoded) <= max_bytes else encoded[: max_bytes - 4].decode(errors="ignore") + " ..."
     framework.record_event(pod, "Warning", "FailedScheduling", "Scheduling", note)
