@@ -34,7 +34,7 @@ from extender.values.objects.meta import HasMetadata, ObjectMeta
 T = TypeVar("T", bound=HasMetadata)
 
 SILENCE: Final = 80.0
-"""Seconds without a byte after which a watch counts as dead; a bookmark is due every minute."""
+"""Seconds without a byte after which a watch is renewed; a bookmark is due every minute."""
 WATCH_SECONDS: Final = (300, 600)
 """The range of the duration that is requested for a watch; a random one spreads the load."""
 SHORT_WATCH: Final = 1.0
@@ -340,9 +340,15 @@ class Reflector(Generic[T]):
             self._plan.lists_next = True
             return
         except errors.NoAnswer as exc:
-            if exc.timed_out or not was_of_use():
+            if exc.timed_out:
+                # The peer may have vanished, or the kind is quiet: kube-apiserver sends no bookmark of a kind before it
+                # has processed a change of it.
+                self._plan.checks_version_first = True
+                _log.debug("%s: %s", self.kind.resource, _one_line(exc))
+            elif not was_of_use():
                 raise
-            self.counters.cuts += 1  # a cut after some events is like an ordinary end
+            else:
+                self.counters.cuts += 1  # a cut after some events is like an ordinary end
         finally:
             self._watch_ends = None
             calm.cancel()
