@@ -247,7 +247,15 @@ def test_objects_without_a_namespace_go_to_that_of_the_release() -> None:
         cluster(*spaces).chart(text(deployment()), namespace="web")
 
 
-@cases("given, words", ("no such file", "nowhere.yaml", "^nowhere.yaml: no such file or directory"), ("no pods", text(CONFIG_MAP, MONITOR), "^the chart: ConfigMap, ServiceMonitor, and no pod or workload in it$"), ("nothing", "\n", "^the text has no objects$"), ("none wanted", text(deployment(replicas=0)), "^the chart: no pod comes of it: its workloads want none now$"), ("no YAML", "kind: [\n", "^yaml: line 2: did not find expected node content$"), ("no object", "a: b\n", "every document has to be a Kubernetes object"))  # fmt: skip
+@cases(
+    "given, words",
+    ("no such file", "nowhere.yaml", "^nowhere.yaml: no such file or directory"),
+    ("no pods", text(CONFIG_MAP, MONITOR), "^the chart: ConfigMap, ServiceMonitor, and no pod or workload in it$"),
+    ("nothing", "\n", "^the text has no objects$"),
+    ("none wanted", text(deployment(replicas=0)), "^the chart: no pod comes of it: its workloads want none now$"),
+    ("no YAML", "kind: [\n", "^yaml: line 2: did not find expected node content$"),
+    ("no object", "a: b\n", "every document has to be a Kubernetes object"),
+)
 def test_what_cannot_be_tried_is_said_in_a_line(given: str, words: str) -> None:
     with pytest.raises(ReprieveError, match=words) as failed:
         cluster().chart(given)

@@ -82,8 +82,52 @@ def test_fixtures_may_be_replaced(project: pytest.Pytester) -> None:
     )
 
 
-@cases("marked, configuration, line", ("no cluster", "('shop.yaml')", "", "there is no cluster to try this in: give --reprieve-cluster=FILE, or reprieve_cluster in the configuration "
-            "of pytest"), ("no such cluster", "('shop.yaml')", "reprieve_cluster = gone.yaml", "state file {path}/gone.yaml: no such file or directory"), ("a cluster of neither nodes nor pods", "('shop.yaml')", "reprieve_cluster = shop.yaml", "{path}/shop.yaml: it has *, but neither nodes nor pods; *"), ("no chart", "", "reprieve_cluster = cluster.yaml", "there is no chart to try: mark the test with @pytest.mark.reprieve_chart(FILE)"), ("no such chart", "('gone.yaml')", "reprieve_cluster = cluster.yaml", "{path}/gone.yaml: no such file or directory; give a file with Kubernetes objects, or - for standard input"), ("no pods in the chart", "('monitor.yaml')", "reprieve_cluster = cluster.yaml", "monitor.yaml: ServiceMonitor, and no pod or workload in it"), ("no such namespace", "('shop.yaml', namespace='web')", "reprieve_cluster = cluster.yaml", 'Service web/shop: namespaces "web" not found'))  # fmt: skip
+@cases(
+    "marked, configuration, line",
+    (
+        "no cluster",
+        "('shop.yaml')",
+        "",
+        "there is no cluster to try this in: give --reprieve-cluster=FILE, or reprieve_cluster in the configuration "
+        "of pytest",
+    ),
+    (
+        "no such cluster",
+        "('shop.yaml')",
+        "reprieve_cluster = gone.yaml",
+        "state file {path}/gone.yaml: no such file or directory",
+    ),
+    (
+        "a cluster of neither nodes nor pods",
+        "('shop.yaml')",
+        "reprieve_cluster = shop.yaml",
+        "{path}/shop.yaml: it has *, but neither nodes nor pods; *",
+    ),
+    (
+        "no chart",
+        "",
+        "reprieve_cluster = cluster.yaml",
+        "there is no chart to try: mark the test with @pytest.mark.reprieve_chart(FILE)",
+    ),
+    (
+        "no such chart",
+        "('gone.yaml')",
+        "reprieve_cluster = cluster.yaml",
+        "{path}/gone.yaml: no such file or directory; give a file with Kubernetes objects, or - for standard input",
+    ),
+    (
+        "no pods in the chart",
+        "('monitor.yaml')",
+        "reprieve_cluster = cluster.yaml",
+        "monitor.yaml: ServiceMonitor, and no pod or workload in it",
+    ),
+    (
+        "no such namespace",
+        "('shop.yaml', namespace='web')",
+        "reprieve_cluster = cluster.yaml",
+        'Service web/shop: namespaces "web" not found',
+    ),
+)
 def test_wrong_use_is_said_in_one_line(pytester: pytest.Pytester, marked: str, configuration: str, line: str) -> None:
     for name in ("cluster.yaml", "shop.yaml"):
         shutil.copy(EXAMPLE / name, pytester.path)

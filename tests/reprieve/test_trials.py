@@ -38,7 +38,13 @@ def test_cluster_of_the_objects_of_a_trial_decides_alike(seed: int) -> None:
 DEPLOYMENT = workload("Deployment", "web", {"spec": {"containers": [{"name": "c", "image": "i"}]}}, replicas=2)
 
 
-@cases("first", ("placed", lambda trial: trial.schedule(DEPLOYMENT)), ("pending", lambda trial: trial.add(DEPLOYMENT)), ("in a later step", lambda trial: (trial.add(pod("x")), trial.schedule(DEPLOYMENT))), ("one of them gone again", lambda trial: (trial.schedule(DEPLOYMENT), trial.remove("web-1"))))  # fmt: skip
+@cases(
+    "first",
+    ("placed", lambda trial: trial.schedule(DEPLOYMENT)),
+    ("pending", lambda trial: trial.add(DEPLOYMENT)),
+    ("in a later step", lambda trial: (trial.add(pod("x")), trial.schedule(DEPLOYMENT))),
+    ("one of them gone again", lambda trial: (trial.schedule(DEPLOYMENT), trial.remove("web-1"))),
+)
 def test_pods_of_a_trial_stay_beside_those_of_a_later_one(first: Callable[[Trial], object]) -> None:
     """All have UIDs of their own."""
     cluster = Cluster.load([node("a"), node("b")])

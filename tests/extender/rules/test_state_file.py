@@ -88,7 +88,22 @@ def test_logs_in_what_cluster_info_dump_prints_are_passed_over(
     assert load_state(file_with(tmp_path, text)) == [NODE, POD]
 
 
-@cases("document, why", ("null", {**LIST, "items": [NODE, None]}, "expected a Kubernetes List or object, not null, at items[1] of the List;"), ("null in a list of one kind", {"apiVersion": "v1", "kind": "PodList", "items": [POD, POD, None]}, "not null, at items[2] of the PodList;"), ("nested", {**LIST, "items": [NODE, LIST | {"items": [None]}]}, "at items[0] of the List at items[1] of the List;"), ("7", {**LIST, "items": [7]}, "expected a Kubernetes List or object at items[0] of the List;"), ("no kind", {**LIST, "items": [POD, {}]}, "an object has no kind at items[1] of the List;"))  # fmt: skip
+@cases(
+    "document, why",
+    (
+        "null",
+        {**LIST, "items": [NODE, None]},
+        "expected a Kubernetes List or object, not null, at items[1] of the List;",
+    ),
+    (
+        "null in a list of one kind",
+        {"apiVersion": "v1", "kind": "PodList", "items": [POD, POD, None]},
+        "not null, at items[2] of the PodList;",
+    ),
+    ("nested", {**LIST, "items": [NODE, LIST | {"items": [None]}]}, "at items[0] of the List at items[1] of the List;"),
+    ("7", {**LIST, "items": [7]}, "expected a Kubernetes List or object at items[0] of the List;"),
+    ("no kind", {**LIST, "items": [POD, {}]}, "an object has no kind at items[1] of the List;"),
+)
 def test_what_is_no_object_is_told_with_its_place(tmp_path: Path, document: Object, why: str) -> None:
     with pytest.raises(StateFileError) as refused:
         load_state(file_with(tmp_path, json.dumps(document)))

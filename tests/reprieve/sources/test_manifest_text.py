@@ -25,9 +25,20 @@ def test_values_are_those_of_kubectl() -> None:
     assert pod["spec"] == {"priority": 5, "true": True, "text": "yes"}
 
 
-@cases("text, why", ("broken", "kind: Pod\n---\nkind: [", "document 2: yaml: "), ("no object", "just text", "has to be a Kubernetes object"), ("no kind", "metadata: {}", "with apiVersion and kind"), ("too long", "x" * (limits.MANIFEST_CHARACTERS + 1), "too long"), ("a bomb", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n"
-                     "d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: "
-                     "[*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n", "aliasing"))  # fmt: skip
+@cases(
+    "text, why",
+    ("broken", "kind: Pod\n---\nkind: [", "document 2: yaml: "),
+    ("no object", "just text", "has to be a Kubernetes object"),
+    ("no kind", "metadata: {}", "with apiVersion and kind"),
+    ("too long", "x" * (limits.MANIFEST_CHARACTERS + 1), "too long"),
+    (
+        "a bomb",
+        "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n"
+        "d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: "
+        "[*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n",
+        "aliasing",
+    ),
+)
 def test_text_without_a_kubernetes_object_is_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(ManifestTextError, match=why):
         objects_in(text)

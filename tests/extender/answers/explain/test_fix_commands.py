@@ -109,8 +109,44 @@ def owned(kind: str, name: str) -> dict[str, Any]:
     return {"ownerReferences": [owner], "labels": {"pod-template-hash": "5d8"}}
 
 
-@cases("owner, patch, words", ("the template of its Deployment", owned("ReplicaSet", "web-5d8"), {"nodeSelector": {"a": "it's"}}, ["kubectl", "-n", "shop", "patch", "deployment", "web", "-p", '{"spec":{"template":{"spec":{"nodeSelector":{"a":"it\'s"}}}}}']), ("the template of its StatefulSet", owned("StatefulSet", "db"), {"tolerations": []}, ["kubectl", "-n", "shop", "patch", "statefulset", "db", "-p", '{"spec":{"template":{"spec":{"tolerations":[]}}}}']), ("the pod, where the template of its Job cannot be changed", owned("Job", "once"), {"tolerations": []}, ["kubectl", "-n", "shop", "patch", "pod", "p", "-p", '{"spec":{"tolerations":[]}}']), ("the gates of the pod alone", owned("ReplicaSet", "web-5d8"), {"schedulingGates": None}, ["kubectl", "-n", "shop", "patch", "pod", "p", "-p", '{"spec":{"schedulingGates":null}}']), ("nothing, where a pod would have to be created again", {}, {"nodeSelector": None}, []), ("nothing, where the pod does not change", {}, {}, []))  # fmt: skip
-def test_the_command_changes_what_makes_the_pod(owner: dict[str, Any], patch: dict[str, Any], words: list[str]) -> None:
+@cases(
+    "owner, patch, target, written",
+    (
+        "the template of its Deployment",
+        owned("ReplicaSet", "web-5d8"),
+        {"nodeSelector": {"a": "it's"}},
+        "deployment web",
+        '{"spec":{"template":{"spec":{"nodeSelector":{"a":"it\'s"}}}}}',
+    ),
+    (
+        "the template of its StatefulSet",
+        owned("StatefulSet", "db"),
+        {"tolerations": []},
+        "statefulset db",
+        '{"spec":{"template":{"spec":{"tolerations":[]}}}}',
+    ),
+    (
+        "the pod, where the template of its Job cannot be changed",
+        owned("Job", "once"),
+        {"tolerations": []},
+        "pod p",
+        '{"spec":{"tolerations":[]}}',
+    ),
+    (
+        "the gates of the pod alone",
+        owned("ReplicaSet", "web-5d8"),
+        {"schedulingGates": None},
+        "pod p",
+        '{"spec":{"schedulingGates":null}}',
+    ),
+    ("nothing, where a pod would have to be created again", {}, {"nodeSelector": None}, "", ""),
+    ("nothing, where the pod does not change", {}, {}, "", ""),
+)
+def test_the_command_changes_what_makes_the_pod(
+    owner: dict[str, Any], patch: dict[str, Any], target: str, written: str
+) -> None:
+    words = [*f"kubectl -n shop patch {target} -p".split(), written] if target else []
+
     assert shlex.split(command_of(of(HARD, **owner), patch)) == words
 
 

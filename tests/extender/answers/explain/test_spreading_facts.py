@@ -162,7 +162,13 @@ def test_first_remedy_of_spreading_fits_what_is_wrong(
     assert next(fix.text for fix in found if fix.kind == "spread") == text
 
 
-@cases("running, is_offered", ("a pod with the same labels", [on("a1")], False), ("another pod that is counted", [on("a1", app="a", tier="web")], True), ("another pod that is in nobody's way", [on("a1"), on("a1", "other", app="b")], False), ("both would have to go", [on("a1").priority(5), on("a1", "other", app="a", of="another")], False))  # fmt: skip
+@cases(
+    "running, is_offered",
+    ("a pod with the same labels", [on("a1")], False),
+    ("another pod that is counted", [on("a1", app="a", tier="web")], True),
+    ("another pod that is in nobody's way", [on("a1"), on("a1", "other", app="b")], False),
+    ("both would have to go", [on("a1").priority(5), on("a1", "other", app="a", of="another")], False),
+)
 def test_priority_is_not_offered_where_the_own_workload_would_pay_for_it(
     running: list[PodBuilder], is_offered: bool
 ) -> None:
