@@ -8,8 +8,10 @@ make_slice("gpu-0", make_device("gpu-1", {"model": "a100"}), nodeName="n1") make
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from extender.values.objects.decoding import convert
+from extender.testing import PodBuilder, make_pod
+from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.values.objects.pod import Pod, PodResourceClaim
 
 DRIVER = "gpu.example.com"
 
@@ -40,9 +42,22 @@ def make_slice(
     return convert(ResourceSlice, {"metadata": {"name": name}, "spec": spec})
 
 
-def make_device_class(name: str, *expressions: str) -> DeviceClass:
-    """Returns a class of the devices that all the expressions match."""
-    return convert(DeviceClass, {"metadata": {"name": name}, "spec": selecting(*expressions)})
+def slice_of(node: str, *devices: Manifest | str) -> ResourceSlice:
+    """Returns what a driver has on a node: a slice, and a pool, that are named like it."""
+    return make_slice(*devices, name=node, pool=node, nodeName=node)
+
+
+def make_device_class(name: str, *expressions: str, backs: str | None = None) -> DeviceClass:
+    """Returns a class of the devices that all the expressions match, and that back an extended resource."""
+    spec = {**selecting(*expressions), "extendedResourceName": backs}
+    return convert(DeviceClass, {"metadata": {"name": name}, "spec": spec})
+
+
+def with_claims(pod: PodBuilder, *claims: str) -> Pod:
+    """Returns the pod with references to claims, each under the claim's name."""
+    made = pod.obj()
+    references = [PodResourceClaim(name=name, resource_claim_name=name) for name in claims]
+    return replaced(made, spec=replaced(made.spec, resource_claims=references))
 
 
 def selecting(*expressions: str) -> dict[str, Any]:
@@ -84,6 +99,11 @@ def make_claim(
             "status": status,
         },
     )
+
+
+def pod_with(*claims: str, name: str = "p") -> Pod:
+    """Returns a pod with these claims, whose UID is its name."""
+    return with_claims(make_pod(name).uid(name), *claims)
 
 
 def allocation_of(*devices: Manifest | str, node_selector: Manifest | None = None, **more: Any) -> Manifest:

@@ -3,48 +3,26 @@
     make_claim("data", volume="pv", storage_class="std")
     make_volume("pv", claim="data", csi="ebs.csi.aws.com", affinity=[label_term("zone", "In", "z1")])
 
-They return finished objects, because objects of storage have few fields that tests need.
+They return finished objects, because objects of storage have few fields that tests need. `tests.kit.storage_objects` has
+them as people write them.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from extender.values.objects.claims import BIND_COMPLETED_ANNOTATION, SELECTED_NODE_ANNOTATION
-from extender.values.objects.meta import LabelSelector, NodeSelector, NodeSelectorTerm, ObjectMeta, OwnerReference
-from extender.values.objects.pod import (
-    AWSElasticBlockStore,
-    EphemeralVolumeSource,
-    GCEPersistentDisk,
-    ISCSIVolume,
-    Pod,
-    RBDVolume,
-    ResourceRequirements,
-    Volume,
-)
+from extender.values.objects.decoding import convert
+from extender.values.objects.meta import LabelSelector, NodeSelectorTerm
+from extender.values.objects.pod import Pod, Volume
 from extender.values.objects.storage import (
     MIGRATED_PLUGINS_ANNOTATION,
     CSIDriver,
-    CSIDriverSpec,
     CSINode,
-    CSINodeDriver,
-    CSINodeSpec,
-    CSIPersistentVolumeSource,
     CSIStorageCapacity,
-    ObjectReference,
     PersistentVolume,
     PersistentVolumeClaim,
-    PersistentVolumeClaimSpec,
-    PersistentVolumeClaimStatus,
-    PersistentVolumeSpec,
-    PersistentVolumeStatus,
     StorageClass,
-    TopologySelectorLabelRequirement,
-    TopologySelectorTerm,
     VolumeAttachment,
-    VolumeAttachmentSource,
-    VolumeAttachmentSpec,
-    VolumeNodeAffinity,
-    VolumeNodeResources,
 )
 
 LATER: Final = "WaitForFirstConsumer"
@@ -75,26 +53,25 @@ def make_claim(
     annotations = {BIND_COMPLETED_ANNOTATION: "yes"} if volume else {}
     if selected_node is not None:
         annotations[SELECTED_NODE_ANNOTATION] = selected_node
-    owners = [OwnerReference(kind="Pod", name=owner.name, uid=owner.uid, controller=True)] if owner is not None else []
-    return PersistentVolumeClaim(
-        metadata=ObjectMeta(
-            name=name,
-            namespace="default",
-            uid=f"uid-{name}",
-            resource_version=version,
-            annotations=annotations,
-            owner_references=owners,
-            deletion_timestamp="2026-01-01T00:00:00Z" if deleted else None,
-        ),
-        spec=PersistentVolumeClaimSpec(
-            access_modes=[access],
-            selector=selector,
-            resources=ResourceRequirements(requests={"storage": size} if size else {}),
-            volume_name=volume,
-            storage_class_name=storage_class,
-        ),
-        status=PersistentVolumeClaimStatus(phase=phase or ("Bound" if volume else "Pending")),
-    )
+    owners = [] if owner is None else [{"kind": "Pod", "name": owner.name, "uid": owner.uid, "controller": True}]
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "uid": f"uid-{name}",
+        "resourceVersion": version,
+        "annotations": annotations,
+        "ownerReferences": owners,
+        "deletionTimestamp": "2026-01-01T00:00:00Z" if deleted else None,
+    }
+    spec = {
+        "accessModes": [access],
+        "selector": selector,
+        "resources": {"requests": {"storage": size} if size else {}},
+        "volumeName": volume,
+        "storageClassName": storage_class,
+    }
+    status = {"phase": phase or ("Bound" if volume else "Pending")}
+    return convert(PersistentVolumeClaim, {"metadata": metadata, "spec": spec, "status": status})
 
 
 def make_volume(
@@ -118,26 +95,19 @@ def make_volume(
         ebs: its volume ID as an in-tree EBS volume.
         affinity: the nodes that can reach it, any of the terms; None for all.
     """
-    reference = (
-        ObjectReference(kind="PersistentVolumeClaim", namespace="default", name=claim, uid=f"uid-{claim}")
-        if claim
-        else None
-    )
-    return PersistentVolume(
-        metadata=ObjectMeta(name=name, uid=f"uid-{name}", labels=dict(labels or {}), resource_version=version),
-        spec=PersistentVolumeSpec(
-            capacity={"storage": size},
-            access_modes=[access],
-            claim_ref=reference,
-            storage_class_name=storage_class,
-            node_affinity=None
-            if affinity is None
-            else VolumeNodeAffinity(required=NodeSelector(node_selector_terms=list(affinity))),
-            csi=CSIPersistentVolumeSource(driver=csi, volume_handle=name) if csi else None,
-            aws_elastic_block_store=AWSElasticBlockStore(volume_id=ebs) if ebs else None,
-        ),
-        status=PersistentVolumeStatus(phase=phase or ("Bound" if claim else "Available")),
-    )
+    reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": claim, "uid": f"uid-{claim}"}
+    spec = {
+        "capacity": {"storage": size},
+        "accessModes": [access],
+        "claimRef": reference if claim else None,
+        "storageClassName": storage_class,
+        "nodeAffinity": None if affinity is None else {"required": {"nodeSelectorTerms": list(affinity)}},
+        "csi": {"driver": csi, "volumeHandle": name} if csi else None,
+        "awsElasticBlockStore": {"volumeID": ebs} if ebs else None,
+    }
+    metadata = {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {}), "resourceVersion": version}
+    status = {"phase": phase or ("Bound" if claim else "Available")}
+    return convert(PersistentVolume, {"metadata": metadata, "spec": spec, "status": status})
 
 
 def make_class(
@@ -152,15 +122,10 @@ def make_class(
     Arguments:
         topology: label -> values, all in one term of allowedTopologies; None for no such list.
     """
-    expressions = [
-        TopologySelectorLabelRequirement(key=key, values=list(values)) for key, values in (topology or {}).items()
-    ]
-    return StorageClass(
-        metadata=ObjectMeta(name=name),
-        provisioner=provisioner,
-        volume_binding_mode=binding,
-        allowed_topologies=[] if topology is None else [TopologySelectorTerm(match_label_expressions=expressions)],
-    )
+    expressions = [{"key": key, "values": list(values)} for key, values in (topology or {}).items()]
+    terms = [] if topology is None else [{"matchLabelExpressions": expressions}]
+    members = {"provisioner": provisioner, "volumeBindingMode": binding, "allowedTopologies": terms}
+    return convert(StorageClass, {"metadata": {"name": name}, **members})
 
 
 def make_csi_node(
@@ -171,10 +136,10 @@ def make_csi_node(
     """
     annotations = {MIGRATED_PLUGINS_ANNOTATION: ",".join(migrated)} if migrated else {}
     drivers = [
-        CSINodeDriver(name=driver, allocatable=None if limit is None else VolumeNodeResources(count=limit))
+        {"name": driver, "allocatable": None if limit is None else {"count": limit}}
         for driver, limit in (limits or {}).items()
     ]
-    return CSINode(metadata=ObjectMeta(name=name, annotations=annotations), spec=CSINodeSpec(drivers=drivers))
+    return convert(CSINode, {"metadata": {"name": name, "annotations": annotations}, "spec": {"drivers": drivers}})
 
 
 def make_csi_driver(
@@ -185,51 +150,46 @@ def make_csi_driver(
     Arguments:
         is_required: whether its volumes may only be used on nodes where it is installed.
     """
-    spec = CSIDriverSpec(storage_capacity=publishes_capacity, prevent_pod_scheduling_if_missing=is_required)
-    return CSIDriver(metadata=ObjectMeta(name=name), spec=spec)
+    spec = {"storageCapacity": publishes_capacity, "preventPodSchedulingIfMissing": is_required}
+    return convert(CSIDriver, {"metadata": {"name": name}, "spec": spec})
 
 
 def make_capacity(
     name: str, capacity: str, topology: LabelSelector | None, *, storage_class: str = "std", largest: str | None = None
 ) -> CSIStorageCapacity:
     """Returns the capacity that a driver has for volumes of a class, on the nodes with such labels."""
-    return CSIStorageCapacity(
-        metadata=ObjectMeta(name=name, namespace="kube-system"),
-        node_topology=topology,
-        storage_class_name=storage_class,
-        capacity=capacity,
-        maximum_volume_size=largest,
-    )
+    members = {"nodeTopology": topology, "storageClassName": storage_class, "capacity": capacity}
+    metadata = {"name": name, "namespace": "kube-system"}
+    return convert(CSIStorageCapacity, {"metadata": metadata, **members, "maximumVolumeSize": largest})
 
 
 def make_attachment(volume: str, node: str, *, driver: str = "csi.example.com") -> VolumeAttachment:
     """Returns an attachment of the volume to the node."""
-    spec = VolumeAttachmentSpec(
-        attacher=driver, source=VolumeAttachmentSource(persistent_volume_name=volume), node_name=node
-    )
-    return VolumeAttachment(metadata=ObjectMeta(name=f"{volume}-{node}"), spec=spec)
+    spec = {"attacher": driver, "source": {"persistentVolumeName": volume}, "nodeName": node}
+    return convert(VolumeAttachment, {"metadata": {"name": f"{volume}-{node}"}, "spec": spec})
+
+
+def _disk(name: str, source: str, **members: Any) -> Volume:
+    """Returns a volume for a pod's spec, by the name that its source has in a manifest."""
+    return convert(Volume, {"name": name, source: members})
 
 
 def ephemeral(name: str = "scratch") -> Volume:
     """Returns a generic ephemeral volume, whose claim is named `<pod>-<name>`."""
-    return Volume(name=name, ephemeral=EphemeralVolumeSource())
+    return _disk(name, "ephemeral")
 
 
 def ebs_disk(volume_id: str, *, read_only: bool = False) -> Volume:
-    """Returns an in-tree EBS volume for a pod's spec."""
-    return Volume(name="ebs", aws_elastic_block_store=AWSElasticBlockStore(volume_id=volume_id, read_only=read_only))
+    return _disk("ebs", "awsElasticBlockStore", volumeID=volume_id, readOnly=read_only)
 
 
 def gce_disk(name: str, *, read_only: bool = False) -> Volume:
-    """Returns an in-tree GCE disk for a pod's spec."""
-    return Volume(name="gce", gce_persistent_disk=GCEPersistentDisk(pd_name=name, read_only=read_only))
+    return _disk("gce", "gcePersistentDisk", pdName=name, readOnly=read_only)
 
 
 def iscsi_disk(iqn: str, *, read_only: bool = False) -> Volume:
-    """Returns an iSCSI disk for a pod's spec."""
-    return Volume(name="iscsi", iscsi=ISCSIVolume(iqn=iqn, read_only=read_only))
+    return _disk("iscsi", "iscsi", iqn=iqn, readOnly=read_only)
 
 
 def rbd_image(image: str, *monitors: str, pool: str = "rbd", read_only: bool = False) -> Volume:
-    """Returns a Ceph image for a pod's spec."""
-    return Volume(name="rbd", rbd=RBDVolume(monitors=list(monitors), image=image, pool=pool, read_only=read_only))
+    return _disk("rbd", "rbd", monitors=list(monitors), image=image, pool=pool, readOnly=read_only)

@@ -11,12 +11,12 @@ from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node, make_pod
 from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load
-from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.decoding import convert
 from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.grouping import PodGroup
-from extender.values.objects.pod import Pod, PodResourceClaim
+from extender.values.objects.pod import Pod
 from tests.extender.answers.test_trial import everything, trial_of
-from tests.kit.devices import exactly, make_claim, make_device, make_device_class, make_slice
+from tests.kit.devices import exactly, make_claim, make_device, make_device_class, make_slice, slice_of, with_claims
 from tests.kit.objects import ONLY_GANGS, pod_group
 from tests.kit.owners import owned_by
 from tests.kit.tables import cases
@@ -25,14 +25,13 @@ NO_PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerCo
 NODES = [make_node(name).capacity(cpu=4, pods=10).obj() for name in ("n1", "n2")]
 CLASS = make_device_class("any")
 FABRIC = make_slice("fabric", name="all", pool="all", allNodes=True)
-ON_N1 = make_slice("gpu", name="n1", pool="n1", nodeName="n1")
+ON_N1 = slice_of("n1", "gpu")
 
 
 def sharing(number: int, *claims: str, cpu: int = 1) -> list[Pod]:
     """Pods that name these claims."""
-    wanted = [PodResourceClaim(name=name, resource_claim_name=name) for name in claims]
-    made = [owned_by(make_pod(f"p{place}").req(cpu=cpu).obj(), "ReplicaSet", "rs") for place in range(number)]
-    return [replaced(pod, spec=replaced(pod.spec, resource_claims=wanted)) for pod in made]
+    pods = [make_pod(f"p{place}").req(cpu=cpu) for place in range(number)]
+    return [owned_by(with_claims(pod, *claims), "ReplicaSet", "rs") for pod in pods]
 
 
 def claim_of(trial: Trial, name: str = "c") -> ResourceClaim:

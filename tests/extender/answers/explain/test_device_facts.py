@@ -135,13 +135,8 @@ def test_holder_of_a_device_is_hidden_from_who_may_not_see_its_namespace() -> No
     )
 
 
-def gpus(extended: str) -> HasMetadata:
-    made = make_device_class("gpu")
-    return convert(type(made), {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": extended}})
-
-
 def test_devices_for_an_extended_resource_are_counted_too() -> None:
-    told = explained(gpus("example.com/gpu"), make_slice("a", "b"), asking=pod(gpu=3))
+    told = explained(make_device_class("gpu", backs="example.com/gpu"), make_slice("a", "b"), asking=pod(gpu=3))
 
     assert "2 devices of the class gpu, 2 free; the pod, by example.com/gpu, asks for 3" in [
         fact.text for fact in told.facts
@@ -149,8 +144,38 @@ def test_devices_for_an_extended_resource_are_counted_too() -> None:
     assert "ask for 2 of example.com/gpu instead of 3" in [fix.text for fix in told.fixes]
 
 
-@cases("objects, fixes", ("fewer", [make_slice("a", "b"), make_claim("c", exactly(3))], ["ask for 2 of the class any instead of 3 in the claim c"]), ("as many as are free", [make_slice("a", "b"), make_claim("c", exactly(3)), held_by("old")], ["ask for 1 of the class any instead of 3 in the claim c"]), ("not none", [make_slice("a"), make_claim("c", exactly(2)), held_by("old")], []), ("a taint", [make_slice(make_device("a", taints=[BROKEN])), make_claim("c", exactly())], ["tolerate the device taint broken:NoSchedule in the claim c"]), ("taints", [make_slice(make_device("a", taints=[BROKEN, {**BROKEN, "key": "old", "value": "yes"}])),
-             make_claim("c", exactly())], ["tolerate the device taints broken:NoSchedule and old=yes:NoSchedule in the claim c"]), ("no toleration where devices are missing all the same", [make_slice(make_device("a", taints=[BROKEN])), make_claim("c", exactly(2))], []))  # fmt: skip
+@cases(
+    "objects, fixes",
+    (
+        "fewer",
+        [make_slice("a", "b"), make_claim("c", exactly(3))],
+        ["ask for 2 of the class any instead of 3 in the claim c"],
+    ),
+    (
+        "as many as are free",
+        [make_slice("a", "b"), make_claim("c", exactly(3)), held_by("old")],
+        ["ask for 1 of the class any instead of 3 in the claim c"],
+    ),
+    ("not none", [make_slice("a"), make_claim("c", exactly(2)), held_by("old")], []),
+    (
+        "a taint",
+        [make_slice(make_device("a", taints=[BROKEN])), make_claim("c", exactly())],
+        ["tolerate the device taint broken:NoSchedule in the claim c"],
+    ),
+    (
+        "taints",
+        [
+            make_slice(make_device("a", taints=[BROKEN, {**BROKEN, "key": "old", "value": "yes"}])),
+            make_claim("c", exactly()),
+        ],
+        ["tolerate the device taints broken:NoSchedule and old=yes:NoSchedule in the claim c"],
+    ),
+    (
+        "no toleration where devices are missing all the same",
+        [make_slice(make_device("a", taints=[BROKEN])), make_claim("c", exactly(2))],
+        [],
+    ),
+)
 def test_claim_is_changed_where_that_gets_it_devices(objects: list[HasMetadata], fixes: list[str]) -> None:
     found = explained(ANY, *objects).fixes
 

@@ -35,7 +35,6 @@ from extender.testing import (
 from extender.values.config.configuration import Configuration
 from extender.values.config.plugin_args import PodTopologySpreadArgs
 from extender.values.objects.decoding import replaced
-from extender.values.objects.devices import DeviceClass
 from extender.values.objects.grouping import MapSelectorSpec, Service
 from extender.values.objects.meta import ObjectMeta
 from extender.values.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint
@@ -483,15 +482,12 @@ def test_creating_missing_resource_claims_is_suggested() -> None:
     ]
 
 
-def backing(resource: str) -> DeviceClass:
-    device_class = make_device_class("gpu")
-    return replaced(device_class, spec=replaced(device_class.spec, extended_resource_name=resource))
-
-
 def test_extended_resources_that_a_device_class_backs() -> None:
     """As many as a node has devices free would do."""
     snapshot = make_snapshot(
-        node("a"), node("b"), objects=[backing("example.com/gpu"), make_slice("gpu-1", nodeName="a")]
+        node("a"),
+        node("b"),
+        objects=[make_device_class("gpu", backs="example.com/gpu"), make_slice("gpu-1", nodeName="a")],
     )
     pod = WEB.req({"example.com/gpu": 2}).obj()
 

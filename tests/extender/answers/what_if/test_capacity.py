@@ -202,12 +202,10 @@ def test_a_claim_that_is_made_for_each_pod_is_not_there_for_a_copy() -> None:
 
 def test_devices_for_extended_resources_are_counted_node_by_node() -> None:
     """Two on one node, none on the next, and a device plugin with one on the third."""
-    backing = make_device_class("gpu")
-    backing = replaced(backing, spec=replaced(backing.spec, extended_resource_name="example.com/gpu"))
     nodes = node("a", 4), node("b", 4), node("c", 4).capacity({"example.com/gpu": 1})
     state = ClusterState(
         nodes=[each.obj() for each in nodes],
-        device_classes=[backing],
+        device_classes=[make_device_class("gpu", backs="example.com/gpu")],
         resource_slices=[make_slice("gpu-1", "gpu-2", nodeName="a")],
     )
 

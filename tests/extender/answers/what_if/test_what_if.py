@@ -20,11 +20,10 @@ from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node,
 from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
-from extender.values.objects.devices import ResourceSlice
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod, PodExtendedResourceClaimStatus, PodResourceClaim, ResourceRequirements
 from tests.extender.engine.cache.snapshot_contents import seen
-from tests.kit.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, make_slice
+from tests.kit.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, slice_of
 from tests.kit.objects import priority_class
 from tests.kit.owners import make_budget, owned_by
 from tests.stories.pod_specs import near
@@ -240,7 +239,7 @@ def test_devices_are_given_out_one_by_one() -> None:
     }
     claims: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
     low = [written(f"low-{number}", **claims) for number in range(2)]
-    about = cluster(node("n1"), node("n2"), resource_slices=devices(), device_classes=(make_device_class("any"),))
+    about = cluster(node("n1"), node("n2"), resource_slices=DEVICES, device_classes=(make_device_class("any"),))
 
     answer = ask(about, HIGH, template, *low, written("high", priorityClassName="high", **claims))
 
@@ -249,6 +248,7 @@ def test_devices_are_given_out_one_by_one() -> None:
 
 
 ON_N1 = allocation_of({"device": "gpu", "pool": "n1"}, node_selector=label_selector("kubernetes.io/hostname", "n1"))
+DEVICES = slice_of("n1", "gpu"), slice_of("n2", "gpu")
 USED_BY_WEB = [{"resource": "pods", "name": "web", "uid": "default/web"}]
 
 
@@ -259,7 +259,7 @@ def test_evicted_pod_releases_its_devices() -> None:
     using = replaced(
         web, spec=replaced(web.spec, resource_claims=[PodResourceClaim(name="gpu", resource_claim_name="mine")])
     )
-    objects = {"resource_slices": devices(), "device_classes": (make_device_class("any"),), "resource_claims": (claim,)}
+    objects = {"resource_slices": DEVICES, "device_classes": (make_device_class("any"),), "resource_claims": (claim,)}
 
     assert moves(ask(cluster(node("n1"), node("n2"), pods=(using,), **objects), drain_nodes=["n1"])) == [
         ("web", "drained", "n1", "n2", 1)
@@ -267,8 +267,7 @@ def test_evicted_pod_releases_its_devices() -> None:
 
 
 GPU = "example.com/gpu"
-BACKED = make_device_class("gpu")
-BACKED = replaced(BACKED, spec=replaced(BACKED.spec, extended_resource_name=GPU))
+BACKED = make_device_class("gpu", backs=GPU)
 SPECIAL = {
     "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
     "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": "default/web", "controller": True}],
@@ -279,7 +278,7 @@ SPECIAL = {
 def test_devices_for_extended_resources_are_given_out_one_by_one() -> None:
     """As for claims; there are none to be written, because the scheduler makes them."""
     wanting: dict[str, Any] = {"containers": [{"name": "c", "image": "web:1", "resources": {"limits": {GPU: "1"}}}]}
-    about = cluster(node("n1"), node("n2"), resource_slices=devices(), device_classes=(BACKED,))
+    about = cluster(node("n1"), node("n2"), resource_slices=DEVICES, device_classes=(BACKED,))
 
     answer = ask(about, *(written(f"pod-{number}", **wanting) for number in range(3)))
 
@@ -304,7 +303,7 @@ def test_evicted_pod_releases_the_devices_of_its_extended_resources() -> None:
         allocation=ON_N1,
         reservedFor=USED_BY_WEB,
     )
-    objects = {"resource_slices": devices(), "device_classes": (BACKED,), "resource_claims": (claim,)}
+    objects = {"resource_slices": DEVICES, "device_classes": (BACKED,), "resource_claims": (claim,)}
 
     assert moves(ask(cluster(node("n1"), node("n2"), pods=(web,), **objects), drain_nodes=["n1"])) == [
         ("web", "drained", "n1", "n2", 1)
@@ -316,16 +315,11 @@ def test_leftover_special_claim_of_an_earlier_attempt_is_deleted_first() -> None
     waiting = make_pod("web").req({GPU: "1"}).obj()
     left = make_claim("left", exactly(device_class="gpu"), metadata=SPECIAL, allocation=ON_N1)
     others = replaced(left, metadata=replaced(left.metadata, name="others", uid="others", owner_references=[]))
-    objects = {"resource_slices": devices(), "device_classes": (BACKED,), "resource_claims": (left, others)}
+    objects = {"resource_slices": DEVICES, "device_classes": (BACKED,), "resource_claims": (left, others)}
 
     answer = ask(cluster(node("n1"), node("n2"), pods=(waiting,), **objects), include_pending=True)
 
     assert places(answer) == {"web": "n2"}
-
-
-def devices() -> tuple[ResourceSlice, ...]:
-    """One on each node."""
-    return tuple(make_slice("gpu", name=name, pool=name, nodeName=name) for name in ("n1", "n2"))
 
 
 # Budgets.

@@ -5,14 +5,22 @@ from typing import Any
 
 from extender.engine.framework import Handle, Status
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
-from extender.testing import make_node, make_pod
+from extender.testing import make_node
 from extender.values.config.plugin_args import DynamicResourcesArgs
 from extender.values.golang.times import Duration
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus
 from extender.values.objects.meta import HasMetadata
-from extender.values.objects.pod import Pod, PodResourceClaim
-from tests.kit.devices import Manifest, allocation_of, exactly, make_claim, make_device, make_device_class, make_slice
+from tests.kit.devices import (
+    Manifest,
+    allocation_of,
+    exactly,
+    make_claim,
+    make_device,
+    make_device_class,
+    make_slice,
+    pod_with,
+)
 from tests.kit.reservations import Reservations
 
 CLASS = make_device_class("any")
@@ -25,13 +33,6 @@ ATTACHED = make_slice(
 def make(_: object, handle: Handle) -> DynamicResources:
     """The plugin, with less patience than usual."""
     return DynamicResources(DynamicResourcesArgs(binding_timeout=Duration(60 * 10**9)), handle)
-
-
-def pod_with(*claims: str, name: str = "p") -> Pod:
-    pod = make_pod(name).uid(name).obj()
-    return replaced(
-        pod, spec=replaced(pod.spec, resource_claims=[PodResourceClaim(name=c, resource_claim_name=c) for c in claims])
-    )
 
 
 def claim(name: str = "c", *, version: str = "1", finalizers: tuple[str, ...] = (), **status: Any) -> ResourceClaim:

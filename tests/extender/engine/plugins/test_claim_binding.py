@@ -21,8 +21,8 @@ from extender.engine.framework.storage_calls import ProtectResourceClaim, ReadRe
 from extender.testing import make_framework, virtual_time
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim
-from tests.extender.engine.plugins.reserved_claims import ATTACHED, Scheduler, allocated, claim, make, pod_with
-from tests.kit.devices import DRIVER, allocation_of, make_slice
+from tests.extender.engine.plugins.reserved_claims import ATTACHED, Scheduler, allocated, claim, make
+from tests.kit.devices import DRIVER, allocation_of, make_slice, pod_with
 from tests.kit.tables import cases
 
 RESERVING = "add allocation and reservation to claim default/c"

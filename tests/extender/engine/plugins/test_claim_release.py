@@ -22,8 +22,8 @@ from extender.engine.framework.storage_calls import (
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.testing import make_framework
 from extender.values.objects.devices import ResourceClaim
-from tests.extender.engine.plugins.reserved_claims import Scheduler, allocated, claim, pod_with
-from tests.kit.devices import allocation_of, label_selector, make_slice
+from tests.extender.engine.plugins.reserved_claims import Scheduler, allocated, claim
+from tests.kit.devices import allocation_of, label_selector, make_slice, pod_with
 
 # Taking back.
 

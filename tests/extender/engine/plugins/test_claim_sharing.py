@@ -13,8 +13,8 @@ from extender.engine.framework import SUCCESS, CallConflict, CallError, CallUnkn
 from extender.engine.framework.storage_calls import ProtectResourceClaim, ReserveResourceClaim
 from extender.engine.runtime.cycle import Cycle
 from extender.values.objects.pod import Pod
-from tests.extender.engine.plugins.reserved_claims import Scheduler, claim, pod_with
-from tests.kit.devices import Manifest, allocation_of, make_claim, make_device, make_slice
+from tests.extender.engine.plugins.reserved_claims import Scheduler, claim
+from tests.kit.devices import Manifest, allocation_of, make_claim, make_device, make_slice, pod_with
 from tests.kit.tables import cases
 
 IN_PROCESS = unresolvable("resource claim default/c is in the process of being allocated").by("DynamicResources")

@@ -30,7 +30,7 @@ from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.plugin_args import DynamicResourcesArgs
 from extender.values.golang.times import Duration
 from extender.values.objects.decoding import replaced
-from extender.values.objects.devices import ResourceClaim, ResourceSlice
+from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod, PodResourceClaim, PodResourceClaimStatus
 from tests.kit.devices import (
@@ -44,6 +44,7 @@ from tests.kit.devices import (
     make_device_class,
     make_slice,
     selecting,
+    slice_of,
 )
 from tests.kit.tables import cases
 
@@ -68,10 +69,6 @@ def claim(name: str, *requests: Manifest, **more: Any) -> ResourceClaim:
     return make_claim(name, *(requests or [exactly(1)]), **more)
 
 
-def gpus(node: str, *devices: str) -> ResourceSlice:
-    return make_slice(*devices, name=node, pool=node, nodeName=node)
-
-
 def allocation(*devices: str, zone: str = "", **more: Any) -> Manifest:
     """Devices of node n1; usable in a zone only, if one is given."""
     results = [{"device": device, "pool": "n1", **more} for device in devices]
@@ -80,7 +77,7 @@ def allocation(*devices: str, zone: str = "", **more: Any) -> Manifest:
 
 ANY = make_device_class("any", 'device.driver == "gpu.example.com"')
 BROKEN = make_device_class("broken", "1")
-TWO_AND_ONE = (ANY, BROKEN, gpus("n1", "g0", "g1"), gpus("n2", "g0"))
+TWO_AND_ONE = (ANY, BROKEN, slice_of("n1", "g0", "g1"), slice_of("n2", "g0"))
 
 
 TOO_FEW, NOT_HERE = "cannot allocate all claims", "resourceclaim not available on the node"
@@ -482,7 +479,7 @@ def test_shares_of_a_device_have_names() -> None:
 def test_slices_published_anew() -> None:
     """A device that comes or changes is looked at, whatever was known of the ones before."""
     plugin = DynamicResources()
-    before, after = cluster(ANY, gpus("n1", "g0"), claim("c")), cluster(ANY, gpus("n2", "g0"), claim("c"))
+    before, after = cluster(ANY, slice_of("n1", "g0"), claim("c")), cluster(ANY, slice_of("n2", "g0"), claim("c"))
 
     assert set(refusals(plugin, before, pod_with("c"))) == {"n2"}
     assert set(refusals(plugin, after, pod_with("c"))) == {"n1"}

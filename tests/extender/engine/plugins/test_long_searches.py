@@ -3,7 +3,7 @@ results.
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -13,22 +13,22 @@ from extender.engine.framework.devices import MAY_DEFER, LongWork
 from extender.engine.plugins.dynamic_resources import plugin as dynamic_resources
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.snapshot import Snapshot
-from extender.testing import make_framework, make_node, make_pod, make_snapshot, refusals
+from extender.testing import make_framework, make_node, make_snapshot, refusals
 from extender.values.config.plugin_args import DynamicResourcesArgs
 from extender.values.golang.times import Duration
-from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim, ResourceSlice
 from extender.values.objects.meta import HasMetadata
-from extender.values.objects.pod import Pod, PodResourceClaim
+from extender.values.objects.pod import Pod
 from tests.kit.devices import (
-    Manifest,
     allocation_of,
     exactly,
     make_claim,
     make_device,
     make_device_class,
     make_slice,
+    pod_with,
     selecting,
+    slice_of,
 )
 from tests.kit.examples import examples
 from tests.kit.tables import cases
@@ -67,31 +67,12 @@ def direct(snapshot: Snapshot, pod: Pod) -> object:
     return outcome(DynamicResources(), [snapshot], pod)[0]
 
 
-def pod_with(*claims: str) -> Pod:
-    pod = make_pod("p").uid("p").obj()
-    return replaced(
-        pod,
-        spec=replaced(
-            pod.spec, resource_claims=[PodResourceClaim(name=name, resource_claim_name=name) for name in claims]
-        ),
-    )
-
-
 def slices(models: Sequence[Sequence[str]]) -> list[ResourceSlice]:
     """One slice a node, with a device of each model."""
     return [
-        make_slice(
-            *(make_device(f"g{place}", {"model": model}) for place, model in enumerate(of_node)),
-            name=f"n{number}",
-            pool=f"n{number}",
-            nodeName=f"n{number}",
-        )
+        slice_of(f"n{number}", *(make_device(f"g{place}", {"model": model}) for place, model in enumerate(of_node)))
         for number, of_node in enumerate(models)
     ]
-
-
-def claim(name: str, *requests: Manifest, **more: Any) -> ResourceClaim:
-    return make_claim(name, *requests, **more)
 
 
 @cases(
@@ -101,7 +82,9 @@ def claim(name: str, *requests: Manifest, **more: Any) -> ResourceClaim:
     ("one that fails there", BROKEN, True),
 )
 def test_expensive_search_is_deferred_to_a_thread_with_the_same_result(expression: str, in_thread: bool) -> None:
-    snapshot = snapshot_of(*slices([["a100"]] * 3 + [["b100"]] * 3), claim("c", exactly(1, **selecting(expression))))
+    snapshot = snapshot_of(
+        *slices([["a100"]] * 3 + [["b100"]] * 3), make_claim("c", exactly(1, **selecting(expression)))
+    )
     pod = pod_with("c")
 
     result, deferred = outcome(deferring(snapshot), [snapshot], pod)
@@ -114,7 +97,7 @@ def test_expensive_search_is_deferred_to_a_thread_with_the_same_result(expressio
 def test_results_are_kept_for_the_next_pod() -> None:
     """A device that is known to match need not be evaluated again."""
     snapshot = snapshot_of(
-        *slices([["a100"]] * 6), *(claim(name, exactly(1, **selecting(COSTLY))) for name in ("c", "d"))
+        *slices([["a100"]] * 6), *(make_claim(name, exactly(1, **selecting(COSTLY))) for name in ("c", "d"))
     )
     plugin = deferring(snapshot)
 
@@ -127,7 +110,7 @@ def test_results_are_kept_for_the_next_pod() -> None:
 def test_a_search_without_end_times_out() -> None:
     """The time in the thread counts as time of the Filter."""
     sides = [make_device(f"d{number:02}", {"numa": number // 2, "side": number % 2}) for number in range(32)]
-    endless = claim(
+    endless = make_claim(
         "c",
         *(exactly(1, f"r{number}") for number in range(16)),
         exactly(1, "last", **selecting("false")),
@@ -153,7 +136,7 @@ REQUESTS = st.lists(
 
 def claims_of(requests: Sequence[Sequence[tuple[int, str]]]) -> list[ResourceClaim]:
     return [
-        claim(
+        make_claim(
             f"c{number}",
             *(exactly(count, f"r{place}", **selecting(text)) for place, (count, text) in enumerate(of_claim)),
         )

@@ -53,21 +53,15 @@ from extender.values.config.plugin_args import (
     ScoringStrategy,
 )
 from extender.values.objects.decoding import convert, replaced
-from extender.values.objects.devices import DeviceClass, DeviceRequest, ResourceClaim
+from extender.values.objects.devices import DeviceRequest, ResourceClaim
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
-from tests.kit.devices import allocation_of, exactly, make_claim, make_device, make_device_class, make_slice
+from tests.kit.devices import allocation_of, exactly, make_claim, make_device, make_device_class, make_slice, slice_of
 from tests.kit.reservations import Reservations
 from tests.kit.tables import cases
 
 GPU, NIC, INIT = "example.com/gpu", "example.com/nic", "example.com/init"
 CLASSES = {GPU: "gpu", NIC: "nic", INIT: "init"}
-
-
-def backing(resource: str, *expressions: str) -> DeviceClass:
-    """The class `gpu` of devices that back the resource."""
-    made = make_device_class("gpu", *expressions)
-    return replaced(made, spec=replaced(made.spec, extended_resource_name=resource))
 
 
 def shown(request: DeviceRequest) -> tuple[str, str, int]:
@@ -187,10 +181,10 @@ NO_DEVICE = unresolvable("cannot allocate all claims")
 
 @cases(
     "pod, objects",
-    ("it requests no extended resource", make_pod().req(cpu=1).obj(), [backing(GPU)]),
-    ("it requests none of it", make_pod().req({GPU: 0}).obj(), [backing(GPU)]),
+    ("it requests no extended resource", make_pod().req(cpu=1).obj(), [make_device_class("gpu", backs=GPU)]),
+    ("it requests none of it", make_pod().req({GPU: 0}).obj(), [make_device_class("gpu", backs=GPU)]),
     ("no class", WANTING, []),
-    ("a class for another resource", WANTING, [backing(NIC)]),
+    ("a class for another resource", WANTING, [make_device_class("gpu", backs=NIC)]),
 )
 def test_a_pod_without_resources_that_a_class_backs_is_skipped(pod: Pod, objects: list[HasMetadata]) -> None:
     assert evaluated(pod, *objects) == (SKIP, {})
@@ -217,14 +211,16 @@ def test_a_pod_without_resources_that_a_class_backs_is_skipped(pod: Pod, objects
     ),
 )
 def test_filter(pod: Pod, objects: list[HasMetadata], node: NodeBuilder, status: Status) -> None:
-    assert evaluated(pod, backing(GPU), *objects, nodes=(node,)) == (SUCCESS, {"n": status})
+    assert evaluated(pod, make_device_class("gpu", backs=GPU), *objects, nodes=(node,)) == (SUCCESS, {"n": status})
 
 
 def test_each_node_provides_what_it_lacks() -> None:
     """A device plugin on one node, devices on another, neither on the third."""
     nodes = make_node("plugin").capacity({GPU: 1}), make_node("devices"), make_node("neither")
 
-    _, statuses = evaluated(WANTING, backing(GPU), make_slice("gpu-1", nodeName="devices"), nodes=nodes)
+    _, statuses = evaluated(
+        WANTING, make_device_class("gpu", backs=GPU), make_slice("gpu-1", nodeName="devices"), nodes=nodes
+    )
 
     assert statuses == {"plugin": SUCCESS, "devices": SUCCESS, "neither": NO_DEVICE}
 
@@ -237,7 +233,7 @@ def test_claims_of_the_pod_and_extended_resources_do_not_share_a_device() -> Non
             "containers": [{"name": "c", "resources": {"requests": {GPU: "1"}}}],
         },
     })  # fmt: skip
-    there = backing(GPU), make_claim("c", exactly(1, device_class="gpu"))
+    there = make_device_class("gpu", backs=GPU), make_claim("c", exactly(1, device_class="gpu"))
 
     assert evaluated(pod, *there, make_slice("gpu-1"))[1] == {"n": NO_DEVICE}
     assert evaluated(pod, *there, make_slice("gpu-1", "gpu-2"))[1] == {"n": SUCCESS}
@@ -254,7 +250,7 @@ def left_over(pod: Pod, **metadata: Any) -> ResourceClaim:
 
 def test_a_special_claim_of_an_earlier_attempt_keeps_the_pod_off_all_nodes() -> None:
     refused = unresolvable("cannot schedule extended resource claim")
-    found = evaluated(WANTING, backing(GPU), make_slice("gpu-1", "gpu-2"), left_over(WANTING))
+    found = evaluated(WANTING, make_device_class("gpu", backs=GPU), make_slice("gpu-1", "gpu-2"), left_over(WANTING))
 
     assert found == (SUCCESS, {"n": refused})
 
@@ -265,7 +261,10 @@ def test_a_special_claim_of_an_earlier_attempt_keeps_the_pod_off_all_nodes() -> 
     ("that is not marked as special", left_over(WANTING, annotations={})),
 )
 def test_foreign_claims_are_not_taken_for_the_special_claim(claim: ResourceClaim) -> None:
-    assert evaluated(WANTING, backing(GPU), make_slice("gpu-1", "gpu-2"), claim) == (SUCCESS, {"n": SUCCESS})
+    assert evaluated(WANTING, make_device_class("gpu", backs=GPU), make_slice("gpu-1", "gpu-2"), claim) == (
+        SUCCESS,
+        {"n": SUCCESS},
+    )
 
 
 # What is written.
@@ -275,7 +274,7 @@ class Scheduler(Reservations):
     """One profile with DynamicResources, and one node `n` with one device."""
 
     def __init__(self, *objects: HasMetadata, node: NodeBuilder | None = None, late: bool = False) -> None:
-        there = backing(GPU), make_slice("gpu-1"), *objects
+        there = make_device_class("gpu", backs=GPU), make_slice("gpu-1"), *objects
         super().__init__(DynamicResources, node or make_node("n"), *there, late=late)
 
     def bind(self, pod: Pod, cycle: Cycle | None = None) -> Status:
@@ -461,7 +460,7 @@ def test_equal_pods_are_judged_anew_when_a_class_comes_or_goes() -> None:
     """What is remembered of equal pods depends on nodes alone, which have not changed."""
     cache = make_cache(make_node("n").capacity(pods=10), objects=(make_slice("gpu-1"),))
     framework = make_framework(NodeResourcesFit, DynamicResources)
-    device_class = backing(GPU)
+    device_class = make_device_class("gpu", backs=GPU)
 
     def feasible(pod: Pod) -> list[str]:
         cycle = Cycle(framework, cache.update_snapshot(), pod)
@@ -482,7 +481,7 @@ def test_pods_on_a_node_count_where_its_device_plugin_offers_the_resource() -> N
         make_node("plugin").capacity({GPU: 1}, pods=10),
         make_node("devices").capacity(pods=10),
         pods=running,
-        objects=(backing(GPU),),
+        objects=(make_device_class("gpu", backs=GPU),),
     )
     cycle = Cycle(make_framework(NodeResourcesFit), cache.update_snapshot(), WANTING)
     cycle.run_pre_filter_plugins()
@@ -494,7 +493,9 @@ def test_pods_on_a_node_count_where_its_device_plugin_offers_the_resource() -> N
 
 def test_while_the_feature_is_off_the_resource_is_counted_as_any_other() -> None:
     """Neither plugin looks at device classes for it."""
-    cache = make_cache(make_node("n").capacity(pods=10), objects=(backing(GPU), make_slice("gpu-1")))
+    cache = make_cache(
+        make_node("n").capacity(pods=10), objects=(make_device_class("gpu", backs=GPU), make_slice("gpu-1"))
+    )
     framework = make_framework(NodeResourcesFit, DynamicResources, features={"DRAExtendedResource": False})
     cycle = Cycle(framework, cache.update_snapshot(), WANTING)
     cycle.run_pre_filter_plugins()
@@ -529,11 +530,12 @@ def totals(
     return dict(zip(rows.names, cycle.run_score_plugins(rows).raw[plugin.name].tolist(), strict=True))
 
 
-def slice_of(node: str, *devices: str) -> HasMetadata:
-    return make_slice(*devices, name=node, pool=node, nodeName=node)
-
-
-DEVICES = backing(GPU), slice_of("empty", "gpu-1", "gpu-2"), slice_of("half", "gpu-1", "gpu-2"), RUNNING
+DEVICES = (
+    make_device_class("gpu", backs=GPU),
+    slice_of("empty", "gpu-1", "gpu-2"),
+    slice_of("half", "gpu-1", "gpu-2"),
+    RUNNING,
+)
 PLACES = make_node("empty"), make_node("half"), make_node("plugin").capacity({GPU: 4})
 
 
@@ -563,7 +565,7 @@ def test_devices_count_in_the_balance_of_resources() -> None:
 
 def test_only_devices_of_the_class_count() -> None:
     """A node without any of them scores nothing for the resource."""
-    fast = backing(GPU, 'device.attributes["gpu.example.com"].model == "a"')
+    fast = make_device_class("gpu", 'device.attributes["gpu.example.com"].model == "a"', backs=GPU)
     devices = [make_device(f"{model}-{n}", {"model": model}) for model in "ab" for n in range(2)]
     some = make_slice(*devices, nodeName="n")
     args = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("MostAllocated", (ResourceSpec(GPU, 1),)))
@@ -576,7 +578,7 @@ def test_many_devices_are_counted_in_a_thread() -> None:
     expression = " || ".join(f'device.attributes["gpu.example.com"].model == "{number}"' for number in range(5))
     hundred = [make_device(f"gpu-{n}", {"model": "4"}) for n in range(100)]
     there = (
-        backing(GPU, expression),
+        make_device_class("gpu", expression, backs=GPU),
         make_slice(*hundred, allNodes=True),
         *(make_slice(*hundred, name=f"s{n}", pool=f"p{n}", nodeName="n") for n in range(9)),
     )
@@ -600,7 +602,7 @@ def test_many_devices_are_counted_in_a_thread() -> None:
 
 
 def test_a_pod_may_do_without_the_resource() -> None:
-    cache = make_cache(make_node("n"), objects=(backing(GPU),))
+    cache = make_cache(make_node("n"), objects=(make_device_class("gpu", backs=GPU),))
     pod = make_pod().req({GPU: 1, NIC: 1, "cpu": 1}).init_req({GPU: 1}).obj()
     plugin = DynamicResources(None, make_framework())
     rows = Rows.of(cache.update_snapshot())

@@ -285,8 +285,7 @@ def test_a_pod_learns_the_names_of_its_claims(pod: PodBuilder, objects: list[Has
 
 
 def serving(name: str | None) -> DeviceClass:
-    device_class = make_device_class("gpu.example.com")
-    return replaced(device_class, spec=replaced(device_class.spec, extended_resource_name=name))
+    return make_device_class("gpu.example.com", backs=name)
 
 
 @cases(
