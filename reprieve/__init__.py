@@ -101,13 +101,13 @@ def _check_packages() -> None:
 def _why_not_ours(*names: str) -> str:
     for name in names:
         spec = find_spec(name)
-        found = Path(spec.origin) if spec is not None and spec.origin is not None else None
+        origin = Path(spec.origin) if spec is not None and spec.origin is not None else None
         ours = Path(__file__).resolve().parents[1] / name / "__init__.py"
-        if found is None:
+        if origin is None:
             return f"its package {name!r} is incomplete: {ours} is missing; {_INSTALL_AGAIN}"
-        if found.resolve() != ours:
+        if origin.resolve() != ours:
             return (
-                f"another package named {name!r} comes before its own: {found.parent}; take that folder out of "
+                f"another package named {name!r} comes before its own: {origin.parent}; take that folder out of "
                 "PYTHONPATH, or install reprieve in a separate environment"
             )
     return ""

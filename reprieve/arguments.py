@@ -32,7 +32,7 @@ _SPEC: Final = re.compile(rf"(?P<key>{_PART})(=(?P<value>({_PART})?))?(:(?P<effe
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """Raises what callers gave and cannot be used as a ReprieveError."""
+    """Raises a ReprieveError for input that cannot be used."""
     try:
         yield
     except ConfigErrors as exc:
@@ -47,18 +47,18 @@ def pods_or_objects(what: Objects) -> tuple[Sequence[str], Sequence[Mapping[str,
     """Returns names of pods, or objects as they were given."""
     if isinstance(what, Path) or (isinstance(what, str) and ("\n" in what or what.endswith(ENDINGS))):
         return (), manifests_in(what)
-    told = [what] if isinstance(what, str | Mapping) else several(what)
-    names = [each for each in told if isinstance(each, str)]
-    objects = [each for each in told if isinstance(each, Mapping)]
-    if max(len(names), len(objects)) < len(told):
+    members = [what] if isinstance(what, str | Mapping) else several(what)
+    names = [member for member in members if isinstance(member, str)]
+    objects = [member for member in members if isinstance(member, Mapping)]
+    if max(len(names), len(objects)) < len(members):
         raise ReprieveError(f"{what!r:.80}: give a pod's name, a file, an object, or several names or several objects")
-    for kind in (each.get("kind", "") for each in objects):
+    for kind in (obj.get("kind", "") for obj in objects):
         line(kind, "a kind of objects")
     return [line(name, "a pod's name") for name in names], objects
 
 
 def several(what: object) -> list[Any]:
-    """Returns what is in a list or another iterable, or what is none by itself."""
+    """Returns the members of an iterable; anything else is the only member."""
     return [*what] if isinstance(what, Iterable) and not isinstance(what, str | bytes) else [what]
 
 
@@ -84,8 +84,8 @@ def _copied(value: Any) -> Any:
 
 def names_of(names: Iterable[object], what: str) -> list[str]:
     """Returns names that are given one by one or in lists."""
-    told = [each for name in names for each in several(name)]
-    return [line(each, what) for each in told]
+    texts = [text for name in names for text in several(name)]
+    return [line(text, what) for text in texts]
 
 
 def line(name: object, what: str) -> str:
@@ -102,15 +102,15 @@ def file_of(name: object) -> Path:
     return Path(line(str(name) if isinstance(name, Path) else name, "a file's name"))
 
 
-def whole(number: object, what: str, least: int) -> int:
-    """Returns a whole number that is not below the least."""
+def whole(number: object, what: str, minimum: int) -> int:
+    """Returns a whole number of at least the minimum."""
     try:
-        counted = operator.index(number)  # type: ignore[arg-type]
+        integer = operator.index(number)  # type: ignore[arg-type]
     except TypeError:
-        counted = least - 1
-    if isinstance(number, bool) or counted < least:
-        raise ReprieveError(f"{number!r:.80} {what}: give a whole number of at least {least}")
-    return counted
+        integer = minimum - 1
+    if isinstance(number, bool) or integer < minimum:
+        raise ReprieveError(f"{number!r:.80} {what}: give a whole number of at least {minimum}")
+    return integer
 
 
 def gates_of(gates: object) -> dict[str, bool]:
@@ -119,21 +119,21 @@ def gates_of(gates: object) -> dict[str, bool]:
         return {}
     if not isinstance(gates, Mapping):
         raise ReprieveError(f"{gates!r:.80} are no feature gates: give a dictionary with True or False for each name")
-    given = {line(name, "a feature gate's name"): is_on for name, is_on in gates.items()}
-    for name, is_on in given.items():
+    is_on_by_gate = {line(name, "a feature gate's name"): is_on for name, is_on in gates.items()}
+    for name, is_on in is_on_by_gate.items():
         if not isinstance(is_on, bool):
             raise ReprieveError(f"feature gate {name}: {is_on!r:.80} is neither True nor False")
-    return given
+    return is_on_by_gate
 
 
 def outcome_of(waits: Coroutine[Any, Any, T]) -> T:
-    """Returns what the coroutine returns, also in a thread that has a loop, as that of a notebook has."""
-    found: list[T] = []
+    """Runs the coroutine, also in a thread with a running loop, such as a notebook's."""
+    outcomes: list[T] = []
 
     async def keep() -> None:
         # A task that returned the outcome would have it in its repr, which Python up to 3.12 formats twice for a signal
         # handler that asyncio.run sets: seconds, for an outcome with arrays along all nodes.
-        found.append(await waits)
+        outcomes.append(await waits)
 
     try:
         asyncio.get_running_loop()
@@ -142,7 +142,7 @@ def outcome_of(waits: Coroutine[Any, Any, T]) -> T:
     else:
         with ThreadPoolExecutor(1) as thread:
             thread.submit(lambda: asyncio.run(keep())).result()
-    return found[0]
+    return outcomes[0]
 
 
 def tainted(taints: Sequence[Taint], specs: Iterable[str]) -> list[Taint]:
@@ -150,16 +150,16 @@ def tainted(taints: Sequence[Taint], specs: Iterable[str]) -> list[Taint]:
 
     Upstream: kubectl/pkg/cmd/taint/utils.go, parseTaints, parseTaint, reorganizeTaints.
     """
-    left = [*taints]
+    remaining = [*taints]
     for spec in specs:
-        found = _SPEC.fullmatch(spec)
-        if found is None or (found["off"] and found["value"]) or not (found["effect"] or found["off"]):
+        parts = _SPEC.fullmatch(spec)
+        if parts is None or (parts["off"] and parts["value"]) or not (parts["effect"] or parts["off"]):
             raise ReprieveError(f"invalid taint spec: {spec}; write key=value:Effect, key:Effect, key:Effect- or key-")
-        key, effect = found["key"], found["effect"]
+        key, effect = parts["key"], parts["effect"]
         if effect and effect not in _EFFECTS:
             raise ReprieveError(f"invalid taint effect: {effect}, unsupported; it is one of {', '.join(_EFFECTS)}")
-        others = [taint for taint in left if taint.key != key or (effect and taint.effect != effect)]
-        if found["off"] and len(others) == len(left):
+        unequal = [taint for taint in remaining if taint.key != key or (effect and taint.effect != effect)]
+        if parts["off"] and len(unequal) == len(remaining):
             raise ReprieveError(f'taint "{spec[:-1]}" not found')
-        left = others if found["off"] else [*others, Taint(key=key, value=found["value"] or "", effect=effect)]
-    return left
+        remaining = unequal if parts["off"] else [*unequal, Taint(key=key, value=parts["value"] or "", effect=effect)]
+    return remaining

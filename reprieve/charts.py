@@ -54,9 +54,9 @@ class Chart:
     def _play(self, trial: Trial, admits: Admits, objects: list[dict[str, Any]]) -> None:
         cluster, why = trial.cluster, dict[str, Explanation]()
         simulation = Simulation(trial, before_eviction=partial(_explain, trial, why))
-        further, notes = play(simulation, WhatIfRequest(create=objects), admits)
-        named = ((each["kind"], each["metadata"]) for each in objects)
-        workloads = {(metadata.get("namespace"), f"{kind}/{metadata.get('name')}") for kind, metadata in named}
+        play_notes, notes = play(simulation, WhatIfRequest(create=objects), admits)
+        heads = ((obj["kind"], obj["metadata"]) for obj in objects)
+        workloads = {(metadata.get("namespace"), f"{kind}/{metadata.get('name')}") for kind, metadata in heads}
         uids = {placement.pod.uid for placement in simulation.placements}
         for pod in [*cluster.pending.values()]:
             if pod.uid not in uids and (pod.namespace, workload_of(pod)) in workloads:
@@ -64,9 +64,11 @@ class Chart:
         asyncio.run(simulation.run())
         if not simulation.is_complete:
             raise StartUpError(f"{self._name}: the simulation reached its limit: try fewer pods")
-        own = {placement.pod.uid for placement in simulation.placements if placement.cause != "evicted"}
+        submitted = {placement.pod.uid for placement in simulation.placements if placement.cause != "evicted"}
         pods = {pod.uid: pod for pod in (*cluster.pending.values(), *cluster.cache.pods) if not pod.is_terminating}
-        self._pods = [pod for pod in pods.values() if pod.uid in own or (pod.namespace, workload_of(pod)) in workloads]
+        self._pods = [
+            pod for pod in pods.values() if pod.uid in submitted or (pod.namespace, workload_of(pod)) in workloads
+        ]
         self.pods = {pod.key: pod.spec.node_name for pod in self._pods}
         if not self.pods:
             raise StartUpError(f"{self._name}: no pod comes of it: its workloads want none now")
@@ -75,8 +77,8 @@ class Chart:
             if not pod.spec.node_name:
                 asyncio.run(_explain(trial, self._why_pending, pod))
         self._nodes = cluster.nodes
-        self.evictions = tuple(each for each in simulation.evictions if each.why == "preempted")
-        self.notes = (*notes, *further)
+        self.evictions = tuple(eviction for eviction in simulation.evictions if eviction.why == "preempted")
+        self.notes = (*notes, *play_notes)
 
     def __repr__(self) -> str:
         return f"<Chart {self._name}: {plural(len(self.pods), 'pod')}, {len(self.evictions)} evicted>"
@@ -86,8 +88,8 @@ class Chart:
         __tracebackhide__ = True
         pending = [name for name, node in self.pods.items() if not node]
         if pending:
-            said = f"{len(pending)} of {plural(len(self.pods), 'pod')} would be pending"
-            raise self._failure([said], self._why_pending)
+            problem = f"{len(pending)} of {plural(len(self.pods), 'pod')} would be pending"
+            raise self._failure([problem], self._why_pending)
         return True
 
     def evicts_nobody(self) -> Literal[True]:
@@ -114,30 +116,34 @@ class Chart:
         names = [name for name in number if name == workload] if workload else several
         if not names:
             raise ReprieveError(f"{self._name} has no pods of {workload or 'a workload with several'}")
-        most = None if max_skew is None else whole(max_skew, "is no skew", 0)
-        least = whole(min_domains, "values cannot be asked for", 0)
-        spread = Spread(by=line(topology_key, "a node label"), max_skew=most, min_domains=least)
+        skew = None if max_skew is None else whole(max_skew, "is no skew", 0)
+        domains = whole(min_domains, "values cannot be asked for", 0)
+        spread = Spread(by=line(topology_key, "a node label"), max_skew=skew, min_domains=domains)
         running = [pod for pod in self._pods if pod.spec.node_name in self._nodes]
         pods_of = {name: [pod for pod in running if workload_of(pod) == name] for name in names}
-        unmet = [each for name, pods in pods_of.items() for each in uneven(name, spread, pods, self._nodes)]
+        unmet = [violation for name, pods in pods_of.items() for violation in uneven(name, spread, pods, self._nodes)]
         if unmet:
             why = {name: answer for name, answer in self._why_pending.items() if name in names}
-            raise self._failure([f"{each.expected}, but {each.happened}" for each in unmet], why)
+            raise self._failure([f"{violation.expected}, but {violation.happened}" for violation in unmet], why)
         return True
 
-    def _failure(self, said: Sequence[str], why: Mapping[str, Explanation]) -> AssertionError:
-        lines = [f"{self._name}: {said[0]}", *said[1:], *(line for each in why.values() for line in _why(each))]
-        return AssertionError("\n".join(map(for_people, (*lines, *(f"note: {each}" for each in self.notes)))))
+    def _failure(self, problems: Sequence[str], why: Mapping[str, Explanation]) -> AssertionError:
+        lines = [
+            f"{self._name}: {problems[0]}",
+            *problems[1:],
+            *(line for explanation in why.values() for line in _why(explanation)),
+        ]
+        return AssertionError("\n".join(map(for_people, (*lines, *(f"note: {note}" for note in self.notes)))))
 
 
-async def _explain(trial: Trial, told: dict[str, Explanation], pod: Pod) -> None:
+async def _explain(trial: Trial, explained: dict[str, Explanation], pod: Pod) -> None:
     key = workload_of(pod) or pod.key
-    if key in told or len(told) == _EXPLAINED:
+    if key in explained or len(explained) == _EXPLAINED:
         return
-    told[key] = settled(pod, "NotOurs")
+    explained[key] = settled(pod, "NotOurs")
     if trial.frameworks.get(pod.scheduler_name) is not None:
         cycle = trial.cycle(pod)
-        told[key] = await explain(cycle.framework, cycle.snapshot, pod, cycle.nominations)
+        explained[key] = await explain(cycle.framework, cycle.snapshot, pod, cycle.nominations)
 
 
 def _why(answer: Explanation) -> Iterator[str]:
@@ -152,4 +158,4 @@ def _why(answer: Explanation) -> Iterator[str]:
     )
     yield from (f"  it would fit if you {fix.text} ({plural(fix.opens, 'node')})" for fix in answer.fixes)
     losers = answer.preemption.candidates if answer.preemption is not None else ()
-    yield from (f"  {each.node} is not the one to evict from: {each.why_not}" for each in losers if each.why_not)
+    yield from (f"  {loser.node} is not the one to evict from: {loser.why_not}" for loser in losers if loser.why_not)

@@ -16,7 +16,7 @@ from extender.values.objects.pod import Pod
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """Names that no rule refuses; others are looked at one by one."""
 _OWN_CLAIMS: Final = (b'"resourceClaims":', b'"ephemeral":', b'"nodeName":')
-"""Parts of pods of which each gets claims of its own, or meets a kubelet."""
+"""Parts that no two pods share: each gets claims of its own, or meets a kubelet."""
 _UIDS: Final = uuid.UUID("5d7b6e0a-61c5-4c5e-8d0a-2f3f1c1c8b57")
 
 
@@ -26,7 +26,7 @@ class EqualPods:
     """Objects to create, and which pods are copies of others."""
 
     firsts: Sequence[Mapping[str, Any]]
-    """The objects of which none is a copy of an earlier one."""
+    """The objects without the copies of earlier ones."""
     order: Sequence[str] = ()
     """namespace/name of all pods, as they were given; empty where there are no copies."""
     copies: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -34,29 +34,29 @@ class EqualPods:
 
     def made(self, pods: Sequence[Pod]) -> list[Pod]:
         """Returns the pods with their copies, as they were given; the first ones were created as `pods`."""
-        found = {pod.key: pod for pod in pods}
+        by_key = {pod.key: pod for pod in pods}
         for key, (first, uid) in self.copies.items():
-            if (model := found.get(first)) is not None:
-                own = uid or str(uuid.uuid5(_UIDS, f"{model.uid}/{key}"))
-                metadata = replaced(model.metadata, name=key.partition("/")[2], uid=own)
-                found[key] = replaced(model, metadata=metadata)
-        return [found[key] for key in self.order if key in found] if self.copies else [*pods]
+            if (model := by_key.get(first)) is not None:
+                new_uid = uid or str(uuid.uuid5(_UIDS, f"{model.uid}/{key}"))
+                metadata = replaced(model.metadata, name=key.partition("/")[2], uid=new_uid)
+                by_key[key] = replaced(model, metadata=metadata)
+        return [by_key[key] for key in self.order if key in by_key] if self.copies else [*pods]
 
 
 def without_copies(objects: Sequence[Mapping[str, Any]], cluster: Cluster) -> EqualPods:
-    """Returns which pods are copies, if there are only pods: workloads may make pods of the same names."""
+    """Finds copies if all objects are pods: workloads may make pods of the same names."""
     if len(objects) < 2 or any(obj.get("kind") != "Pod" for obj in objects):
         return EqualPods(objects)
-    written = [obj.get("metadata") for obj in objects]
-    if not all(isinstance(each, dict) for each in written):
+    metas = [obj.get("metadata") for obj in objects]
+    if not all(isinstance(meta, dict) for meta in metas):
         return EqualPods(objects)
-    keys = [f"{each.get('namespace') or 'default'}/{each.get('name')}" for each in written if isinstance(each, dict)]
-    uids = Counter(str(each.get("uid")) for each in written if isinstance(each, dict) and each.get("uid"))
+    keys = [f"{meta.get('namespace') or 'default'}/{meta.get('name')}" for meta in metas if isinstance(meta, dict)]
+    uids = Counter(str(meta.get("uid")) for meta in metas if isinstance(meta, dict) and meta.get("uid"))
     if len(set(keys)) < len(keys):
         return EqualPods(objects)
     first_of: dict[bytes, str] = {}
     firsts, copies = [], dict[str, tuple[str, str]]()
-    for obj, metadata, key in zip(objects, written, keys, strict=True):
+    for obj, metadata, key in zip(objects, metas, keys, strict=True):
         uid = (metadata or {}).get("uid") or ""
         content = _content(obj, metadata or {})
         is_free = cluster.named(key) is None and (not uid or (uids[str(uid)] == 1 and not _has(cluster, uid)))
@@ -73,13 +73,13 @@ def _has(cluster: Cluster, uid: str) -> bool:
 
 
 def _content(obj: Mapping[str, Any], metadata: Mapping[str, Any]) -> bytes:
-    """Returns a text that is equal for equal pods but for their names; empty for a pod that is looked at by itself."""
+    """Returns the same text for pods that differ only in name; an empty one for a pod that has no copies."""
     name, uid = metadata.get("name"), metadata.get("uid") or ""
     if not isinstance(name, str) or not isinstance(uid, str) or _NAME.fullmatch(name) is None:
         return b""
-    others = {part: value for part, value in metadata.items() if part not in ("name", "uid")}
+    compared = {part: value for part, value in metadata.items() if part not in ("name", "uid")}
     try:
-        content = msgspec.json.encode(({**obj, "metadata": others}, bool(uid)))
+        content = msgspec.json.encode(({**obj, "metadata": compared}, bool(uid)))
     except (TypeError, ValueError, RecursionError):
         return b""  # who creates it says why
     return b"" if any(part in content for part in _OWN_CLAIMS) else content

@@ -102,12 +102,12 @@ class TrialEnvironment(AgentEnvironment):
             return (0,) if framework is None else framework.plugins.queue_sort.sort_key(pod, 0.0)
 
         if self._arrivals is None:
-            return sorted((waiting[at] for at in self.np_random.permutation(len(waiting))), key=turn)
+            return sorted((waiting[index] for index in self.np_random.permutation(len(waiting))), key=turn)
         pods = {pod.key: pod for pod in sorted(waiting, key=turn)}
-        wanted = [name if "/" in name else f"default/{name}" for name in self._arrivals([*pods], self.np_random)]
-        if unknown := [name for name in wanted if name not in pods]:
+        chosen = [name if "/" in name else f"default/{name}" for name in self._arrivals([*pods], self.np_random)]
+        if unknown := [name for name in chosen if name not in pods]:
             raise ReprieveError(f"pod {unknown[0]} is not pending")
-        return [pods[name] for name in dict.fromkeys(wanted)]
+        return [pods[name] for name in dict.fromkeys(chosen)]
 
     def _next(self) -> NodeChoice | agents.Outcome:
         """Tries pods up to one with several feasible nodes."""
@@ -132,8 +132,8 @@ class TrialEnvironment(AgentEnvironment):
         counts = {"nodes": nodes, "pods": self._expected, "placed": self._num_placed, "refused": self._refusals.total()}
         return progress, {"report": {**counts, "allocated": progress.allocated, "refusals": refusals}}
 
-    def _placed(self, choice: NodeChoice, wanted: Int64s) -> NodeChoice | agents.Outcome:
-        best = np.flatnonzero(wanted == wanted.max())
+    def _placed(self, choice: NodeChoice, ratings: Int64s) -> NodeChoice | agents.Outcome:
+        best = np.flatnonzero(ratings == ratings.max())
         best = best[(totals := choice.total[best]) == totals.max()]
         row = int(best[0] if len(best) == 1 else self.np_random.choice(best))
         self._put(self._cycle, choice.rows.names[row])

@@ -165,8 +165,8 @@ class Cluster(Counted):
         file = file_of(path)
         try:
             if file.suffix == ".reprieve":
-                with replaced_file(file) as own:
-                    own.write(self._packed())
+                with replaced_file(file) as writer:
+                    writer.write(self._packed())
             else:
                 save_state(file, objects_of(self._questions.items()))
         except OSError as exc:
@@ -227,28 +227,27 @@ class Cluster(Counted):
                 cannot be had.
         """
         with in_words():
-            own: dict[str, type[Plugin]] = {}
-            given: list[Any] = several(plugins)
-            for plugin in given:
+            classes: dict[str, type[Plugin]] = {}
+            plugin_classes: list[Any] = several(plugins)
+            for plugin in plugin_classes:
                 if why_not := why_not_a_plugin(plugin):
                     raise ReprieveError(f"plugin {plugin!r} {why_not}")
-                own[plugin.name] = plugin
-            known, admits = self._questions.configuration, self._questions.admits
+                classes[plugin.name] = plugin
+            base, admits = self._questions.configuration, self._questions.admits
             if gates := gates_of(feature_gates):
-                known = with_gates(known, gates)
-                admits = partial(admits, features=known.feature_gates)
-                self._check_was_read(known.feature_gates)
+                base = with_gates(base, gates)
+                admits = partial(admits, features=base.feature_gates)
+                self._check_was_read(base.feature_gates)
             if isinstance(configuration, Mapping):
-                known = load(msgspec.json.encode(plain(configuration)), known.feature_gates)
+                base = load(msgspec.json.encode(plain(configuration)), base.feature_gates)
             elif isinstance(configuration, str | Path):
-                known = load_file(str(file_of(configuration)), known.feature_gates)
+                base = load_file(str(file_of(configuration)), base.feature_gates)
             elif configuration is not None:
                 raise ReprieveError(f"{configuration!r:.80} is no configuration: give a file, or an object")
             # Its columns are laid out here once, and not in each trial.
             self._questions.about.cache.update_snapshot()
-            return Trial(
-                self._questions.trial(with_plugins(known, own, _that_preempt(own)), own, asks_for_names=True), admits
-            )
+            base = with_plugins(base, classes, _that_preempt(classes))
+            return Trial(self._questions.trial(base, classes, asks_for_names=True), admits)
 
     def _check_was_read(self, features: FeatureGates) -> None:
         on = features.on - self._questions.configuration.feature_gates.on
@@ -271,8 +270,8 @@ class Cluster(Counted):
         from reprieve.charts import Chart  # noqa: PLC0415 - trials alone load less
 
         is_text = isinstance(manifests, str) and "\n" in manifests
-        given = manifests if is_text else file_of(manifests)
-        return Chart(self._questions, given, line(namespace, "a namespace"))
+        source = manifests if is_text else file_of(manifests)
+        return Chart(self._questions, source, line(namespace, "a namespace"))
 
 
 @final
@@ -302,8 +301,10 @@ class Follower:
     @property
     def outdated(self) -> tuple[str, ...]:
         """Sentences about kinds of which nothing could be learnt lately; empty while all is watched."""
-        failing = [each for each in self._health() if (each.failing_for or 0.0) > OUTDATED_AFTER]
-        return tuple(f"{each.resource}: no news for {each.failing_for:.0f} s: {each.last_error}" for each in failing)
+        failing = [watch for watch in self._health() if (watch.failing_for or 0.0) > OUTDATED_AFTER]
+        return tuple(
+            f"{watch.resource}: no news for {watch.failing_for:.0f} s: {watch.last_error}" for watch in failing
+        )
 
     async def __aiter__(self) -> AsyncIterator[Cluster]:
         while not self._is_over:
@@ -338,22 +339,22 @@ def _target(kubeconfig: object, context: object) -> tuple[Path | None, str | Non
     return file, None if context is None else line(context, "a context of a kubeconfig")
 
 
-def _moment(at: object) -> str | None:
-    if at is None or isinstance(at, str):
-        return at
-    raise ReprieveError(f"{at!r:.80} is no moment of a recording: give 2026-11-23T05:00:00Z, or 90s")
+def _moment(moment: object) -> str | None:
+    if moment is None or isinstance(moment, str):
+        return moment
+    raise ReprieveError(f"{moment!r:.80} is no moment of a recording: give 2026-11-23T05:00:00Z, or 90s")
 
 
 def _objects_in(source: object) -> list[dict[str, Any]]:
     """Returns the objects of a cluster, Lists taken apart."""
     if isinstance(source, Mapping) and not str(source.get("kind")).endswith("List"):
         raise ReprieveError("one object is no cluster: give a List, or several objects")
-    given = [source] if isinstance(source, Mapping) else several(source)
+    members = [source] if isinstance(source, Mapping) else several(source)
     objects: list[dict[str, Any]] = []
-    for each in given:
-        if not isinstance(each, Mapping):
-            raise ReprieveError(f"{each!r:.80} is no object: give a file, or objects as the API has them")
-        objects += _items_of(each)
+    for obj in members:
+        if not isinstance(obj, Mapping):
+            raise ReprieveError(f"{obj!r:.80} is no object: give a file, or objects as the API has them")
+        objects += _items_of(obj)
     return objects
 
 
@@ -361,10 +362,10 @@ def _items_of(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
     kind, items = str(obj.get("kind")), obj.get("items")
     if not kind.endswith("List") or not isinstance(items, list | tuple):
         return [dict(obj)]
-    within = {} if kind == "List" else {"kind": kind.removesuffix("List"), "apiVersion": obj.get("apiVersion")}
+    head = {} if kind == "List" else {"kind": kind.removesuffix("List"), "apiVersion": obj.get("apiVersion")}
     if not all(isinstance(item, Mapping) for item in items):
         raise ReprieveError(f"{kind}: an item is no object")
-    return [each for item in items for each in _items_of({**within, **item})]
+    return [part for item in items for part in _items_of({**head, **item})]
 
 
 def _that_preempt(plugins: Mapping[str, type[Plugin]]) -> list[str]:

@@ -65,10 +65,10 @@ def reprieve_chart(
     return _in_one_line(reprieve_cluster.chart, reprieve_manifests, **marker.kwargs)
 
 
-def _in_one_line(read: Callable[..., T], *given: object, **named: object) -> T:
+def _in_one_line(read: Callable[..., T], *args: object, **kwargs: object) -> T:
     from reprieve import ReprieveError  # noqa: PLC0415 - see above
 
     try:
-        return read(*given, **named)
+        return read(*args, **kwargs)
     except ReprieveError as exc:
         raise pytest.fail.Exception(str(exc), pytrace=False) from None

@@ -53,12 +53,12 @@ class Placements(Framed, list[Placement]):
     __repr__ = Shown._as_text
 
     def _words(self) -> str:
-        return f"{sum(bool(each.node) for each in self):,} of {len(self):,} pods have a node"
+        return f"{sum(bool(placement.node) for placement in self):,} of {len(self):,} pods have a node"
 
     def _columns(self) -> Columns:
-        plugins = dict.fromkeys(plugin for each in self for plugin in each.scores)
-        columns = {name: [getattr(each, name) for each in self] for name in ("pod", "node", "message")}
-        return columns | {f"score.{plugin}": [each.scores.get(plugin) for each in self] for plugin in plugins}
+        plugins = dict.fromkeys(plugin for placement in self for plugin in placement.scores)
+        columns = {name: [getattr(placement, name) for placement in self] for name in ("pod", "node", "message")}
+        return columns | {f"score.{plugin}": [placement.scores.get(plugin) for placement in self] for plugin in plugins}
 
 
 @final
@@ -106,21 +106,21 @@ class NodeArrays(Framed):
         return columns
 
 
-def node_arrays(of: Snapshot | Evaluation) -> NodeArrays:
-    """Returns the nodes of a snapshot, or what they are to the pod of an evaluation."""
-    found = of if isinstance(of, Evaluation) else None
-    snapshot = of if isinstance(of, Snapshot) else of.snapshot
+def node_arrays(evaluated: Snapshot | Evaluation) -> NodeArrays:
+    """Returns the nodes of a snapshot, or with their verdicts on the pod of an evaluation."""
+    evaluation = evaluated if isinstance(evaluated, Evaluation) else None
+    snapshot = evaluated if isinstance(evaluated, Snapshot) else evaluated.snapshot
     nodes, names = snapshot.nodes, [node.name for node in snapshot.nodes.objects]
-    feasible = np.full(len(names), found is None)
+    feasible = np.full(len(names), evaluation is None)
     reasons, scores = [""] * len(names), dict[str, npt.NDArray[np.int64]]()
-    if found is not None:
-        feasible[at := np.array([nodes.index[name] for name in found.feasible], np.intp)] = True
-        refused = found.statuses
+    if evaluation is not None:
+        feasible[places := np.array([nodes.index[name] for name in evaluation.feasible], np.intp)] = True
+        refused = evaluation.statuses
         for place in np.flatnonzero(~feasible).tolist():
-            reasons[place] = found.error if refused is None else refused.at_place(place, snapshot).message
-        for plugin, of_feasible in {} if found.scores is None else found.scores.weighted.items():
+            reasons[place] = evaluation.error if refused is None else refused.at_place(place, snapshot).message
+        for plugin, of_feasible in {} if evaluation.scores is None else evaluation.scores.weighted.items():
             scores[plugin] = np.zeros(len(names), np.int64)
-            scores[plugin][at] = of_feasible
+            scores[plugin][places] = of_feasible
     rows, offered = Rows.of(snapshot), {name for node in nodes.objects for name in node.status.allocatable}
     resources = [*(first := [CPU, MEMORY, EPHEMERAL_STORAGE]), *sorted(offered - {*first, PODS})]
     allocatable, requested = (
@@ -131,7 +131,7 @@ def node_arrays(of: Snapshot | Evaluation) -> NodeArrays:
 
 
 class Counted(Shown):
-    """The base of what has objects: it shows how many there are of each kind."""
+    """Base of classes that hold objects: shows their number by kind."""
 
     _items: Callable[[], Iterable[HasMetadata]]
 
@@ -149,10 +149,10 @@ def objects_of(items: Iterable[HasMetadata]) -> list[dict[str, Any]]:
     """Returns objects as the API has them, with what the scheduler reads of them, and all of them with a namespace that
     are in one.
     """
-    found = []
+    objects = []
     for item in items:
-        kind, written = kind_of(item), msgspec.to_builtins(item)
+        kind, content = kind_of(item), msgspec.to_builtins(item)
         if isinstance(item, Namespaced):
-            written["metadata"]["namespace"] = item.namespace
-        found.append({"apiVersion": kind.api_version, "kind": kind.name, **written})
-    return found
+            content["metadata"]["namespace"] = item.namespace
+        objects.append({"apiVersion": kind.api_version, "kind": kind.name, **content})
+    return objects

@@ -108,8 +108,8 @@ class Trial(Counted):
         with self._step(is_kept=False):
             waiting = self._waiting()
             pending = {pod.uid for pod in waiting}
-            others = [item for item in self._trial.cluster.items() if item.metadata.uid not in pending]
-            return objects_of([*others, *waiting])
+            placed = [item for item in self._trial.cluster.items() if item.metadata.uid not in pending]
+            return objects_of([*placed, *waiting])
 
     def nodes(self, pod: Objects | None = None) -> NodeArrays:
         """Returns the nodes as arrays.
@@ -118,9 +118,9 @@ class Trial(Counted):
             pod: one that is pending, or one that does not exist, for which nodes are filtered and scored.
         """
         with self._step(is_kept=False):
-            wanted = None if pod is None else self._one(pod)
-            found = None if wanted is None else outcome_of(evaluate(self._trial.cycle(wanted)))
-            return node_arrays(found or self._trial.cluster.cache.update_snapshot())
+            pending_pod = None if pod is None else self._one(pod)
+            evaluation = None if pending_pod is None else outcome_of(evaluate(self._trial.cycle(pending_pod)))
+            return node_arrays(evaluation or self._trial.cluster.cache.update_snapshot())
 
     def fits(self, pod: Objects, limit: int | None = None, *, nodes: str | Iterable[str] | None = None) -> Capacity:
         """Returns how many more of a pod, or of a workload's pods, would be placed, one after the other and without
@@ -133,12 +133,12 @@ class Trial(Counted):
         with self._step(is_kept=False), self._trial.among(self._candidates(nodes)):
             if limit is not None:
                 limit = whole(limit, "pods cannot be counted", 0)
-            named, objects = pods_or_objects(pod)
-            if len(named) > 1:
-                raise ReprieveError(f"copies of one pod are counted, and these are {len(named)}")
-            if named:
-                return capacity.counted(self._trial, self._known(named)[0], limit)
-            copies = [plain(each) for each in objects]
+            names, objects = pods_or_objects(pod)
+            if len(names) > 1:
+                raise ReprieveError(f"copies of one pod are counted, and these are {len(names)}")
+            if names:
+                return capacity.counted(self._trial, self._known(names)[0], limit)
+            copies = [plain(obj) for obj in objects]
             obj = copies[0] if len(copies) == 1 else {"kind": "List", "items": copies}
             return capacity.capacity_of(self._trial, obj, self._admits, limit)
 
@@ -148,17 +148,17 @@ class Trial(Counted):
         pod fits. It is a pending one, or one that does not exist, and does not stay.
         """
         with self._step(is_kept=False):
-            wanted = self._one(pod)
-            if why_not := self._why_not_tried(wanted):
+            preemptor = self._one(pod)
+            if why_not := self._why_not_tried(preemptor):
                 return PreemptionAnswer(eligible=False, message=why_not)
-            attempt = self._trial.schedule(wanted)
+            attempt = self._trial.schedule(preemptor)
             if attempt.refusal is None:
                 return PreemptionAnswer(eligible=bool(attempt.node), node=attempt.node, message=attempt.message)
-            found, message = outcome_of(self._trial.preempt(attempt))
-            if found.preemption is None:
+            outcome, message = outcome_of(self._trial.preempt(attempt))
+            if outcome.preemption is None:
                 return PreemptionAnswer(eligible=False, message=message)
             now = attempt.cycle.framework.now().timestamp()
-            return preemption_answer(found.preemption, attempt.cycle.snapshot, wanted, now)
+            return preemption_answer(outcome.preemption, attempt.cycle.snapshot, preemptor, now)
 
     def why(self, pod: Objects) -> Explanation:
         """Returns why a pod is pending, in a `summary` and in the scheduler's `message`: what the `nearest` nodes lack,
@@ -168,11 +168,11 @@ class Trial(Counted):
         from extender.answers.explain.explanation import explain, settled  # noqa: PLC0415 - most trials need no advice
 
         with self._step(is_kept=False):
-            wanted = self._one(pod)
-            if self._trial.frameworks.get(wanted.scheduler_name) is None:
-                return settled(wanted, "NotOurs")
-            cycle = self._trial.cycle(wanted)
-            return outcome_of(explain(cycle.framework, cycle.snapshot, wanted, cycle.nominations))
+            pending_pod = self._one(pod)
+            if self._trial.frameworks.get(pending_pod.scheduler_name) is None:
+                return settled(pending_pod, "NotOurs")
+            cycle = self._trial.cycle(pending_pod)
+            return outcome_of(explain(cycle.framework, cycle.snapshot, pending_pod, cycle.nominations))
 
     def free_nodes(self, count: int, *, of: str = "", same: str = "", max_moves: int = 20) -> "PlanAnswer":
         """Returns the `moves` of running pods, in their order, after which so many nodes are `free`, those counted that
@@ -185,9 +185,9 @@ class Trial(Counted):
         from reprieve.lab.plan.plan import PlanRequest, nodes_plan  # noqa: PLC0415 - few trials search for plans
 
         with self._step(is_kept=False):
-            named = line(of, "a resource's name"), line(same, "a label's key")
-            number, most = whole(count, "nodes cannot be free", 1), whole(max_moves, "moves are no limit", 1)
-            request = PlanRequest(free_nodes=number, of=named[0], same=named[1], max_moves=most)
+            resource, key = line(of, "a resource's name"), line(same, "a label's key")
+            number, limit = whole(count, "nodes cannot be free", 1), whole(max_moves, "moves are no limit", 1)
+            request = PlanRequest(free_nodes=number, of=resource, same=key, max_moves=limit)
             return nodes_plan(self._trial, request, next(iter(self._trial.frameworks.values())).now)
 
     # Steps.
@@ -228,15 +228,15 @@ class Trial(Counted):
             pod: a pending pod, or an object, which is created. A member of a pod group is placed by itself.
         """
         with self._step():
-            wanted, there = self._one(pod), self._node(node).name
-            if why_not := self._why_not_tried(wanted):
-                return Placement(wanted.key, message=why_not)
-            simulated_pods.drop_leftover_claims(self._trial, [wanted])
-            with self._trial.among([there]):
-                attempt = self._trial.schedule(wanted)
+            pending_pod, target = self._one(pod), self._node(node).name
+            if why_not := self._why_not_tried(pending_pod):
+                return Placement(pending_pod.key, message=why_not)
+            simulated_pods.drop_leftover_claims(self._trial, [pending_pod])
+            with self._trial.among([target]):
+                attempt = self._trial.schedule(pending_pod)
             refusal = attempt.refusal
-            message = attempt.message if refusal is None else refusal.diagnosis.statuses.of(there).message
-            return self._settled(wanted, attempt.node, message or attempt.message, {})
+            message = attempt.message if refusal is None else refusal.diagnosis.statuses.of(target).message
+            return self._settled(pending_pod, attempt.node, message or attempt.message, {})
 
     def add(self, what: Objects) -> list[str]:
         """Creates objects, as `schedule` does, and places no pod: returns the names of those that are pending then."""
@@ -248,19 +248,21 @@ class Trial(Counted):
         are pending then. Budgets are not asked. Returns the names of pods that became pending.
         """
         with self._step() as step:
-            leaving, again = self._known(dict.fromkeys(names_of(pods, "a pod's name"))), list[Pod]()
+            leaving, recreated = self._known(dict.fromkeys(names_of(pods, "a pod's name"))), list[Pod]()
             going = [self._node(name) for name in dict.fromkeys(names_of([nodes], "a node's name"))]
             self._lose_turns(leaving, step)
             for pod in leaving:
                 self._trial.remove(pod)
             for node in going:
-                there = [pod for pod in self._trial.cluster.cache.pods if pod.spec.node_name == node.name]
-                for pod in there:
+                residents = [pod for pod in self._trial.cluster.cache.pods if pod.spec.node_name == node.name]
+                for pod in residents:
                     if pod.is_terminating or engine.belongs_to_node(pod):
                         self._trial.remove(pod)
-                again += self._off_their_nodes([pod for pod in there if self._trial.cluster.cache.pod(pod.uid)], step)
+                recreated += self._off_their_nodes(
+                    [pod for pod in residents if self._trial.cluster.cache.pod(pod.uid)], step
+                )
                 self._trial.changed(node, None)  # last, so that it is there again when its pods come back
-            return [pod.key for pod in again]
+            return [pod.key for pod in recreated]
 
     def cordon(self, *nodes: str | Iterable[str], is_on: bool = True) -> None:
         """Makes nodes unschedulable, or schedulable again with `is_on=False`. Their pods stay."""
@@ -273,9 +275,9 @@ class Trial(Counted):
         and effect; `key:Effect-` or `key-` takes it off. Pods that are there stay, also under NoExecute.
         """
         with self._step():
-            known = self._node(node)
-            left = tainted(known.spec.taints, names_of(taints, "a taint"))
-            self._trial.changed(known, replaced(known, spec=replaced(known.spec, taints=left)))
+            target = self._node(node)
+            remaining = tainted(target.spec.taints, names_of(taints, "a taint"))
+            self._trial.changed(target, replaced(target, spec=replaced(target.spec, taints=remaining)))
 
     def evict(self, *pods: str | Iterable[str]) -> dict[str, Sequence[str]]:
         """Evicts pods, in this order. Those that a controller recreates are pending then, the others are gone.
@@ -284,19 +286,19 @@ class Trial(Counted):
             namespace/name -> the PodDisruptionBudgets that allow the eviction no more, for which a drain would wait.
         """
         with self._step() as step:
-            known = self._known(names_of(pods, "a pod's name"))
-            for pod in known:
+            leaving = self._known(names_of(pods, "a pod's name"))
+            for pod in leaving:
                 if not pod.spec.node_name:
                     raise ReprieveError(f"pod {pod.key} is pending: there is no node to evict it from")
-            return self._evicted(known, step)
+            return self._evicted(leaving, step)
 
     def drain(self, node: str) -> dict[str, Sequence[str]]:
         """Cordons a node, and evicts its pods as `evict` does, but for those of DaemonSets and static ones."""
         with self._step() as step:
-            known = self._node(node)
-            self._trial.changed(known, replaced(known, spec=replaced(known.spec, unschedulable=True)))
-            there = [pod for pod in self._trial.cluster.cache.pods if pod.spec.node_name == node]
-            leaving = [pod for pod in there if not (pod.is_terminating or engine.belongs_to_node(pod))]
+            target = self._node(node)
+            self._trial.changed(target, replaced(target, spec=replaced(target.spec, unschedulable=True)))
+            residents = [pod for pod in self._trial.cluster.cache.pods if pod.spec.node_name == node]
+            leaving = [pod for pod in residents if not (pod.is_terminating or engine.belongs_to_node(pod))]
             return self._evicted(leaving, step)
 
     def add_nodes(self, *, like: str | Mapping[str, Any], count: int = 1) -> list[str]:
@@ -333,8 +335,8 @@ class Trial(Counted):
                 self._done = outer
         if outer is not None and self._done is outer:
             together = ExitStack()
-            for each in inner:
-                together.callback(each.close)
+            for undone in inner:
+                together.callback(undone.close)
             outer.append(together)
 
     def undo(self, steps: int = 1) -> None:
@@ -363,13 +365,13 @@ class Trial(Counted):
         if self._done is None:
             raise ReprieveError("this trial is over: open another one with Cluster.trial()")
 
-    # Pods and nodes that are meant.
+    # Pods and nodes by name.
 
     def _node(self, name: str) -> Node:
-        known = self._trial.cluster.nodes.get(line(name, "a node's name"))
-        if known is None:
+        node = self._trial.cluster.nodes.get(line(name, "a node's name"))
+        if node is None:
             raise ReprieveError(f'node "{name}" not found{did_you_mean(name, self._trial.cluster.nodes)}')
-        return known
+        return node
 
     def _candidates(self, names: str | Iterable[str] | None) -> list[str] | None:
         return None if names is None else [self._node(name).name for name in names_of([names], "a node's name")]
@@ -399,13 +401,13 @@ class Trial(Counted):
             self._next_turn = before
 
     def _known(self, names: Iterable[str]) -> list[Pod]:
-        found = []
+        pods = []
         for name in names:
             pod = self._trial.cluster.named(name if "/" in name else f"default/{name}")
             if pod is None:
                 raise ReprieveError(f"pod {name if '/' in name else f'default/{name}'} not found")
-            found.append(pod)
-        return found
+            pods.append(pod)
+        return pods
 
     def _one(self, what: Objects) -> Pod:
         pods = self._pods(what)
@@ -414,32 +416,32 @@ class Trial(Counted):
         return pods[0]
 
     def _pods(self, what: Objects, *, may_be_named: bool = True) -> list[Pod]:
-        named, objects = pods_or_objects(what)
-        if named and not may_be_named:
-            raise ReprieveError(f"{named[0]!r:.80} is a name: give objects, or a file")
-        pods = self._known(named)
+        names, objects = pods_or_objects(what)
+        if names and not may_be_named:
+            raise ReprieveError(f"{names[0]!r:.80} is a name: give objects, or a file")
+        pods = self._known(names)
         if placed := [pod for pod in pods if pod.spec.node_name]:
             raise ReprieveError(f"pod {placed[0].key} is not pending: it is on {placed[0].spec.node_name}")
-        if named:
+        if names:
             return pods
         equal = without_copies(objects, self._trial.cluster)
-        firsts = [plain(each) for each in equal.firsts]
+        firsts = [plain(first) for first in equal.firsts]
         applied = manifests.apply_manifests(self._trial, firsts, self._admits, most_pods=sys.maxsize)
         self.notes = applied.notes
         if applied.rollouts:
             name = applied.rollouts[0][0].name
             raise ReprieveError(f"{name} has pods of another template: `reprieve whatif` plays how they are replaced")
-        said = pinned_pods.run_on_named_nodes(self._trial, applied.on_named_nodes)
+        refusals = pinned_pods.run_on_named_nodes(self._trial, applied.on_named_nodes)
         if not all(self._trial.cluster.cache.pod(pod.uid) for pod in applied.on_named_nodes):
-            raise ReprieveError("; ".join(said))
+            raise ReprieveError("; ".join(refusals))
         for pod in applied.surplus:
             self._trial.remove(self._trial.cluster.cache.pod(pod.uid) or pod)
-        made = equal.made(applied.pods)
-        for pod in made if equal.copies else ():
+        created = equal.made(applied.pods)
+        for pod in created if equal.copies else ():
             if pod.key in equal.copies:
                 self._trial.changed(None, pod)
             self._take_turn(pod.uid)
-        return [*applied.daemons, *made]
+        return [*applied.daemons, *created]
 
     # Decisions.
 
@@ -458,30 +460,32 @@ class Trial(Counted):
         is_restricted: bool = False,
         stop_on_failure: bool = False,
     ) -> Placements:
-        trial, found = self._trial, dict[str, Placement]()
+        trial, placements = self._trial, dict[str, Placement]()
         simulated_pods.drop_leftover_claims(trial, pods)
         for pod in pods:
             if why_not := self._why_not_tried(pod):
-                found[pod.uid] = Placement(pod.key, message=why_not)
-        for pod in sorted((pod for pod in pods if pod.uid not in found), key=self._turn):
-            tried = [pod]
+                placements[pod.uid] = Placement(pod.key, message=why_not)
+        for pod in sorted((pod for pod in pods if pod.uid not in placements), key=self._turn):
+            attempted = [pod]
             key = trial.frameworks[pod.scheduler_name].group_of(pod)
             if key is None:
                 attempt = trial.schedule(pod)
-                found[pod.uid] = self._settled(
+                placements[pod.uid] = self._settled(
                     pod, attempt.node, attempt.message, _scores_of(attempt) if scores else {}
                 )
             elif is_restricted:
                 raise ReprieveError(f"pod {pod.key} is of a pod group, which is placed as a whole: give no nodes")
-            elif pod.uid not in found:
-                pending = [each for each in self._waiting() if group_of(each) == key and not self._why_not_tried(each)]
-                tried = sorted(pending, key=lambda each: -each.priority)
-                result, _ = outcome_of(trial.try_group(key, tried, preempts=False))
-                for member, said in zip(tried, trial.place_group(result, len(tried)), strict=True):
-                    found[member.uid] = self._settled(member, *said, {})
-            if stop_on_failure and not all(found[each.uid].node for each in tried):
+            elif pod.uid not in placements:
+                pending = [
+                    member for member in self._waiting() if group_of(member) == key and not self._why_not_tried(member)
+                ]
+                attempted = sorted(pending, key=lambda member: -member.priority)
+                result, _ = outcome_of(trial.try_group(key, attempted, preempts=False))
+                for member, outcome in zip(attempted, trial.place_group(result, len(attempted)), strict=True):
+                    placements[member.uid] = self._settled(member, *outcome, {})
+            if stop_on_failure and not all(placements[member.uid].node for member in attempted):
                 break
-        return Placements(found.values())
+        return Placements(placements.values())
 
     def _settled(self, pod: Pod, node: str, message: str, scores: Mapping[str, int]) -> Placement:
         if not node and pod.status.nominated_node_name:
@@ -500,8 +504,8 @@ class Trial(Counted):
     def _off_their_nodes(self, pods: Sequence[Pod], step: ExitStack) -> list[Pod]:
         """Takes pods off their nodes; returns those that a controller recreates, which are the last in the queue."""
         self._lose_turns(pods, step)
-        again = [self._trial.evict(pod) for pod in pods]
-        return [pod for pod in again if pod is not None]
+        recreated = [self._trial.evict(pod) for pod in pods]
+        return [pod for pod in recreated if pod is not None]
 
     def _lose_turns(self, pods: Sequence[Pod], step: ExitStack) -> None:
         turns = {pod.uid: self._turns.pop(pod.uid) for pod in pods if pod.uid in self._turns}
@@ -509,7 +513,7 @@ class Trial(Counted):
 
 
 def parts_of(trial: Trial) -> tuple[engine.Trial, list[Pod], Callable[[Pod], str]]:
-    """Returns what is below a trial, its pending pods, and what says why one is not tried."""
+    """Returns the engine's trial, its pending pods, and the function that says why a pod is not tried."""
     return trial._trial, trial._waiting(), trial._why_not_tried
 
 

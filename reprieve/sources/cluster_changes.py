@@ -23,7 +23,7 @@ def updated(questions: Questions, changes: Iterable[object]) -> Questions:
         before.cache.update_snapshot()
     before.named("")
     cluster, pods = before.fork(), list[Pod]()
-    for is_gone, obj in map(_told, changes):
+    for is_gone, obj in map(_change_of, changes):
         for item in state_of([obj]).items():
             old = (cluster.named(item.key) if isinstance(item, Pod) else None) or item
             cluster.changed(old, None if is_gone else item)
@@ -33,7 +33,7 @@ def updated(questions: Questions, changes: Iterable[object]) -> Questions:
     return Questions(questions.configuration, cluster, questions.admits)
 
 
-def _told(change: object) -> tuple[bool, dict[str, Any]]:
+def _change_of(change: object) -> tuple[bool, dict[str, Any]]:
     """Returns whether an object is gone, and the object; an empty one for an event that changes nothing."""
     event, obj = "", change
     if isinstance(change, Mapping) and "object" in change:

@@ -33,8 +33,8 @@ def with_fix(exc: InputError) -> str:
     """Returns the errors, with what to do about a file of another kind, or a plugin unknown there."""
     text = _OF_GO.sub(f"; give a {KIND} of {API_VERSION}", str(exc))
     if unknown := _UNKNOWN.search(text):
-        known = sorted({*IN_TREE, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
-        if near := did_you_mean(unknown["name"], known, 0.6):
+        plugin_names = sorted({*IN_TREE, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
+        if near := did_you_mean(unknown["name"], plugin_names, 0.6):
             return f"{text}{near}"
         return f"{text}; install the distribution that has it beside reprieve (`reprieve plugins` lists what is there)"
     if elsewhere := _NOT_THERE.search(text):
@@ -67,19 +67,19 @@ def read_configuration(path: Path | None, features: FeatureGates | None = None) 
         raise StartUpError(f"configuration {path}: {with_fix(exc)}") from exc
 
 
-def with_gates(configuration: Configuration, given: Mapping[str, bool]) -> Configuration:
+def with_gates(configuration: Configuration, is_on_by_name: Mapping[str, bool]) -> Configuration:
     """Returns the configuration with further feature gates; default profiles become those of these features.
 
     Raises StartUpError if they cannot be had.
     """
-    known = configuration.feature_gates
+    before = configuration.feature_gates
     try:
-        features = known.changed(given)
+        features = before.changed(is_on_by_name)
     except ValueError as exc:
-        unknown = [name for name in given if f"gate: {name}" in str(exc)]
-        meant = "".join(did_you_mean(name, GATES, 0.6) for name in unknown)
-        raise StartUpError(f"{exc}{meant}") from exc
-    is_default = configuration.profiles == default_profiles(known)
+        unknown = [name for name in is_on_by_name if f"gate: {name}" in str(exc)]
+        suggestion = "".join(did_you_mean(name, GATES, 0.6) for name in unknown)
+        raise StartUpError(f"{exc}{suggestion}") from exc
+    is_default = configuration.profiles == default_profiles(before)
     profiles = default_profiles(features) if is_default else configuration.profiles
     return replace(configuration, profiles=profiles, feature_gates=features)
 
@@ -113,18 +113,18 @@ def with_plugins(
 
     Those that preempt take the place of DefaultPreemption, unless the profile names it.
     """
-    named = {
+    mentioned = {
         plugin.name
         for profile in configuration.profiles
-        for each in profile.plugins.values()
-        for plugin in each.enabled
+        for point in profile.plugins.values()
+        for plugin in point.enabled
     }
-    if not names or not named.isdisjoint(names):
+    if not names or not mentioned.isdisjoint(names):
         return configuration
-    first, *others = configuration.profiles
+    first, *later = configuration.profiles
     everywhere, post_filter = first.plugins[MULTI_POINT], first.plugins["postFilter"]
     added = replace(everywhere, enabled=(*everywhere.enabled, *map(PluginRef, sorted(names))))
     if that_preempt and DEFAULT_PREEMPTION not in {plugin.name for plugin in post_filter.enabled}:
         post_filter = replace(post_filter, disabled=(*post_filter.disabled, PluginRef(DEFAULT_PREEMPTION)))
     changed = {**first.plugins, MULTI_POINT: added, "postFilter": post_filter}
-    return replace(configuration, profiles=(replace(first, plugins=plugins(**changed)), *others))
+    return replace(configuration, profiles=(replace(first, plugins=plugins(**changed)), *later))

@@ -28,27 +28,29 @@ _IS_NAMESPACED: Final = {kind.name: kind.is_namespaced for kind in KINDS}
 STANDARD_INPUT: Final = Path("-")
 _ENDINGS: Final = (".json", ".yaml", ".yml")
 _GZIP: Final = b"\x1f\x8b"
-"""What a recording begins with, as other files may."""
+"""The head of a recording; other files may have it too."""
 _OWN_FORM: Final = b'{"reprieve":'
-"""What a cluster begins with in a form of its own; see `saved_clusters`."""
+"""The head of a saved cluster; see `saved_clusters`."""
 
 
 @asynccontextmanager
 async def about_dump(
-    dump: Path, config: Path | None, at: str | None = None, tell: Callable[[str], None] = lambda _: None
+    dump: Path, config: Path | None, moment: str | None = None, tell: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[Questions]:
     """Yields answers about a file or a folder (- is standard input); of a recording at a moment or its end.
 
     `tell` is called with a line for people about a dump that says less than it should, or has objects that are left
     out. Raises InputError.
     """
-    if at is None and dump != STANDARD_INPUT and _begins(dump, _OWN_FORM):
+    if moment is None and dump != STANDARD_INPUT and _begins(dump, _OWN_FORM):
         from reprieve.sources.saved_clusters import unpacked  # noqa: PLC0415 - most dumps are none
 
-        own, notes = unpacked(state_bytes(dump), str(dump), None if config is None else read_configuration(config))
+        questions, notes = unpacked(
+            state_bytes(dump), str(dump), None if config is None else read_configuration(config)
+        )
         for note in notes:
             tell(note)
-        yield own
+        yield questions
         return
     recording = None
     if dump != STANDARD_INPUT and _begins(dump, _GZIP):
@@ -58,8 +60,8 @@ async def about_dump(
     recorded = recording.configuration if recording is not None and config is None else None
     configuration = recorded or read_configuration(config)
     if recording is not None:
-        objects = recording.objects_at(None if at is None else recording.seconds_of(at))
-    elif at is not None:
+        objects = recording.objects_at(None if moment is None else recording.seconds_of(moment))
+    elif moment is not None:
         raise StartUpError(f"--at: {dump} is not a recording: it shows one moment only")
     else:
         objects = _read(dump)
@@ -89,27 +91,27 @@ def once_each(objects: Iterable[Object]) -> tuple[list[Object], str]:
 
     Raises StartUpError for objects that no API server has at once: two that differ and have one name, or one UID.
     """
-    kept: list[Object] = []
-    named: dict[str, Object] = {}
+    distinct: list[Object] = []
+    object_by_name: dict[str, Object] = {}
     copied: dict[str, None] = {}
     for obj in objects:
         metadata, name = obj.get("metadata"), _name_in_cluster(obj)
         if name and isinstance(metadata, Mapping):
             uid = f"{obj['kind']} of UID {metadata['uid']}" if metadata.get("uid") else name
-            for known in (name, uid):
-                first = named.setdefault(known, obj)
+            for label in (name, uid):
+                first = object_by_name.setdefault(label, obj)
                 if first is not obj and first != obj:
-                    raise StartUpError(f"{known} is there twice, and the two differ: an API server has one")
-            if named[name] is not obj:
+                    raise StartUpError(f"{label} is there twice, and the two differ: an API server has one")
+            if object_by_name[name] is not obj:
                 copied[name] = None
                 continue
-        kept.append(obj)
+        distinct.append(obj)
     names = ", ".join(islice(copied, 3)) + (", ..." if len(copied) > 3 else "")
-    return kept, f"what is there more than once counts once: {names}" if copied else ""
+    return distinct, f"what is there more than once counts once: {names}" if copied else ""
 
 
 def _name_in_cluster(obj: Object) -> str:
-    """Returns what an object of a kind that a scheduler reads is called; empty for others."""
+    """Returns kind and name of an object that a scheduler reads; empty for others."""
     kind, metadata = str(obj.get("kind")), obj.get("metadata")
     if kind not in _IS_NAMESPACED or not isinstance(metadata, Mapping) or not metadata.get("name"):
         return ""
@@ -140,7 +142,7 @@ def _read(dump: Path) -> list[Object]:
 async def _events_about(events: Sequence[dict[str, Any]], kind: str, namespace: str, name: str) -> ListedEvents:
     if not events:
         return ListedEvents(why_none="the file has none; `kubectl get events -A -o json` prints them")
-    about = [each for each in events if _regarded(each) == (kind, namespace, name)]
+    about = [event for event in events if _regarded(event) == (kind, namespace, name)]
     try:
         return newest(convert(list[WrittenEvent], about))
     except DecodeError as exc:

@@ -76,9 +76,9 @@ def called_over(url: str, ca_file: Path | None, verbs: str) -> Extender:
         is_address = False
     if not is_address:
         raise StartUpError(f"--url {url}: not an address; write https://HOST:PORT")
-    named = [verb for verb in verbs.split(",") if verb]
-    strange = sorted({*named} - {*VERBS})
-    if strange or not named:
+    called = [verb for verb in verbs.split(",") if verb]
+    strange = sorted({*called} - {*VERBS})
+    if strange or not called:
         raise StartUpError(f"--verbs {verbs}: {strange[0] if strange else 'nothing'} is none of {', '.join(VERBS)}")
     is_encrypted = parts.scheme == "https"
     if is_encrypted and ca_file is None:
@@ -89,10 +89,10 @@ def called_over(url: str, ca_file: Path | None, verbs: str) -> Extender:
     prefix = url.rstrip("/") if parts.path.strip("/") else f"{url.rstrip('/')}{_PREFIX}"
     return Extender(
         url_prefix=prefix,
-        filter_verb="filter" if "filter" in named else "",
-        prioritize_verb="prioritize" if "prioritize" in named else "",
-        preempt_verb="preempt" if "preempt" in named else "",
-        bind_verb="bind" if "bind" in named else "",
+        filter_verb="filter" if "filter" in called else "",
+        prioritize_verb="prioritize" if "prioritize" in called else "",
+        preempt_verb="preempt" if "preempt" in called else "",
+        bind_verb="bind" if "bind" in called else "",
         enable_https=is_encrypted,
         tls_config=ExtenderTLSConfig(ca_data=_certificates(ca_file)) if is_encrypted and ca_file is not None else None,
     )

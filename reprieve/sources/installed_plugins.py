@@ -50,26 +50,26 @@ def installed_plugins(config: Path | None, *, in_tree: bool) -> InstalledPlugins
     if (HERE / PYPROJECT).exists():
         with suppress(StartUpError):  # a pyproject.toml of another kind
             PluginProject.at(HERE).open()
-    found = {name: (_source(entry), loaded) for name, entry, loaded in _loaded()}
-    classes = {**IN_TREE, **{name: loaded for name, (_, loaded) in found.items() if not isinstance(loaded, str)}}
+    external = {name: (_source(entry), loaded) for name, entry, loaded in _loaded()}
+    classes = {**IN_TREE, **{name: loaded for name, (_, loaded) in external.items() if not isinstance(loaded, str)}}
     enabled, arguments = _enabled(read_configuration(config), classes)
-    listed = [(name, *found[name]) for name in sorted(found)]
+    listed = [(name, *external[name]) for name in sorted(external)]
     if in_tree:
         listed += [(name, "kube-scheduler", loaded) for name, loaded in IN_TREE.items()]
-    items = (_described(*each, enabled.get(each[0], ()), arguments.get(each[0])) for each in listed)
+    items = (_described(*row, enabled.get(row[0], ()), arguments.get(row[0])) for row in listed)
     return InstalledPlugins(items=tuple(items))
 
 
 def _loaded() -> Iterator[tuple[str, EntryPoint, type[fwk.Plugin] | str]]:
     """Yields the plugins of other distributions, or why they cannot be loaded."""
-    known: dict[str, type[fwk.Plugin]] = dict(IN_TREE)
+    classes: dict[str, type[fwk.Plugin]] = dict(IN_TREE)
     for entry in entry_points(group=ENTRY_POINTS):
         try:
-            known[entry.name] = load_plugin(entry, known)
+            classes[entry.name] = load_plugin(entry, classes)
         except ValueError as exc:
             yield entry.name, entry, str(exc)
         else:
-            yield entry.name, entry, known[entry.name]
+            yield entry.name, entry, classes[entry.name]
 
 
 def _enabled(
@@ -83,9 +83,9 @@ def _enabled(
             enabled[name] = (*enabled.get(name, ()), scheduler_name)
     arguments: dict[str, Any] = {}
     for profile in written(configuration)["profiles"]:
-        for given in profile.get("pluginConfig", ()):
-            shown = {key: value for key, value in given["args"].items() if key not in ("apiVersion", "kind")}
-            arguments.setdefault(given["name"], shown)
+        for config in profile.get("pluginConfig", ()):
+            arguments_of = {key: value for key, value in config["args"].items() if key not in ("apiVersion", "kind")}
+            arguments.setdefault(config["name"], arguments_of)
     return enabled, arguments
 
 

@@ -51,11 +51,11 @@ def in_words(gaps: Iterable[Gap]) -> str:
     kinds: dict[frozenset[str], list[str]] = {}
     for gap in gaps:
         kinds.setdefault(gap.namespaces, []).append(gap.kind.plural)
-    told = []
+    clauses = []
     for namespaces, plurals in kinds.items():
         where = f"can be listed in {', '.join(sorted(namespaces))} alone" if namespaces else "cannot be listed"
-        told.append(f"{all_of(plurals)} {where}")
-    return all_of(told)
+        clauses.append(f"{all_of(plurals)} {where}")
+    return all_of(clauses)
 
 
 Gaps = Mapping[str, Gap]
@@ -89,18 +89,18 @@ async def list_cluster(
     Raises:
         UnlistedError: a list has failed; one of an ExceptionGroup if several have.
     """
-    missing = {kind.resource: None for kind in kinds}
+    unlisted = {kind.resource: None for kind in kinds}
 
-    async def of(kind: WatchedKind[Any]) -> tuple[Listing[Any], Gap | None]:
-        found = await _listed(client, kind, namespaces, patience)
-        del missing[kind.resource]
-        if missing:
-            show(f"listing {', '.join(missing)}")
-        return found
+    async def list_kind(kind: WatchedKind[Any]) -> tuple[Listing[Any], Gap | None]:
+        outcome = await _listed(client, kind, namespaces, patience)
+        del unlisted[kind.resource]
+        if unlisted:
+            show(f"listing {', '.join(unlisted)}")
+        return outcome
 
-    show(f"listing {', '.join(missing)}")
+    show(f"listing {', '.join(unlisted)}")
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(of(kind), name=f"list of {kind.resource}") for kind in kinds]
+        tasks = [group.create_task(list_kind(kind), name=f"list of {kind.resource}") for kind in kinds]
     cluster, unreadable = Cluster(), dict[Key, str]()
     for listing, _ in (task.result() for task in tasks):
         unreadable |= listing.unreadable
@@ -117,16 +117,16 @@ async def _listed(
         return await _all_of(client, kind, None, patience), None
     except Forbidden as exc:
         refused = exc
-    found, may = Listing[Any](), set[str]()
+    listing, may = Listing[Any](), set[str]()
     for namespace in namespaces if kind.is_namespaced else ():
         try:
-            there = await _all_of(client, kind, namespace, patience)
+            part = await _all_of(client, kind, namespace, patience)
         except Forbidden:
             continue
         may.add(namespace)
-        found.objects |= there.objects
-        found.unreadable |= there.unreadable
-    return found, Gap(kind, refused.message, frozenset(may))
+        listing.objects |= part.objects
+        listing.unreadable |= part.unreadable
+    return listing, Gap(kind, refused.message, frozenset(may))
 
 
 async def _all_of(client: Client, kind: WatchedKind[Any], namespace: str | None, patience: float) -> Listing[Any]:

@@ -37,11 +37,11 @@ ALL_LISTED_SECONDS: Final = 300.0
 @final
 @dataclass(frozen=True, slots=True)
 class LiveAnswers:
-    """Answers about a cluster, and how they are told."""
+    """Answers about a cluster that was listed once."""
 
     questions: Questions
     retold: Callable[[Question[Any], Any], Awaitable[Any]]
-    """Returns the answer to a question with what is not known; see `Retelling`."""
+    """Adds to an answer what is not known; see `Retelling`."""
     notes: Sequence[str] = ()
     """What could not be listed, in sentences."""
     check_trials: Callable[[], None] = lambda: None
@@ -66,7 +66,7 @@ async def followed(
     taps: Sequence[Tap] = (),
     gates: Mapping[str, bool] = {},
 ) -> AsyncIterator[tuple[Questions, Callable[[], Sequence[Health]]]]:
-    """Yields answers that follow the cluster, once all is listed, and what returns the health of each watch.
+    """Yields answers that follow the cluster, once all is listed, and a function for the health of each watch.
 
     It takes the right to list and to watch all kinds. `show` is told what is done. Raises InputError, SourceAwayError.
     """
@@ -114,8 +114,8 @@ async def _listed_once(
     kinds = [kind for kind in KINDS if not kind.gate or configuration.feature_gates.enabled(kind.gate)]
     try:
         async with asyncio.timeout(ALL_LISTED_SECONDS):
-            told = partial(_told, show, target)
-            listed = await list_cluster(client, kinds, namespaces, FAILING_SECONDS, told)
+            show_progress = partial(_told, show, target)
+            listed = await list_cluster(client, kinds, namespaces, FAILING_SECONDS, show_progress)
     except TimeoutError as exc:
         raise cluster_away(target, f"the lists have not come within {ALL_LISTED_SECONDS:.0f} s") from exc
     except ExceptionGroup as group:
@@ -160,7 +160,7 @@ async def following(
 
 @asynccontextmanager
 async def _alone() -> AsyncIterator[None]:
-    """Raises what the block raises as it is, where a TaskGroup in between has made a group of it."""
+    """Unwraps an exception of the block from the groups that a TaskGroup made of it."""
     try:
         yield
     except ExceptionGroup as group:
@@ -180,14 +180,16 @@ async def _listed(backend: Backend, target: Target, show: Callable[[str], None])
     try:
         while not (await asyncio.wait((listing,), timeout=0.2))[0]:
             waited = loop.time() - began
-            missing = [each for each in backend.health() if not each.synced]
-            show(f"listing {', '.join(each.resource for each in missing)} of {target.server}")
-            for each in missing:
-                if (each.failing_for or 0.0) > FAILING_SECONDS:
-                    raise cluster_away(target, f"{each.resource} cannot be listed: {each.last_error}")
-            silent_for = (waited if each.silent_for is None else min(waited, each.silent_for) for each in missing)
-            if waited > ALL_LISTED_SECONDS or (missing and min(silent_for) > LISTING_SECONDS):
-                raise cluster_away(target, f"the list of {missing[0].resource} did not arrive within {waited:.0f} s")
+            unsynced = [health for health in backend.health() if not health.synced]
+            show(f"listing {', '.join(health.resource for health in unsynced)} of {target.server}")
+            for health in unsynced:
+                if (health.failing_for or 0.0) > FAILING_SECONDS:
+                    raise cluster_away(target, f"{health.resource} cannot be listed: {health.last_error}")
+            silent_for = (
+                waited if health.silent_for is None else min(waited, health.silent_for) for health in unsynced
+            )
+            if waited > ALL_LISTED_SECONDS or (unsynced and min(silent_for) > LISTING_SECONDS):
+                raise cluster_away(target, f"the list of {unsynced[0].resource} did not arrive within {waited:.0f} s")
         await listing
     finally:
         listing.cancel()

@@ -29,6 +29,6 @@ class LocalAnswers:
         if question.takes_worker:
             answer = await in_child(partial(worked_out, question, self._questions))
         else:
-            made = question.ask(self._questions)
-            answer = await made if isawaitable(made) else made
+            outcome = question.ask(self._questions)
+            answer = await outcome if isawaitable(outcome) else outcome
         return answer if self._retold is None else await self._retold(question, answer)

@@ -49,7 +49,7 @@ def manifests_in(source: str | Path) -> list[dict[str, Any]]:
     path = Path(source)
     if (path / "Chart.yaml").exists():
         raise StartUpError(f"{path} is the source of a chart: give what `helm template {path}` prints")
-    files = sorted(each for each in path.rglob("*") if each.suffix in ENDINGS) if path.is_dir() else [path]
+    files = sorted(file for file in path.rglob("*") if file.suffix in ENDINGS) if path.is_dir() else [path]
     return [obj for file in files for obj in read_manifests(str(file))]
 
 
@@ -62,10 +62,10 @@ def _placed(obj: dict[str, Any], namespace: str | None, default: str) -> dict[st
     metadata = obj.get("metadata", {})
     if obj.get("kind") not in _IN_NAMESPACES or not isinstance(metadata, dict):
         return obj
-    own = metadata.get("namespace")
-    if not own:
+    own_namespace = metadata.get("namespace")
+    if not own_namespace:
         return {**obj, "metadata": {**metadata, "namespace": default}}
-    if namespace is not None and own != namespace:
+    if namespace is not None and own_namespace != namespace:
         raise StartUpError(
             f"{obj['kind']} {_key(obj)} is not in the namespace {namespace}: leave --namespace out, or the object's own"
         )
@@ -89,8 +89,8 @@ def check_subject(objects: Sequence[dict[str, Any]], files: Sequence[str], *, is
     if any(_pod_specs_of(obj) or (obj.get("kind") in _MATTER and not is_about_pods) for obj in objects):
         return
     kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects}))
-    wanted = "pod or workload" if is_about_pods else "object that a scheduler reads"
-    raise StartUpError(f"{', '.join(files)}: {kinds:.80}, and no {wanted} in it")
+    subject = "pod or workload" if is_about_pods else "object that a scheduler reads"
+    raise StartUpError(f"{', '.join(files)}: {kinds:.80}, and no {subject} in it")
 
 
 def _pod_specs_of(obj: dict[str, Any]) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ def _pod_specs_of(obj: dict[str, Any]) -> list[dict[str, Any]]:
 def pod_spec_of(obj: dict[str, Any]) -> dict[str, Any] | None:
     """Returns the spec of a pod, or of a workload's template; None for other objects. It is a part of the object."""
     kind = str(obj.get("kind"))
-    if kind != "Pod" and kind not in {each for _, each in WORKLOADS}:
+    if kind != "Pod" and kind not in {workload_kind for _, workload_kind in WORKLOADS}:
         return None
     path = {"Pod": ("spec",), "CronJob": ("spec", "jobTemplate", "spec", "template", "spec")}.get(
         kind, ("spec", "template", "spec")
@@ -131,8 +131,8 @@ def state_of(objects: Iterable[dict[str, Any]]) -> ClusterState:
         with collector_paused():
             return ClusterState.decode(lists)
     except DecodeError:
-        for table, found in lists.items():
-            for obj in found:
+        for table, rows in lists.items():
+            for obj in rows:
                 _decode_alone(table, obj)
         raise
 

@@ -22,7 +22,7 @@ def objects_in(text: str) -> list[dict[str, Any]]:
     if len(text) > limits.MANIFEST_CHARACTERS:
         raise ManifestTextError(f"the text is too long: {limits.MANIFEST_CHARACTERS:,} characters are read")
     documents = split_documents(text)
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     for number, document in enumerate(documents, start=1):
         try:
             value = plain(read_yaml(document).value)
@@ -30,8 +30,8 @@ def objects_in(text: str) -> list[dict[str, Any]]:
             where = f"document {number}: " if len(documents) > 1 else ""
             raise ManifestTextError(f"{where}{exc}") from exc
         if value is not None:
-            found += _objects(value)
-    return found
+            objects += _objects(value)
+    return objects
 
 
 def configuration_in(text: str) -> dict[str, Any] | None:
@@ -50,8 +50,8 @@ def _objects(value: object, place: str = "every document") -> list[dict[str, Any
         raise ManifestTextError(f"{place} has to be a Kubernetes object with apiVersion and kind{instead}")
     items = value.get("items")
     if value["kind"].endswith("List") and isinstance(items, list):
-        of = f"of the {value['kind']}"
-        return [obj for number, item in enumerate(items) for obj in _objects(item, f"items[{number}] {of}")]
+        where = f"of the {value['kind']}"
+        return [obj for number, item in enumerate(items) for obj in _objects(item, f"items[{number}] {where}")]
     return [value]
 
 

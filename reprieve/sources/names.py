@@ -37,15 +37,15 @@ def contexts(kubeconfig: Path | None) -> list[str]:
     """Returns the contexts of the kubeconfig, or of those that kubectl would read. Raises CredentialsError."""
     from extender.client.credentials.kubeconfig_files import read_files  # noqa: PLC0415 - YAML takes a while to load
 
-    named = [Path(name) for name in os.environ.get("KUBECONFIG", "").split(":") if name]
-    files = [kubeconfig] if kubeconfig is not None else named or [Path.home() / ".kube" / "config"]
+    listed = [Path(name) for name in os.environ.get("KUBECONFIG", "").split(":") if name]
+    files = [kubeconfig] if kubeconfig is not None else listed or [Path.home() / ".kube" / "config"]
     return [*read_files([file for file in files if file.exists()]).contexts]
 
 
 def names_in_cluster(
     kubeconfig: Path | None, context: str | None, kind: Kind, namespace: str
 ) -> Coroutine[Any, Any, list[Name]]:
-    """Returns what asks the API server for its first names. Raises StartUpError if a kubeconfig cannot be used."""
+    """Asks the API server for its first names. Raises StartUpError at the call if a kubeconfig cannot be used."""
     from extender.client.client import Client  # noqa: PLC0415 - contexts and dumps need none
 
     client = Client(target_of(kubeconfig, context))
@@ -53,8 +53,8 @@ def names_in_cluster(
 
     async def listed() -> list[Name]:
         async with aclosing(client):
-            found = msgspec.json.decode(await client.get(path, params={"limit": _MOST}), type=_Names)
-        return [(each.metadata.namespace, each.metadata.name) for each in found.items]
+            names = msgspec.json.decode(await client.get(path, params={"limit": _MOST}), type=_Names)
+        return [(obj.metadata.namespace, obj.metadata.name) for obj in names.items]
 
     return listed()
 
@@ -66,8 +66,8 @@ async def names_in_dump(dump: Path, kind: Kind) -> list[Name]:
 
 
 def _names_among(objects: list[_Named], kind: Kind) -> Iterator[Name]:
-    for each in objects:
-        if kind == "namespaces" and each.kind == "Pod":
-            yield "", each.metadata.namespace or "default"
-        elif f"{each.kind.lower()}s" == kind:
-            yield (each.metadata.namespace or "default") if kind == "pods" else "", each.metadata.name
+    for obj in objects:
+        if kind == "namespaces" and obj.kind == "Pod":
+            yield "", obj.metadata.namespace or "default"
+        elif f"{obj.kind.lower()}s" == kind:
+            yield (obj.metadata.namespace or "default") if kind == "pods" else "", obj.metadata.name

@@ -43,4 +43,4 @@ def copied(example: Path, name: str, plugin: str) -> tuple[str, str]:
 
 
 def _replaced(text: str, words: dict[str, str]) -> str:
-    return re.sub("|".join(map(re.escape, words)), lambda found: words[found[0]], text)
+    return re.sub("|".join(map(re.escape, words)), lambda match: words[match[0]], text)

@@ -26,55 +26,55 @@ NAME: Final = "NotKnown"
 
 @final
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What there is in a cluster, as far as it was listed."""
+class Evidence:
+    """What the listed part of a cluster says about the missing part."""
 
     gaps: Gaps
     offered: frozenset[str]
     """Resources that some node offers."""
     selects_namespaces: bool
-    """Whether a pod keeps pods of namespaces with certain labels away."""
+    """Whether a pod repels pods of namespaces selected by labels."""
 
     @staticmethod
-    def of(gaps: Gaps, cluster: Cluster) -> "Seen":
+    def of(gaps: Gaps, cluster: Cluster) -> "Evidence":
         nominated = [pod for pod in cluster.pending.values() if pod.status.nominated_node_name]
         pods = [*cluster.cache.pods, *nominated] if "namespaces" in gaps else []
-        return Seen(
+        return Evidence(
             gaps,
             frozenset(name for node in cluster.nodes.values() for name in node.status.allocatable),
             any(_selects_namespaces(pod, is_own=False) for pod in pods),
         )
 
 
-Concerns = Callable[[Pod, Seen], bool]
-"""Returns whether what is missing matters to where the pod fits."""
+Concerns = Callable[[Pod, Evidence], bool]
+"""Returns whether the missing kinds matter to where the pod fits."""
 
 
-def _all(pod: Pod, seen: Seen) -> bool:
+def _all(pod: Pod, evidence: Evidence) -> bool:
     return True
 
 
-def _none(pod: Pod, seen: Seen) -> bool:
+def _none(pod: Pod, evidence: Evidence) -> bool:
     return False
 
 
-def _with_volumes(pod: Pod, seen: Seen) -> bool:
+def _with_volumes(pod: Pod, evidence: Evidence) -> bool:
     return any(volume != Volume(name=volume.name) for volume in pod.spec.volumes)
 
 
-def _with_devices(pod: Pod, seen: Seen) -> bool:
-    """Also those with an extended resource that no node offers: a DeviceClass may stand for it."""
-    if pod.spec.resource_claims or "deviceclasses" not in seen.gaps:
+def _with_devices(pod: Pod, evidence: Evidence) -> bool:
+    """Includes pods with an extended resource that no node offers: a DeviceClass may stand for it."""
+    if pod.spec.resource_claims or "deviceclasses" not in evidence.gaps:
         return bool(pod.spec.resource_claims)
-    return any(is_extended_resource_name(name) for name in requested_amounts(pod).keys() - seen.offered)
+    return any(is_extended_resource_name(name) for name in requested_amounts(pod).keys() - evidence.offered)
 
 
-def _in_groups(pod: Pod, seen: Seen) -> bool:
+def _in_groups(pod: Pod, evidence: Evidence) -> bool:
     return pod.spec.scheduling_group is not None
 
 
-def _with_selected_namespaces(pod: Pod, seen: Seen) -> bool:
-    return seen.selects_namespaces or _selects_namespaces(pod)
+def _with_selected_namespaces(pod: Pod, evidence: Evidence) -> bool:
+    return evidence.selects_namespaces or _selects_namespaces(pod)
 
 
 def _selects_namespaces(pod: Pod, *, is_own: bool = True) -> bool:
@@ -95,7 +95,7 @@ class Dependants:
     """A part of a sentence for people."""
     plurals: tuple[str, ...]
     plugins: frozenset[str] = frozenset()
-    """Those that skip the pods concerned."""
+    """Plugins that skip the pods concerned."""
     concerns: Concerns = _none
 
     def missing(self, gaps: Gaps) -> list[Gap]:
@@ -106,13 +106,13 @@ class Dependants:
         return in_words(self.missing(gaps))
 
     def reason(self, gaps: Gaps) -> str:
-        """Returns the reason of a node that nobody can judge."""
+        """Returns the reason for a node that cannot be judged."""
         return f"{NOT_KNOWN}, since {self.since(gaps)}"
 
     def note(self, gaps: Gaps) -> str:
-        """Returns a sentence with the rights that would tell it."""
-        missing = self.missing(gaps)
-        kinds = [f"{each.kind.plural}{' of all namespaces' if each.namespaces else ''}" for each in missing]
+        """Returns a sentence that names the missing rights."""
+        gaps_here = self.missing(gaps)
+        kinds = [f"{gap.kind.plural}{' of all namespaces' if gap.namespaces else ''}" for gap in gaps_here]
         return f"{NOT_KNOWN}: {self.what}; the right to list {all_of(kinds)} would show it"
 
 
@@ -150,7 +150,7 @@ NAMESPACES: Final = Dependants(
 GROUPS: Final = Dependants("where pod groups fit", ("podgroups",), concerns=_in_groups)
 
 DEPENDANTS: Final = (NODES, ROOM, VOLUMES, DEVICES, NAMESPACES, GROUPS, BUDGETS, BEST, NO_CLASSES)
-"""All that hangs on kinds, the most important first."""
+"""The most important first."""
 
 
 @final
@@ -159,7 +159,7 @@ class Narrowing:
 
     def __init__(self, gaps: Gaps, cluster: Cluster) -> None:
         self.gaps: Final = gaps
-        self._seen = Seen.of(gaps, cluster)
+        self._evidence = Evidence.of(gaps, cluster)
 
     def __call__(self, frameworks: Iterable[Framework]) -> None:
         if not self.gaps:
@@ -175,36 +175,38 @@ class Narrowing:
             )
 
     def concerning(self, pod: Pod) -> list[Dependants]:
-        """Returns what is missing to know where the pod fits."""
-        return [each for each in DEPENDANTS if each.missing(self.gaps) and each.concerns(pod, self._seen)]
+        """Returns the unknowns that hide where the pod fits."""
+        return [
+            unknown for unknown in DEPENDANTS if unknown.missing(self.gaps) and unknown.concerns(pod, self._evidence)
+        ]
 
     def skips(self, pod: Pod, plugin: str) -> bool:
         """Returns whether the plugin's verdict on the pod would be worth nothing."""
         pods = self.gaps.get("pods")
         if plugin == "PodTopologySpread":  # which counts pods of the pod's own namespace
             return pods is not None and pod.namespace not in pods.namespaces
-        return any(plugin in each.plugins for each in self.concerning(pod))
+        return any(plugin in unknown.plugins for unknown in self.concerning(pod))
 
 
 @final
 class NotKnown(fwk.FilterPlugin):
-    """Refuses what nobody else has refused where something is missing to know better."""
+    """Refuses nodes that no other plugin refuses, where too little is known to accept them."""
 
     def __init__(self, narrowing: Narrowing) -> None:
         super().__init__()
         self._narrowing = narrowing
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
-        everywhere, found = np.ones(len(rows), np.bool_), self._narrowing.concerning(pod)
-        if not found:
+        everywhere, unknowns = np.ones(len(rows), np.bool_), self._narrowing.concerning(pod)
+        if not unknowns:
             return fwk.accept(len(rows))
-        reasons = tuple((each.reason(self._narrowing.gaps), everywhere) for each in found)
+        reasons = tuple((unknown.reason(self._narrowing.gaps), everywhere) for unknown in unknowns)
         return fwk.Verdicts(np.full(len(rows), fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE, np.int8), reasons)
 
 
 @final
 class _Skipping(fwk.PreFilterPlugin):
-    """A PreFilter that switches its plugin off for pods of which it knows too little."""
+    """A PreFilter that switches its plugin off for pods about which too little is known."""
 
     def __init__(self, plugin: fwk.PreFilterPlugin, narrowing: Narrowing) -> None:
         super().__init__()
@@ -234,17 +236,17 @@ class _Cautious(fwk.PostFilterPlugin):
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
         result = await self._plugin.post_filter(state, pod, statuses)
         outcome, gaps = result.preemption, self._narrowing.gaps
-        missing = self._narrowing.concerning(pod)
+        unknowns = self._narrowing.concerning(pod)
         if outcome is None or outcome.why_not_eligible:
             return result
         if not outcome.num_potential and not any(_is_not_known(status) for status in statuses.explicit.values()):
             return result  # evicting pods helps on no node
-        if not missing and outcome.chosen is not None and BUDGETS.missing(gaps):
-            missing = [BUDGETS]
-        if not missing:
+        if not unknowns and outcome.chosen is not None and BUDGETS.missing(gaps):
+            unknowns = [BUDGETS]
+        if not unknowns:
             return result
         return fwk.PostFilterResult(
-            fwk.unschedulable(f"preemption: {'; '.join(each.reason(gaps) for each in missing)}")
+            fwk.unschedulable(f"preemption: {'; '.join(unknown.reason(gaps) for unknown in unknowns)}")
         )
 
 

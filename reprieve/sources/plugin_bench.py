@@ -52,11 +52,11 @@ class PluginBench:
             if not is_edited and questions.version() == version:
                 continue
             version = questions.version()
-            found = await self._reloaded(questions) if is_edited else await self.effects(questions)
-            if found is not None and found != last:
-                last = found
-                yield found
-            elif found is not None and is_edited:
+            effects = await self._reloaded(questions) if is_edited else await self.effects(questions)
+            if effects is not None and effects != last:
+                last = effects
+                yield effects
+            elif effects is not None and is_edited:
                 self._tell("the edit changes nothing")
 
     async def _reloaded(self, questions: Questions) -> PluginEffects | None:
@@ -64,15 +64,15 @@ class PluginBench:
         before = self._project.forget_modules()
         try:
             registry = Registry(IN_TREE)
-            found = await self.effects(questions, registry)
+            effects = await self.effects(questions, registry)
         except InputError as exc:
             why = in_one_line(exc)
         else:
-            if not found.errors:
+            if not effects.errors:
                 self._registry = registry
                 self._tell("reloaded")
-                return found
-            why = "; ".join(found.errors)
+                return effects
+            why = "; ".join(effects.errors)
         self._project.forget_modules()
         sys.modules.update(before)
         self._tell(f"the edited plugins cannot be used, and the last working ones stay in use: {why}")

@@ -29,7 +29,7 @@ PYPROJECT: Final = "pyproject.toml"
 
 
 def plugin_name(module: str) -> str:
-    """Returns what a plugin is called if nobody says it: MyPolicy of my-policy and of my_policy."""
+    """Returns the default name of a plugin: MyPolicy of my-policy and of my_policy."""
     return "".join(part.capitalize() for part in re.split(r"[-_.]", module))
 
 
@@ -58,15 +58,15 @@ class PluginProject:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
             raise StartUpError(f"{file}: {in_one_line(exc)}") from exc
         project = _table(declared, "project")
-        named = _table(_table(project, "entry-points"), ENTRY_POINTS)
-        if not named:
+        class_paths = _table(_table(project, "entry-points"), ENTRY_POINTS)
+        if not class_paths:
             raise StartUpError(
                 f'{file}: it names no plugin; add [project.entry-points."{ENTRY_POINTS}"] with a line NAME = '
                 '"MODULE:CLASS"'
             )
-        found = [EntryPoint(name, str(value), ENTRY_POINTS) for name, value in named.items()]
+        entries = [EntryPoint(name, str(value), ENTRY_POINTS) for name, value in class_paths.items()]
         return PluginProject(
-            folder.resolve(), str(project.get("name", folder.name)), str(project.get("version", "0")), found
+            folder.resolve(), str(project.get("name", folder.name)), str(project.get("version", "0")), entries
         )
 
     @staticmethod
@@ -110,11 +110,11 @@ class PluginProject:
 
     def stamp(self) -> dict[Path, int]:
         """Returns when each of its files was last changed; two of these differ if the project was edited."""
-        found: dict[Path, int] = {}
+        times: dict[Path, int] = {}
         for file in _sources(self.folder) if self.only is None else (self.only,):
             with suppress(FileNotFoundError):  # an editor is replacing it
-                found[file] = file.stat().st_mtime_ns
-        return found
+                times[file] = file.stat().st_mtime_ns
+        return times
 
     def enabled_in(self, configuration: Configuration) -> Configuration:
         """Returns the configuration with the plugins enabled; see `with_plugins`."""
@@ -124,13 +124,14 @@ class PluginProject:
         return replace(configuration, profiles=tuple(map(self._without, configuration.profiles)))
 
     def _without(self, profile: Profile) -> Profile:
-        kept = {
+        enabled = {
             point: replace(
-                each, enabled=tuple(plugin for plugin in each.enabled if plugin.name not in self.plugin_names)
+                point_plugins,
+                enabled=tuple(plugin for plugin in point_plugins.enabled if plugin.name not in self.plugin_names),
             )
-            for point, each in profile.plugins.items()
+            for point, point_plugins in profile.plugins.items()
         }
-        return replace(profile, plugins=plugins(**kept))
+        return replace(profile, plugins=plugins(**enabled))
 
 
 def _table(parent: dict[str, Any], name: str) -> dict[str, Any]:

@@ -17,11 +17,11 @@ REACH_SECONDS: Final = 5.0
 
 def target_of(kubeconfig: Path | None, context: str | None) -> Target:
     """Returns the API server of a kubeconfig, or the one that kubectl would ask. Raises StartUpError if it has none."""
-    return _found(kubeconfig, context or "", tuple(os.environ.items()))
+    return _cached_target(kubeconfig, context or "", tuple(os.environ.items()))
 
 
 @cache
-def _found(kubeconfig: Path | None, context: str, environment: tuple[tuple[str, str], ...]) -> Target:
+def _cached_target(kubeconfig: Path | None, context: str, environment: tuple[tuple[str, str], ...]) -> Target:
     environ = dict(environment)
     try:
         return find_target(

@@ -31,13 +31,13 @@ from reprieve.sources.not_known import (
 
 ADVICE: Final = "kubectl auth can-i --list shows what its user may do; the page Questions has roles to copy"
 SETTLED: Final = ("Waiting", "Binding", "Scheduled", "Finished", "NotOurs", "Unreadable")
-"""The states of pods of which no node is asked."""
+"""States in which nodes are not evaluated for a pod."""
 _NO_NODES: Final = str(NoNodesAvailableError())
 
 
 @final
 class Retelling:
-    """Tells answers by what could not be listed. Its calls raise SourceAwayError where nothing is left to tell."""
+    """Adapts answers to what could not be listed. Calls raise SourceAwayError where nothing is left to answer."""
 
     def __init__(self, questions: Questions, narrowing: Narrowing) -> None:
         self._questions = questions
@@ -81,8 +81,8 @@ class Retelling:
             raise SourceAwayError(f"{NOT_KNOWN}: {needed.what}, since {in_words([gap])}: {gap.why}; {ADVICE}")
 
     def _check_known(self, answer: Any) -> None:
-        for each in self._found_in(msgspec.json.encode(answer).decode()):
-            self._check(each)
+        for unknown in self._unknowns_in(msgspec.json.encode(answer).decode()):
+            self._check(unknown)
 
     def _check_pods(self, namespace: str) -> None:
         gap = self._gaps.get("pods")
@@ -99,25 +99,25 @@ class Retelling:
 
     def _explanation(self, answer: Explanation) -> Explanation:
         pod = self._questions.pod(answer.pod.namespace, answer.pod.name)
-        missing = [] if pod is None else self._narrowing.concerning(pod)
+        unknowns = [] if pod is None else self._narrowing.concerning(pod)
         answer = replace(answer, notes=self._true(answer.notes))
         if answer.state in SETTLED:
-            if not missing:
+            if not unknowns:
                 return answer
-            notes = (*answer.notes, *self._notes(missing))
+            notes = (*answer.notes, *self._notes(unknowns))
             return replace(answer, scores=(), scores_of="", choice="", notes=notes)
         if NODES.missing(self._gaps):
-            return self._of_the_pod_alone(answer, missing)
+            return self._of_the_pod_alone(answer, unknowns)
         unknown = next((step for step in answer.waterfall if step.plugin == NAME), None)
         if unknown is not None:
             return self._undecided(answer, unknown)
-        found = self._found_in(answer.message)
-        found += [BEST] if answer.feasible_nodes > 1 else [ROOM]
-        found += [NO_CLASSES] if pod is None and not answer.feasible_nodes else []
-        return replace(answer, nearest=_without_ours(answer.nearest), notes=(*answer.notes, *self._notes(found)))
+        unknowns = self._unknowns_in(answer.message)
+        unknowns += [BEST] if answer.feasible_nodes > 1 else [ROOM]
+        unknowns += [NO_CLASSES] if pod is None and not answer.feasible_nodes else []
+        return replace(answer, nearest=_without_ours(answer.nearest), notes=(*answer.notes, *self._notes(unknowns)))
 
-    def _of_the_pod_alone(self, answer: Explanation, missing: Sequence[Dependants]) -> Explanation:
-        its, notes = answer.standing, self._notes([NODES, *missing])
+    def _of_the_pod_alone(self, answer: Explanation, unknowns: Sequence[Dependants]) -> Explanation:
+        its, notes = answer.standing, self._notes([NODES, *unknowns])
         if answer.events is not None and answer.events.why_none:
             notes = (*notes, f"{NOT_KNOWN}: its Events, since {answer.events.why_none}")
         return replace(
@@ -129,7 +129,7 @@ class Retelling:
         )
 
     def _undecided(self, answer: Explanation, unknown: WaterfallStep) -> Explanation:
-        reasons = [each.reason for each in unknown.reasons]
+        reasons = [reason.reason for reason in unknown.reasons]
         steps = tuple(step for step in answer.waterfall if step is not unknown)
         refusing: dict[str, int] = {}
         for step in steps:
@@ -153,7 +153,7 @@ class Retelling:
             preemption=None,
             group=None,
             standing=None if its is None else replace(its, now=""),
-            notes=(*answer.notes, *self._notes(self._found_in(*reasons))),
+            notes=(*answer.notes, *self._notes(self._unknowns_in(*reasons))),
         )
 
     # Others.
@@ -161,30 +161,45 @@ class Retelling:
     def _waiting(self, answer: Pending | Queue) -> Pending | Queue:
         blind = NODES.reason(self._gaps) if NODES.missing(self._gaps) else ""
 
-        def told(text: str) -> str:
+        def corrected(text: str) -> str:
             return blind if blind and text == _NO_NODES else text
 
         if isinstance(answer, Queue):
             places = (
-                replace(each, message=told(each.message), claims=self._true(each.claims)) for each in answer.items
+                replace(place, message=corrected(place.message), claims=self._true(place.claims))
+                for place in answer.items
             )
             return replace(answer, items=tuple(places))
-        reasons = (replace(each, reason=told(each.reason), claims=self._true(each.claims)) for each in answer.reasons)
+        reasons = (
+            replace(reason, reason=corrected(reason.reason), claims=self._true(reason.claims))
+            for reason in answer.reasons
+        )
         return replace(answer, reasons=tuple(reasons))
 
     def _what_if(self, question: WhatIfQuestion, answer: WhatIf) -> WhatIf:
         self._check(NODES)
-        asked = question.request
-        if asked.add_nodes or asked.drain_nodes or asked.remove_nodes or asked.configuration or asked.include_pending:
+        request = question.request
+        if (
+            request.add_nodes
+            or request.drain_nodes
+            or request.remove_nodes
+            or request.configuration
+            or request.include_pending
+        ):
             self._check(ROOM)  # it is about pods of all namespaces
-        unknown = [each for each in answer.placements if not each.node and NOT_KNOWN in each.message]
-        messages = [*(each.message for each in unknown), *(each.message for each in answer.evictions)]
-        further = [*([BUDGETS] if answer.evictions else []), *([BEST] if answer.placements else [])]
-        further += [NO_CLASSES] if asked.create and (answer.evictions or answer.unplaced) else []
-        notes = (*answer.notes, *self._notes_about(" ".join(messages), *further))
+        unknown = [
+            placement for placement in answer.placements if not placement.node and NOT_KNOWN in placement.message
+        ]
+        messages = [
+            *(placement.message for placement in unknown),
+            *(placement.message for placement in answer.evictions),
+        ]
+        unknowns = [*([BUDGETS] if answer.evictions else []), *([BEST] if answer.placements else [])]
+        unknowns += [NO_CLASSES] if request.create and (answer.evictions or answer.unplaced) else []
+        notes = (*answer.notes, *self._notes_about(" ".join(messages), *unknowns))
         if not unknown:
             return replace(answer, notes=notes)
-        number, placed = len(answer.placements), sum(bool(each.node) for each in answer.placements)
+        number, placed = len(answer.placements), sum(bool(placement.node) for placement in answer.placements)
         summary = f"It is not known of {len(unknown)} of {plural(number, 'pod')} whether they would be scheduled."
         if number == 1:
             summary = f"It is not known whether {unknown[0].pod.key} would be scheduled: {unknown[0].message}"
@@ -195,28 +210,28 @@ class Retelling:
     # Notes.
 
     def _true(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Returns the notes without those about claims, where what they are worked out from is not known."""
+        """Drops notes about claims that rest on missing kinds."""
         wrong = [(VOLUMES, "the claim "), (DEVICES, "the resource claim ")]
-        begins = tuple(text for each, text in wrong if each.missing(self._gaps))
+        begins = tuple(text for subject, text in wrong if subject.missing(self._gaps))
         return tuple(note for note in notes if not note.startswith(begins))
 
-    def _found_in(self, *messages: str) -> list[Dependants]:
-        """Returns what is missing by the words of messages."""
+    def _unknowns_in(self, *messages: str) -> list[Dependants]:
+        """Returns the unknowns that the messages mention."""
         return [
-            each
-            for each in DEPENDANTS
-            if each.missing(self._gaps) and any(each.since(self._gaps) in message for message in messages)
+            unknown
+            for unknown in DEPENDANTS
+            if unknown.missing(self._gaps) and any(unknown.since(self._gaps) in message for message in messages)
         ]
 
-    def _notes_about(self, message: str, *further: Dependants) -> tuple[str, ...]:
-        return self._notes([*self._found_in(message), *further])
+    def _notes_about(self, message: str, *unknowns: Dependants) -> tuple[str, ...]:
+        return self._notes([*self._unknowns_in(message), *unknowns])
 
-    def _notes(self, found: Iterable[Dependants]) -> tuple[str, ...]:
-        return tuple(each.note(self._gaps) for each in dict.fromkeys(found) if each.missing(self._gaps))
+    def _notes(self, unknowns: Iterable[Dependants]) -> tuple[str, ...]:
+        return tuple(unknown.note(self._gaps) for unknown in dict.fromkeys(unknowns) if unknown.missing(self._gaps))
 
 
 def _sentence(answer: Explanation, text: str) -> str:
-    """Returns the summary with another text about nodes, after what holds the pod back."""
+    """Returns the summary with another text about nodes, after the pod's own obstacle."""
     if answer.state == "Gated":
         return f"{answer.summary.partition('; apart from that')[0]}; apart from that, {text}."
     if answer.state == "Nominated":
@@ -225,13 +240,13 @@ def _sentence(answer: Explanation, text: str) -> str:
 
 
 def _without_ours(nearest: Sequence[NearNode]) -> tuple[NearNode, ...]:
-    """Returns the nodes that plugins refuse, with the reasons of these alone."""
-    told = (
+    """Drops our own plugin's reasons, and nodes that it alone refuses."""
+    refused = (
         replace(
-            each,
-            plugins=tuple(name for name in each.plugins if name != NAME),
-            reasons=tuple(reason for reason in each.reasons if not reason.startswith(NOT_KNOWN)),
+            node,
+            plugins=tuple(name for name in node.plugins if name != NAME),
+            reasons=tuple(reason for reason in node.reasons if not reason.startswith(NOT_KNOWN)),
         )
-        for each in nearest
+        for node in nearest
     )
-    return tuple(each for each in told if each.plugins)
+    return tuple(node for node in refused if node.plugins)

@@ -40,31 +40,31 @@ class DecisionsFile:
         self._kept: Mapping[str, PodDestinations] = {} if is_updated else _kept_decisions(path)
         self._made: dict[str, PodDestinations] = {}
 
-    def unmet(self, rule: Path, name: str, made: PodDestinations, *, again: bool) -> Iterator[UnmetExpectation]:
-        """Yields what is not as the file has it, unless it is being written by the first version."""
+    def unmet(self, rule: Path, name: str, decisions: PodDestinations, *, is_again: bool) -> Iterator[UnmetExpectation]:
+        """Yields differences from the golden file; none while the first version writes the file."""
         key = f"{Path(os.path.relpath(rule.absolute(), self._path.absolute().parent)).as_posix()}: {name}"
-        if self.is_updated and not again:
-            self._made[key] = made
-        kept = (self._made if self.is_updated else self._kept).get(key)
-        if kept is None:
+        if self.is_updated and not is_again:
+            self._made[key] = decisions
+        golden = (self._made if self.is_updated else self._kept).get(key)
+        if golden is None:
             yield UnmetExpectation(f"decisions in {self._path}", "it has none for this rule; --update writes them")
             return
-        for pod in sorted({*kept.pods, *made.pods}):
-            before, now = kept.pods.get(pod, "not there"), made.pods.get(pod, "not there")
+        for pod in sorted({*golden.pods, *decisions.pods}):
+            before, now = golden.pods.get(pod, "not there"), decisions.pods.get(pod, "not there")
             if before != now:
                 yield UnmetExpectation(f"{pod}: {before}, as in {self._path}", now)
-        for pod in sorted({*kept.evicted, *made.evicted}):
-            left, leaves = kept.evicted.get(pod), made.evicted.get(pod)
-            if left != leaves:
-                yield UnmetExpectation(f"{pod}: {_from(left)}, as in {self._path}", _from(leaves))
+        for pod in sorted({*golden.evicted, *decisions.evicted}):
+            origin, new_origin = golden.evicted.get(pod), decisions.evicted.get(pod)
+            if origin != new_origin:
+                yield UnmetExpectation(f"{pod}: {_from(origin)}, as in {self._path}", _from(new_origin))
 
     def write(self) -> None:
         """Writes what was decided, if the file is to be written. Raises StartUpError if it cannot."""
         if not self.is_updated:
             return
-        made = yaml.safe_dump(msgspec.to_builtins(self._made), allow_unicode=True, width=10_000)
+        text = yaml.safe_dump(msgspec.to_builtins(self._made), allow_unicode=True, width=10_000)
         try:
-            self._path.write_text(_HEAD + made, encoding="utf-8")
+            self._path.write_text(_HEAD + text, encoding="utf-8")
         except OSError as exc:
             raise StartUpError(f"{self._path}: {in_one_line(exc)}") from exc
 
@@ -75,8 +75,8 @@ def _from(node: str | None) -> str:
 
 def _kept_decisions(path: Path) -> dict[str, PodDestinations]:
     try:
-        kept = plain(read_yaml(path.read_text(encoding="utf-8")).value) or {}
-        return msgspec.convert(kept, dict[str, PodDestinations])
+        content = plain(read_yaml(path.read_text(encoding="utf-8")).value) or {}
+        return msgspec.convert(content, dict[str, PodDestinations])
     except FileNotFoundError as exc:
         raise StartUpError(f"{path}: no such file; --update writes it") from exc
     except (OSError, UnicodeDecodeError, YamlError, msgspec.ValidationError) as exc:
@@ -112,7 +112,7 @@ class Verdict:
 @final
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """What decides about the pods of rules, and what its decisions are compared with."""
+    """A configuration that decides about rules, and the decisions to compare with."""
 
     configuration: Configuration
     """Of the rules that bring none."""
@@ -120,11 +120,11 @@ class Decider:
     """The version of kube-scheduler, where several are tried."""
     golden: DecisionsFile | None = None
     is_again: bool = False
-    """Whether another version has decided before."""
+    """Whether an earlier version decided already."""
 
 
 def deciders(config: Path | None, versions: Sequence[str], golden: DecisionsFile | None) -> Iterator[Decider]:
-    """Yields what decides, for each version of kube-scheduler; for the newest without one. Raises StartUpError."""
+    """Yields a decider for each version of kube-scheduler; without versions, for the newest. Raises StartUpError."""
     for number, version in enumerate(versions or [""]):
         configuration = read_configuration(config, _features(version))
         yield Decider(configuration, version if len(versions) > 1 else "", golden, is_again=number > 0)
@@ -160,15 +160,15 @@ def _verdicts(file: Path, decider: Decider) -> Iterator[Verdict]:
         yield Verdict(file, str(file), 0.0, error=in_one_line(exc), version=version)
         return
     # Manifests lie beside the rules that name them.
-    written = [
-        each
-        for each in documents
-        if each is not None and not (isinstance(each, dict) and {"kind", "apiVersion"} <= each.keys())
+    rules = [
+        document
+        for document in documents
+        if document is not None and not (isinstance(document, dict) and {"kind", "apiVersion"} <= document.keys())
     ]
     names: set[str] = set()
-    for number, document in enumerate(written, start=1):
+    for number, document in enumerate(rules, start=1):
         name = str(document.get("name") or "") if isinstance(document, dict) else ""
-        name = name or (f"{file.name} {number}" if len(written) > 1 else file.name)
+        name = name or (f"{file.name} {number}" if len(rules) > 1 else file.name)
         own_name = f"{name} {number}" if name in names else name
         names.add(name)
         began = perf_counter()
@@ -179,12 +179,12 @@ def _verdicts(file: Path, decider: Decider) -> Iterator[Verdict]:
             continue
         unmet = list(outcome.unmet)
         if decider.golden is not None:
-            unmet += decider.golden.unmet(file, own_name, outcome.decisions, again=decider.is_again)
+            unmet += decider.golden.unmet(file, own_name, outcome.decisions, is_again=decider.is_again)
         yield Verdict(file, name, perf_counter() - began, unmet, version=version)
 
 
 def _outcome(rule: Rule, folder: Path, default: Configuration) -> RuleOutcome:
-    """Returns what becomes of the rule. Files that it names are relative to the folder."""
+    """Tries a rule. Files that it names are relative to the folder."""
     existing = [
         obj for name in listed(rule.given.existing) for file in _files(folder / name) for obj in load_state(file)
     ]

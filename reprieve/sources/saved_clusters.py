@@ -37,8 +37,8 @@ _HEAD: Final = re.compile(rb'\{"reprieve":(\d{1,9}),')
 Gaps = Mapping[str, tuple[str, frozenset[str]]]
 """The plural of each kind that could not be listed -> why, and the namespaces in which it could."""
 OwnParts = tuple[int, str, str, str, str, str | None, str | None, list[Condition]]
-"""What a pod does not have in common with others: the place of what it has among `models`, name, UID, resourceVersion,
-node, when it was created and started, and conditions.
+"""The parts of one pod: place of its model in `models`, name, UID, resourceVersion, node, creation and start, and
+conditions.
 """
 
 
@@ -55,7 +55,7 @@ class _Saved(msgspec.Struct, frozen=True, gc=False):
     objects: ClusterState
     """All but the pods."""
     models: Sequence[Pod]
-    """What pods have in common with others, each once."""
+    """Pods without their own parts; equal ones once."""
     pods: Sequence[OwnParts]
 
 
@@ -66,14 +66,19 @@ def packed(questions: Questions, notes: Sequence[str]) -> bytes:
         lists.setdefault(kind_of(item).field, []).append(item)
     models: dict[bytes, int] = {}
     pods = [_parts(pod, models) for pod in lists.pop("pods")]
-    given = questions.admits.args if isinstance(questions.admits, partial) else ()
+    arguments = questions.admits.args if isinstance(questions.admits, partial) else ()
     saved = _Saved(
         FORM,
         written(questions.configuration),
         questions.configuration.feature_gates,
         tuple(notes),
         gaps_of(questions.about),
-        [dict(obj) for each in given if isinstance(each, ClaimTemplates) for obj in each.found.values()],
+        [
+            dict(obj)
+            for templates in arguments
+            if isinstance(templates, ClaimTemplates)
+            for obj in templates.found.values()
+        ],
         ClusterState(**lists),
         [msgspec.json.decode(model, type=Pod) for model in models],
         pods,
@@ -133,11 +138,11 @@ def gaps_of(cluster: Cluster) -> Gaps | None:
 
 
 def narrow(cluster: Cluster, gaps: Gaps | None) -> None:
-    """Has plugins that are asked about the cluster say so where something could not be listed."""
+    """Makes plugins that judge the cluster say what could not be listed."""
     if gaps is not None:
         from reprieve.sources.listing import Gap  # noqa: PLC0415 - as above
         from reprieve.sources.not_known import Narrowing  # noqa: PLC0415
 
         kinds = {kind.plural: kind for kind in KINDS}
-        told = {plural: Gap(kinds[plural], why, where) for plural, (why, where) in gaps.items()}
-        cluster.narrow = Narrowing(told, cluster)
+        listing_gaps = {plural: Gap(kinds[plural], why, where) for plural, (why, where) in gaps.items()}
+        cluster.narrow = Narrowing(listing_gaps, cluster)

@@ -59,11 +59,11 @@ async def names_in_service(
     """Returns the names that the service knows, each with its namespace. Raises as `from_service`."""
     async with from_service(server, default, token) as service:
         if kind == "nodes":
-            return [("", each.name) for each in (await service.ask(ClusterQuestion())).nodes]
+            return [("", node.name) for node in (await service.ask(ClusterQuestion())).nodes]
         pods = await service.ask(PodsQuestion(namespace=namespace if kind == "pods" else "", limit=limits.PODS_LISTED))
     if kind == "namespaces":
-        return [("", each.namespace) for each in pods.namespaces]
-    return [(each.pod.namespace, each.pod.name) for each in pods.items]
+        return [("", namespace_pods.namespace) for namespace_pods in pods.namespaces]
+    return [(pod.pod.namespace, pod.pod.name) for pod in pods.items]
 
 
 async def cluster_followed_by(address: str, token: str | None) -> str | None:
@@ -111,7 +111,7 @@ class ServiceAnswers:
         return cast("A", self._read(question.answer_type(), response))
 
     def _warn(self, warning: str) -> None:
-        """Tells, once, what a service says of an answer beside it."""
+        """Tells each warning of the service once."""
         if warning not in self._told:
             self._told.add(warning)
             self._tell(warning.removeprefix("299 - ").strip('"'))
@@ -186,15 +186,15 @@ def _is_lacking(kind: str, response: httpx.Response) -> bool:
     return isinstance(details, dict) and details.get("kind") == kind
 
 
-def _address(given: str) -> str:
-    address = given if "://" in given else f"http://{given}"
+def _address(server: str) -> str:
+    address = server if "://" in server else f"http://{server}"
     try:
         parts = urlsplit(address)
         is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         is_one = False
     if not is_one or any(letter.isspace() for letter in address):
-        raise StartUpError(f"{given}: not an address; write http://HOST:PORT")
+        raise StartUpError(f"{server}: not an address; write http://HOST:PORT")
     return address
 
 
