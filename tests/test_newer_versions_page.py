@@ -72,7 +72,7 @@ def test_the_page_says_of_a_gate_what_the_table_does(name: str, change: str, her
 
     assert (here == "not here") == (gate.only is False)
     assert (here == "gate, without effect") == (gate.only is None and bool(gate.why))
-    assert ("gone" in change) == (gate.gone is not None and gate.gone >= (1, 37))
+    assert ("gone" in change) == (gate.removed_in is not None and gate.removed_in >= (1, 37))
     assert ("new" in change) == (of_36 == () and of_37 != ())
     assert ("locked" in change) == any(after and after[2] and not (of_36 and of_36[2]) for after in (of_37, of_38))
     assert ("off" in change and "new" in change) == (of_36 == () and bool(of_37) and not of_37[1])

@@ -70,8 +70,8 @@ class AccessReview:
     async def user(self, token: str) -> User | None:
         """Returns the user of the token; None if it belongs to no user."""
         digest = _digest(token)
-        found, user = self._users.get(digest)
-        if found or self._of_nobody.get(digest)[0]:
+        is_cached, user = self._users.get(digest)
+        if is_cached or self._of_nobody.get(digest)[0]:
             return user
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         status = await self._answer(_TOKEN_REVIEWS, review)
@@ -98,8 +98,8 @@ class AccessReview:
             **attributes,
         }
         digest = hashlib.sha256(msgspec.json.encode(spec, order="deterministic")).hexdigest()
-        found, may = self._rights.get(digest)
-        if found:
+        is_cached, may = self._rights.get(digest)
+        if is_cached:
             return bool(may)
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         status = await self._answer(_SUBJECT_ACCESS_REVIEWS, review)
@@ -126,10 +126,10 @@ class _AnswerCache(Generic[T]):
 
     def get(self, question: str) -> tuple[bool, T | None]:
         """Returns (whether the answer is cached, the answer)."""
-        known = self.answers.get(question)
-        if known is None or known[0] <= self._now():
+        cached = self.answers.get(question)
+        if cached is None or cached[0] <= self._now():
             return False, None
-        return True, known[1]
+        return True, cached[1]
 
     def put(self, question: str, answer: T) -> T:
         self.answers.pop(question, None)

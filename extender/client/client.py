@@ -328,10 +328,14 @@ async def _check_answer(request: _Request, response: ClientResponse, statuses: C
         text = response.header("retry-after")
         retry_after = float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
         raise errors.from_response(str(request), response.status, body, retry_after=retry_after)
-    found = response.header("content-type")
-    if request.accept == JSON and found not in ("", JSON) and found.partition(";")[0].strip().lower() != JSON:
+    content_type = response.header("content-type")
+    if (
+        request.accept == JSON
+        and content_type not in ("", JSON)
+        and content_type.partition(";")[0].strip().lower() != JSON
+    ):
         raise errors.NotKubernetes(
-            f"{request}: answered {response.status} with {found[:64]!r} instead of JSON", status=response.status
+            f"{request}: answered {response.status} with {content_type[:64]!r} instead of JSON", status=response.status
         )
 
 
@@ -349,13 +353,13 @@ def _check_kind(request: _Request, body: bytes) -> None:
         return
     if len(body) > limits.ERROR_BYTES:
         # No Status is this long, and the caller decodes it anyway: reading it twice would take too long.
-        found = _Kind() if body.lstrip()[:1] == b"{" else None
+        head = _Kind() if body.lstrip()[:1] == b"{" else None
     else:
         try:
-            found = _read_kind.decode(body)
+            head = _read_kind.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            found = None
-    if found is None:
+            head = None
+    if head is None:
         raise errors.NotKubernetes(f"{request}: the answer is no JSON object", status=200)
-    if found.kind == "Status":
-        raise errors.NotKubernetes(f"{request}: answered with a Status: {found.message}", status=200)
+    if head.kind == "Status":
+        raise errors.NotKubernetes(f"{request}: answered with a Status: {head.message}", status=200)

@@ -199,34 +199,34 @@ def from_status(status: Mapping[str, Any]) -> ApiError:
 def from_response(request: str, status: int, body: bytes, *, retry_after: float | None = None) -> ApiError:
     """Returns the error for an answer with a status of 300 or more, with a Status or a proxy's words as its body."""
     try:
-        found = _read_status.decode(body)
+        answer = _read_status.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        found = _Status()
-    if found.kind == "Status":
-        return _from_status(found, status, retry_after)
+        answer = _Status()
+    if answer.kind == "Status":
+        return _from_status(answer, status, retry_after)
     if status < 400:
         return NotKubernetes(f"{request}: answered {status}, which an API server does not", status=status)
     kind = _WITHOUT_STATUS.get(status) or (ServerError if status >= 500 else BadRequest)
     return kind(f"{request}: answered {status}: {_excerpt(body)}", status=status, retry_after=retry_after)
 
 
-def _from_status(found: _Status, status: int, retry_after: float | None) -> ApiError:
-    code = status or found.code
-    details = found.details or {}
+def _from_status(answer: _Status, status: int, retry_after: float | None) -> ApiError:
+    code = status or answer.code
+    details = answer.details or {}
     causes = details.get("causes")
     if isinstance(causes, list) and any(
         isinstance(cause, dict) and cause.get("reason") == "ResourceVersionTooLarge" for cause in causes
     ):
         kind: type[ApiError] = TooLargeResourceVersion
     else:
-        kind = _BY_REASON.get(found.reason) or _BY_CODE.get(code) or (BadRequest if 400 <= code < 500 else ServerError)
+        kind = _BY_REASON.get(answer.reason) or _BY_CODE.get(code) or (BadRequest if 400 <= code < 500 else ServerError)
     if kind is NotFound and not details.get("name"):
         kind = NotServed  # a Status about a missing object names the object
     if retry_after is None:
         seconds = details.get("retryAfterSeconds")
         retry_after = seconds if isinstance(seconds, int) and seconds > 0 else None
-    message = found.message or found.reason or f"answered {code}"
-    return kind(message, status=code, reason=found.reason, details=details, retry_after=retry_after)
+    message = answer.message or answer.reason or f"answered {code}"
+    return kind(message, status=code, reason=answer.reason, details=details, retry_after=retry_after)
 
 
 def _excerpt(body: bytes) -> str:

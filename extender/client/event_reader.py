@@ -43,15 +43,15 @@ class EventReader:
         """Returns the Events about the object, or why they are not known."""
         about = kind, namespace, name
         async with self._asking:
-            kept = self._kept.get(about)
-            if kept is not None and kept[0] > self._now():
-                return kept[1]
-            found = await self._asked(*about)
+            cached = self._kept.get(about)
+            if cached is not None and cached[0] > self._now():
+                return cached[1]
+            events = await self._asked(*about)
             self._kept.pop(about, None)
-            self._kept[about] = self._now() + FRESH_SECONDS, found
+            self._kept[about] = self._now() + FRESH_SECONDS, events
             if len(self._kept) > limits.EVENT_LISTS_KEPT:
                 self._kept.popitem(last=False)
-            return found
+            return events
 
     async def _asked(self, kind: str, namespace: str, name: str) -> ListedEvents:
         about = {"involvedObject.kind": kind, "involvedObject.namespace": namespace, "involvedObject.name": name}

@@ -113,7 +113,7 @@ class LeaderElector:
         return None
 
     def check(self) -> str:
-        """Returns what is wrong: a leader whose lease is long over should have ended (HealthzAdaptor)."""
+        """Returns a message if this leader's lease is long over, so that it should have ended (HealthzAdaptor)."""
         if self._renewed_at is None:
             return ""
         if self._boot_time() - self._renewed_at > self._lease_duration + TOLERATED_AFTER_EXPIRY:
@@ -134,11 +134,11 @@ class LeaderElector:
     async def keep(self) -> str:
         """Renews the lease while possible. Returns why this replica no longer leads, behind a closed fence."""
         while True:
-            if (left := self._left(self._renewed_at)) > 0:
-                await asyncio.sleep(min(self._retry_period, max(left, SHORTEST_PAUSE)))
+            if (seconds := self._left(self._renewed_at)) > 0:
+                await asyncio.sleep(min(self._retry_period, max(seconds, SHORTEST_PAUSE)))
             # A replica that slept past its deadline does not renew, because that would be a write.
-            if self.leader == self.identity and (left := self._left(self._renewed_at)) > 0:
-                await self._attempt(left)
+            if self.leader == self.identity and (seconds := self._left(self._renewed_at)) > 0:
+                await self._attempt(seconds)
             if self.fence() is not None:
                 break
         self._renewed_at = None
@@ -150,11 +150,11 @@ class LeaderElector:
         """Releases the lease, for others not to wait; returns whether it did. No write may be in flight."""
         if self.fence() is not None:
             return False
-        left, self._renewed_at = self._left(self._renewed_at), None
+        seconds, self._renewed_at = self._left(self._renewed_at), None
         now = rfc3339(self._now(), "microseconds")
         released = LeaderElectionRecord("", 1, now, now, self._observed.leader_transitions)
         try:
-            async with asyncio.timeout(left):
+            async with asyncio.timeout(seconds):
                 try:
                     await self._lock.update(released)
                 except Conflict:
@@ -193,20 +193,20 @@ class LeaderElector:
 
         # 2 read the lease
         try:
-            found = await self._lock.get()
+            record = await self._lock.get()
         except NotFound:
             if self.leader not in ("", self.identity) and self._expires_in() > 0:
                 return False  # it was deleted, and its holder may not know yet
             return await self._write(self._renewal(LeaderElectionRecord()), self._lock.create)
-        if found != self._observed:
-            self._observe(found)
+        if record != self._observed:
+            self._observe(record)
 
         # 3 it is held by another replica
-        if found.holder_identity and found.holder_identity != self.identity and self._expires_in() > 0:
+        if record.holder_identity and record.holder_identity != self.identity and self._expires_in() > 0:
             return False
 
         # 4 it is free, or ours
-        return await self._write(self._renewal(found), self._lock.update)
+        return await self._write(self._renewal(record), self._lock.update)
 
     async def _write(
         self, record: LeaderElectionRecord, send: Callable[[LeaderElectionRecord], Awaitable[None]]
@@ -224,17 +224,17 @@ class LeaderElector:
         self._renewed_at = sent_at
         return True
 
-    def _renewal(self, of: LeaderElectionRecord) -> LeaderElectionRecord:
+    def _renewal(self, record: LeaderElectionRecord) -> LeaderElectionRecord:
         now = rfc3339(self._now(), "microseconds")
-        renewed = LeaderElectionRecord(self.identity, int(self._lease_duration), now, now, of.leader_transitions)
-        if of == LeaderElectionRecord():
+        renewed = LeaderElectionRecord(self.identity, int(self._lease_duration), now, now, record.leader_transitions)
+        if record == LeaderElectionRecord():
             return renewed
-        if of.holder_identity == self.identity:
-            return replace(renewed, acquire_time=of.acquire_time or now)
-        return replace(renewed, leader_transitions=min(of.leader_transitions + 1, HIGHEST_TRANSITIONS))
+        if record.holder_identity == self.identity:
+            return replace(renewed, acquire_time=record.acquire_time or now)
+        return replace(renewed, leader_transitions=min(record.leader_transitions + 1, HIGHEST_TRANSITIONS))
 
     def _expires_in(self) -> float:
-        """Returns the seconds until the lease expires, counted from when it was first seen as it is."""
+        """Returns the seconds until the lease expires, counted from the first sight of its present state."""
         lasts: float = self._observed.lease_duration_seconds
         if not 1 <= lasts <= limits.LEASE_SECONDS:
             lasts = self._lease_duration

@@ -69,13 +69,13 @@ class LeaseLock:
     def _decoded(self, body: bytes) -> LeaderElectionRecord:
         try:
             lease = msgspec.json.decode(body, type=dict[str, Any])
-            found = msgspec.convert(lease, _Lease)
-            given = {name: value for name, value in found.spec.items() if value is not None}
-            record = msgspec.convert(given, LeaderElectionRecord)
+            typed = msgspec.convert(lease, _Lease)
+            spec = {name: value for name, value in typed.spec.items() if value is not None}
+            record = msgspec.convert(spec, LeaderElectionRecord)
         except (msgspec.DecodeError, UnicodeDecodeError) as exc:
             raise LeaseError(f"lease {self} cannot be read: {exc}") from exc
-        if found.kind != "Lease" or found.metadata.name != self.key[1]:
-            raise LeaseError(f"lease {self} was asked for, and {found.kind!r:.64} {found.metadata.name!r:.64} came")
+        if typed.kind != "Lease" or typed.metadata.name != self.key[1]:
+            raise LeaseError(f"lease {self} was asked for, and {typed.kind!r:.64} {typed.metadata.name!r:.64} came")
         self._lease = lease
         return record
 

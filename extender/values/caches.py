@@ -1,4 +1,4 @@
-"""Caches of what is worked out from texts of pods, which tenants write and which may be large."""
+"""Caches of results computed from texts of pods, which tenants write and which may be large."""
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
@@ -12,12 +12,13 @@ LARGE: Final = 8192
 LARGE_KEPT: Final = 8
 
 
-def cached_by_size(kept: int, size: Callable[[Any], int] = len) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Keeps `kept` results as `lru_cache` does, and few of those whose first argument has a large `size` in bytes, so
-    that texts of pods that are gone do not fill memory."""
+def cached_by_size(max_results: int, size: Callable[[Any], int] = len) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Keeps `max_results` as `lru_cache` does, and few of those whose first argument has a large `size` in bytes, so
+    that texts of pods that are gone do not fill memory.
+    """
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
-        small, large = lru_cache(kept)(function), lru_cache(LARGE_KEPT)(function)
+        small, large = lru_cache(max_results)(function), lru_cache(LARGE_KEPT)(function)
 
         @wraps(function)
         def cached(*args: P.args, **kwargs: P.kwargs) -> R:

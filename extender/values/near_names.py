@@ -14,28 +14,28 @@ _ALIKE: Final = 0.8
 """How alike names of objects have to be, of 1; of fields, of which there are few, less does."""
 
 
-def near_names(name: str, names: Iterable[str], count: int = 1, alike: float = _ALIKE) -> list[str]:
+def near_names(name: str, names: Iterable[str], count: int = 1, similarity: float = _ALIKE) -> list[str]:
     """Returns the names that are most like this one. It takes 3 microseconds for each of them."""
-    return get_close_matches(name, names, count, alike) if len(name) <= _LONGEST else []
+    return get_close_matches(name, names, count, similarity) if len(name) <= _LONGEST else []
 
 
-def did_you_mean(name: str, names: Iterable[str], alike: float = _ALIKE) -> str:
+def did_you_mean(name: str, names: Iterable[str], similarity: float = _ALIKE) -> str:
     """Returns the end of a sentence, `; did you mean NAME?`; empty if no name is near."""
-    return "".join(f"; did you mean {each}?" for each in near_names(name, names, alike=alike))
+    return "".join(f"; did you mean {near_name}?" for near_name in near_names(name, names, similarity=similarity))
 
 
 def field_meant(kind: Any, refusal: str) -> str:
     """Returns which field is meant by the unknown one that msgspec's refusal of a value of this type names, as
     `did_you_mean` does.
     """
-    found = _UNKNOWN.search(refusal)
-    if found is None:
+    match = _UNKNOWN.search(refusal)
+    if match is None:
         return ""
     parts: tuple[Any, ...] = (inspect.type_info(kind),)
-    for item, member in re.findall(r"(\[)|\.(\w+)", found["path"] or ""):
-        inner = _items(parts) if item else (each.type for each in _fields(parts) if each.encode_name == member)
+    for item, member in re.findall(r"(\[)|\.(\w+)", match["path"] or ""):
+        inner = _items(parts) if item else (field.type for field in _fields(parts) if field.encode_name == member)
         parts = tuple(inner)
-    return did_you_mean(found["name"], [each.encode_name for each in _fields(parts)], 0.5)
+    return did_you_mean(match["name"], [field.encode_name for field in _fields(parts)], 0.5)
 
 
 def _items(parts: Iterable[Any]) -> Iterator[Any]:

@@ -49,7 +49,7 @@ async def lists_known(*sent: list[str]) -> list[bool]:
 
     async def read(names: list[str]) -> object:
         body = f'{{"Pod":{{"metadata":{{"name":"p"}}}},"Nodes":null,"NodeNames":{json.dumps(names)}}}'.encode()
-        return (await read_extender_args(ArrivedBody([body]), DecodedNodes())).named
+        return (await read_extender_args(ArrivedBody([body]), DecodedNodes())).node_names
 
     for names in sent:
         await read(names)

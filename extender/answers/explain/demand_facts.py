@@ -99,7 +99,7 @@ def _values_of(asked: Asked, key: str) -> str:
 
 def _like(asked: Asked, key: str) -> str:
     """Returns the label that is written most like this one, with its commonest values; empty if none is like it."""
-    found = near_names(key, sorted(asked.snapshot.nodes.label_keys), alike=0.6)
+    found = near_names(key, sorted(asked.snapshot.nodes.label_keys), similarity=0.6)
     return _values_of(asked, found[0]) if found else ""
 
 

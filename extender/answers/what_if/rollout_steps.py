@@ -41,7 +41,7 @@ class RunningRollout:
         if number == rollout.replicas:
             return
         # The Deployment was scaled as well.
-        active = [each for each in (self._revision(_OLD, self._old), self._revision(_NEW, self._new)) if each.wanted]
+        active = [each for each in (self._revision(_OLD, self._old), self._revision(_NEW, self._new)) if each.replicas]
         wanted = scaled(rollout.replicas, rollout.surge, active)
         self._shrink(self._old, wanted.get(_OLD, len(self._old)), "scaled down")
         self._shrink(self._new, wanted.get(_NEW, len(self._new)), "scaled down")

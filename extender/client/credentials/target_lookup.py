@@ -82,12 +82,12 @@ def _find(
 ) -> Target:
     if file is not None:
         return load([file], context)
-    named = [Path(name) for name in environ.get("KUBECONFIG", "").split(":") if name]
-    if named:
+    paths = [Path(name) for name in environ.get("KUBECONFIG", "").split(":") if name]
+    if paths:
         # Missing files are ignored, as upstream, because old names are often left in the list.
-        existing = [path for path in named if path.exists()]
+        existing = [path for path in paths if path.exists()]
         if not existing:
-            raise CredentialsError(f"none of the files of KUBECONFIG exists: {', '.join(map(str, named))}")
+            raise CredentialsError(f"none of the files of KUBECONFIG exists: {', '.join(map(str, paths))}")
         return load(existing, context)
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if host and port and not context:

@@ -82,9 +82,9 @@ def words(failure: BaseException, host: str, port: int, names: Names | None = No
             return "EOF"
         if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and cause.errno is not None:
             dialled = _DIALLED.search(str(cause))
-            at = _address(*dialled.groups()) if dialled else _address(host, port)
+            address = _address(*dialled.groups()) if dialled else _address(host, port)
             is_cut = isinstance(cause, ConnectionResetError | BrokenPipeError)
-            doing = f"read tcp {at}: read" if is_cut else f"dial tcp {at}: connect"
+            doing = f"read tcp {address}: read" if is_cut else f"dial tcp {address}: connect"
             return f"{doing}: {os.strerror(cause.errno).lower()}"
     if isinstance(causes[-1], CutError):
         return "net/http: HTTP/1.x transport connection broken: malformed HTTP response"
@@ -212,8 +212,8 @@ class ExtenderClient:
                 if response is None:
                     raise ExtenderError(f"{_post(url)}: stopped after {limits.REDIRECTS} redirects")
                 if response.status != HTTPStatus.OK:
-                    shown = without_password(f"{self._prefix}/{verb}")
-                    raise ExtenderError(f"failed {verb} with extender at URL {shown}, code {response.status}")
+                    shown_url = without_password(f"{self._prefix}/{verb}")
+                    raise ExtenderError(f"failed {verb} with extender at URL {shown_url}, code {response.status}")
                 return await read(response)
         except TimeoutError as exc:
             deadline = "context deadline exceeded (Client.Timeout"
@@ -255,14 +255,14 @@ class ExtenderClient:
     async def _why(self, failure: BaseException, url: str) -> str:
         import httpx  # noqa: PLC0415 - as below
 
-        at = httpx.URL(url)
-        host, port = at.host, at.port or (443 if at.scheme == "https" else 80)
+        target = httpx.URL(url)
+        host, port = target.host, target.port or (443 if target.scheme == "https" else 80)
         # The server's certificate is trusted, but for another name.
         if any(getattr(cause, "verify_code", None) in _WRONG_NAME for cause in _causes(failure)):
             return words(failure, self._server_name or host, port, await self._names(host, port))
-        said = words(failure, host, port)
-        is_proxied = said.startswith("dial tcp") and environment_proxy(url, os.environ) is not None
-        return f"proxyconnect tcp: {said}" if is_proxied else said
+        reason = words(failure, host, port)
+        is_proxied = reason.startswith("dial tcp") and environment_proxy(url, os.environ) is not None
+        return f"proxyconnect tcp: {reason}" if is_proxied else reason
 
     async def _names(self, host: str, port: int) -> Names | None:
         """Returns the names in a certificate that is trusted for another name, from a handshake that looks at none."""
@@ -283,11 +283,11 @@ class ExtenderClient:
         """Returns the head of the answer to one request, as a carrier does. The caller closes it."""
         import httpx  # noqa: PLC0415 - most schedulers call no extender, and it takes long to load
 
-        at = httpx.URL(url)
-        if at.userinfo:
-            headers = (*headers, ("Authorization", basic(at.username, at.password)))
-        carrier = self._carrier(f"{at.scheme}://{at.netloc.decode()}")
-        return await carrier.send(method, at.raw_path.decode(), headers, body, connect_seconds)
+        target = httpx.URL(url)
+        if target.userinfo:
+            headers = (*headers, ("Authorization", basic(target.username, target.password)))
+        carrier = self._carrier(f"{target.scheme}://{target.netloc.decode()}")
+        return await carrier.send(method, target.raw_path.decode(), headers, body, connect_seconds)
 
     def _carrier(self, server: str) -> Carrier:
         carrier = self._carriers.get(server)

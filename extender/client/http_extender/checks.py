@@ -25,7 +25,7 @@ def check_extenders(configuration: Configuration) -> None:
 
 
 def warnings_of(extender: Extender) -> Iterator[str]:
-    """Yields what is accepted as kube-scheduler does, though it slows or exposes scheduling; its member comes first."""
+    """Yields warnings, member first, about valid settings that slow or expose scheduling."""
     import httpx  # noqa: PLC0415 - most schedulers call no extender, and it takes long to load
 
     url, tls = httpx.URL(extender.url_prefix), extender.tls_config or ExtenderTLSConfig()

@@ -33,7 +33,7 @@ class ExtenderCalls(ABC):
 
     @abstractmethod
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> verb_results.Filtered:
-        """Returns which of the nodes pass."""
+        """Returns the nodes that pass, and the reasons of others."""
 
     @abstractmethod
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
@@ -70,7 +70,9 @@ class HTTPCalls(ExtenderCalls):
 
     async def preempt(self, pod: Pod, candidates: Sequence[Candidate]) -> Mapping[str, MetaVictims | None]:
         # Go writes null for a list of objects that was never filled.
-        in_full = {each.node: Victims(each.victims or None, each.num_pdb_violations) for each in candidates}
+        in_full = {
+            candidate.node: Victims(candidate.victims or None, candidate.num_pdb_violations) for candidate in candidates
+        }
         arguments = preemption_args(pod, in_full, by_uid=self._config.node_cache_capable)
         return verb_results.read_preemption_result(await self._client.post(self._config.preempt_verb, arguments))
 
@@ -94,7 +96,7 @@ class HTTPExtender:
     def __init__(self, config: Extender, transport: Transport | None = None, through: Through | None = None) -> None:
         """Opens nothing yet; close it with `aclose`.
 
-        The transport, closed with it, is used instead of sockets; calls go `through` what is given. Raises TlsError.
+        The transport, closed with it, is used instead of sockets; calls go `through` a carrier. Raises TlsError.
         """
         self._config = config
         self._managed = frozenset(resource.name for resource in config.managed_resources)
@@ -145,14 +147,14 @@ class HTTPExtender:
         if not self.is_filter:
             return FilterAnswer(nodes, {}, {})
         answer = await self._calls.filter(pod, nodes)
-        kept: Sequence[Node] = answer.nodes or ()
+        passing: Sequence[Node] = answer.nodes or ()
         if self._config.node_cache_capable and answer.node_names is not None:
-            given = {node.name: node for node in nodes}
+            nodes_by_name = {node.name: node for node in nodes}
             for name in answer.node_names:
-                if name not in given:
+                if name not in nodes_by_name:
                     raise self.unknown_node(name)
-            kept = [given[name] for name in answer.node_names]
-        return FilterAnswer(kept, dict(answer.failed), dict(answer.failed_and_unresolvable))
+            passing = [nodes_by_name[name] for name in answer.node_names]
+        return FilterAnswer(passing, dict(answer.failed), dict(answer.failed_and_unresolvable))
 
     def unknown_node(self, name: str) -> ExtenderError:
         """Returns the error for a node that the extender lets pass although it was not given."""
@@ -164,8 +166,7 @@ class HTTPExtender:
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
         """Returns the extender's scores, not weighted; nodes may have none or several, or be unknown.
 
-        The protocol asks for 0 to 10. Any int64 counts as it is, as upstream, and is warned of once. Raises
-        ExtenderError.
+        The protocol asks for 0 to 10. Any int64 counts unchanged, as upstream, with one warning. Raises ExtenderError.
         """
         if not self.is_prioritizer:
             return []
@@ -176,7 +177,7 @@ class HTTPExtender:
         return scores
 
     def _tell_of_range(self, scores: Sequence[HostPriority]) -> None:
-        beyond = next((each for each in scores if not 0 <= each.score <= MAX_EXTENDER_PRIORITY), None)
+        beyond = next((priority for priority in scores if not 0 <= priority.score <= MAX_EXTENDER_PRIORITY), None)
         if beyond is not None:
             self._has_told_of_range = True
             text = "Extender %s gives node %s the score %d; it is used unchanged, though the protocol asks for 0 to %d"
@@ -244,13 +245,13 @@ def no_transport(extender: Extender) -> None:
 
 
 def reads_whole(extenders: Sequence[Extender]) -> Callable[[HasMetadata], bool]:
-    """Returns which objects are sent to extenders with all that the API server says of them.
+    """Returns a predicate of the objects that are sent to extenders as the API server has them.
 
     These are pods without a node; of others only those that may be victims in full; and nodes in full.
     """
-    by_objects = [each for each in extenders if not each.node_cache_capable]
-    sends_nodes = any(each.filter_verb or each.prioritize_verb for each in by_objects)
-    sends_victims = any(each.preempt_verb for each in by_objects)
+    by_objects = [extender for extender in extenders if not extender.node_cache_capable]
+    sends_nodes = any(extender.filter_verb or extender.prioritize_verb for extender in by_objects)
+    sends_victims = any(extender.preempt_verb for extender in by_objects)
 
     def is_read(obj: HasMetadata) -> bool:
         if isinstance(obj, Pod):
@@ -263,7 +264,7 @@ def reads_whole(extenders: Sequence[Extender]) -> Callable[[HasMetadata], bool]:
 def make_extenders(
     configuration: Configuration, transports: Transports = no_transport, through: Through | None = None
 ) -> tuple[HTTPExtender, ...]:
-    """Returns the extenders in the order in which they are called, and logs what is unwise about them.
+    """Returns the extenders in the order in which they are called, and logs unwise settings.
 
     Raises ConfigErrors with every reason why one cannot be called.
     """

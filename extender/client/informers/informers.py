@@ -68,7 +68,9 @@ class Informers:
     def is_ready(self) -> bool:
         """Returns whether every object is known, and none may be outdated for want of news."""
         now = asyncio.get_running_loop().time()
-        return self.has_synced and all((each.failing_for(now) or 0.0) <= STALE_AFTER for each in self.reflectors)
+        return self.has_synced and all(
+            (reflector.failing_for(now) or 0.0) <= STALE_AFTER for reflector in self.reflectors
+        )
 
     def pods(self) -> Iterable[Pod]:
         """Returns all pods as the server last reported them."""

@@ -32,20 +32,20 @@ class SharedParts:
         self._size = 0
         self._encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
 
-    def __call__(self, part: P, made: Callable[[P], P] | None = None) -> P:
-        """Returns the first part that was equal to this one, or what was `made` of that; a long one itself."""
+    def __call__(self, part: P, transform: Callable[[P], P] | None = None) -> P:
+        """Returns the first part that was equal to this one, transformed if need be; a long one is not shared."""
         name = part if isinstance(part, str) else self._encode(part)
-        known: P | None = self._known.get(name)
-        if known is None:
-            known = part if made is None else made(part)
+        shared: P | None = self._known.get(name)
+        if shared is None:
+            shared = part if transform is None else transform(part)
             if len(name) > limits.SHARED_PART_BYTES:
-                return known
+                return shared
             self._size += len(name) + _ENTRY_BYTES
             if self._size > limits.SHARED_PARTS:
                 self._known.clear()
                 self._size = len(name) + _ENTRY_BYTES
-            self._known[name] = known
-        return known
+            self._known[name] = shared
+        return shared
 
 
 A = TypeVar("A", bound=ApiObject)
@@ -187,30 +187,35 @@ def _annotations(meta: ObjectMeta) -> dict[str, str]:
 
 def _read_of_others(meta: ObjectMeta) -> ObjectMeta:
     """Leaves out the longest annotations of a pod with a node beyond the limit."""
-    kept, left = _annotations(meta), int(limits.POD_ANNOTATIONS)
-    if sum(map(len, kept.values())) <= left:
+    annotations, room = _annotations(meta), int(limits.POD_ANNOTATIONS)
+    if sum(map(len, annotations.values())) <= room:
         return meta
     short = dict[str, str]()
-    for name, text in sorted(kept.items(), key=lambda each: len(each[1])):
-        left -= len(text)
-        if left < 0:
+    for name, text in sorted(annotations.items(), key=lambda annotation: len(annotation[1])):
+        room -= len(text)
+        if room < 0:
             break
         short[name] = text
     return replaced(meta, annotations=short)
 
 
 def _without_times(conditions: list[Condition]) -> list[Condition]:
-    """Leaves out since when conditions hold, which differs from object to object: only that of waiting pods is read."""
-    return [Condition(each.type, each.status, each.reason, each.message) for each in conditions]
+    """Leaves out the times of conditions, which differ from object to object: only those of waiting pods are read."""
+    return [
+        Condition(condition.type, condition.status, condition.reason, condition.message) for condition in conditions
+    ]
 
 
 def _without_container_ports(spec: PodSpec) -> PodSpec:
-    """Leaves out the ports of a pod with a node that are none of the node: no pod is kept away by one."""
+    """Leaves out the ports of a pod with a node that are not host ports: they keep no pod away."""
     if all(port.host_port for container in spec.containers for port in container.ports):
         return spec
     return replaced(
         spec,
-        containers=[replaced(each, ports=[port for port in each.ports if port.host_port]) for each in spec.containers],
+        containers=[
+            replaced(container, ports=[port for port in container.ports if port.host_port])
+            for container in spec.containers
+        ],
     )
 
 

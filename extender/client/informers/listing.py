@@ -125,9 +125,9 @@ class Lister(Generic[T]):
         except decoding.DecodeError as exc:
             raise reading.DoubtfulAnswerError(f"expected a {self._kind.name}List: {exc}") from exc
         if (page.kind, page.api_version) != (f"{self._kind.name}List", self._kind.api_version):
-            found = f"{page.api_version!r:.64} {page.kind!r:.64}"
+            page_type = f"{page.api_version!r:.64} {page.kind!r:.64}"
             raise reading.DoubtfulAnswerError(
-                f"expected a {self._kind.name}List of {self._kind.api_version}, not {found}"
+                f"expected a {self._kind.name}List of {self._kind.api_version}, not {page_type}"
             )
         if not page.metadata.resource_version:
             raise reading.DoubtfulAnswerError(f"the {page.kind} does not say of which resource version it is")

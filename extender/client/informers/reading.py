@@ -66,8 +66,8 @@ class ObjectReader(Generic[T]):
             wire = decoding.decode(self._wire, data)
         except decoding.DecodeError as exc:
             raise UnreadableObjectError(str(exc), self.identify(data)) from exc
-        kept = self._kept(wire, kind_required=kind_required)
-        return whole(kept, data) if self._is_whole(kept) else kept
+        obj = self._kept(wire, kind_required=kind_required)
+        return whole(obj, data) if self._is_whole(obj) else obj
 
     def read_put(self, line: bytes) -> T | None:
         """Returns the object of an event in one pass, if it was added or modified, and can be read so.
@@ -80,8 +80,8 @@ class ObjectReader(Generic[T]):
             return None
         if event.type not in _PUT:
             return None
-        kept = self._kept(event.object, kind_required=True)
-        return whole(kept, _ENVELOPE.decode(line).object) if self._is_whole(kept) else kept
+        obj = self._kept(event.object, kind_required=True)
+        return whole(obj, _ENVELOPE.decode(line).object) if self._is_whole(obj) else obj
 
     def _kept(self, wire: Any, *, kind_required: bool) -> T:
         if wire.kind != self._kind.name and (wire.kind or kind_required):
@@ -96,11 +96,11 @@ class ObjectReader(Generic[T]):
     def identify(self, data: bytes | msgspec.Raw) -> ObjectMeta | None:
         """Returns name, namespace, UID and resource version, if they can be read, of a broken object."""
         try:
-            found = decoding.decode(_Identified, data)
+            identified = decoding.decode(_Identified, data)
         except decoding.DecodeError:
             return None
-        meta = found.metadata
-        if not meta.name or found.kind not in ("", self._kind.name):
+        meta = identified.metadata
+        if not meta.name or identified.kind not in ("", self._kind.name):
             return None
         return ObjectMeta(
             name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version
@@ -170,9 +170,9 @@ def read_event(line: bytes, reader: ObjectReader[T]) -> Event[T]:
         DoubtfulAnswerError: the line is no watch event, so that some change is unknown.
         ApiError: the line is an error of the watch.
     """
-    put = reader.read_put(line)
-    if put is not None:
-        return Put(put)
+    obj = reader.read_put(line)
+    if obj is not None:
+        return Put(obj)
     try:
         event = _ENVELOPE.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
@@ -180,10 +180,10 @@ def read_event(line: bytes, reader: ObjectReader[T]) -> Event[T]:
     if event.type in _PUT:
         return Put(reader.read(event.object, kind_required=True))
     if event.type == "DELETED":
-        gone = reader.identify(event.object)
-        if gone is None:
+        identity = reader.identify(event.object)
+        if identity is None:
             raise DoubtfulAnswerError("something was deleted, and it does not say what")
-        return Removed(gone)
+        return Removed(identity)
     if event.type == "BOOKMARK":
         return _bookmark(event.object)
     if event.type == "ERROR":

@@ -41,7 +41,7 @@ SHORT_WATCH: Final = 1.0
 RELIST_PERIOD: Final = 1800.0
 UNKNOWN_RESOURCE_RETRY: Final = 60.0
 CATCH_UP_PATIENCE: Final = 1.0
-"""Seconds within which a watch usually delivers what is new."""
+"""Seconds within which a watch usually delivers changes."""
 CATCH_UP_POLL: Final = 0.05
 ENOUGH_TO_DOUBT: Final = 10
 """If all objects are gone at once, and they were more than this, the server is asked again."""
@@ -426,16 +426,16 @@ class Reflector(Generic[T]):
 
     def _failed(self, exc: errors.ApiError | reading.DoubtfulAnswerError) -> float:
         """Records a failure; returns the seconds until the next try."""
-        said, before = _one_line(exc), self._last_error
-        self._last_error = said
+        message, before = _one_line(exc), self._last_error
+        self._last_error = message
         if self._failing_since is None:
             self._failing_since = _now()
         self.counters.errors[type(exc).__name__] += 1
         if isinstance(exc, errors.NoAnswer) and not exc.timed_out:
             self.counters.cuts += 1
-        is_known = said == before or (isinstance(exc, errors.Unreachable) and self._reached.is_away)
+        is_known = message == before or (isinstance(exc, errors.Unreachable) and self._reached.is_away)
         self._reached.is_away = self._reached.is_away or isinstance(exc, errors.Unreachable)
-        _log.log(logging.DEBUG if is_known else logging.WARNING, "%s: %s", self.kind.resource, said)
+        _log.log(logging.DEBUG if is_known else logging.WARNING, "%s: %s", self.kind.resource, message)
         delay = self._plan.failed(exc, _now())
         return delay if self._is_served else UNKNOWN_RESOURCE_RETRY * (1 + self._rng.random())
 

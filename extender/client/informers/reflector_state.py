@@ -35,12 +35,12 @@ class Backoff:
         self._delay = INIT_BACKOFF
         self._last = float("-inf")
 
-    def next(self, now: float, most: float = MAX_BACKOFF) -> float:
+    def next(self, now: float, max_seconds: float = MAX_BACKOFF) -> float:
         """Returns the seconds to wait from now on, at most so many without the random part."""
         if now - self._last > RESET_DURATION:
             self._delay = INIT_BACKOFF
         self._last = now
-        delay, self._delay = self._delay, min(self._delay * 2, most)
+        delay, self._delay = self._delay, min(self._delay * 2, max_seconds)
         return delay * (1 + self._rng.random())
 
 
@@ -105,12 +105,12 @@ class ReflectorPlan:
         if self._is_away and not isinstance(exc, errors.Unreachable):
             self._backoff = Backoff(self._rng)  # the server is back: the pauses of its absence do not count
         self._is_away = isinstance(exc, errors.Unreachable)
-        most = AWAY_BACKOFF if self._is_away else MAX_BACKOFF
+        max_seconds = AWAY_BACKOFF if self._is_away else MAX_BACKOFF
         if isinstance(exc, REFUSED) and not self._was_listed:
-            most = FIRST_BACKOFF
-        delay = self._backoff.next(now, most)
-        wanted = (exc.retry_after or 0.0) if isinstance(exc, errors.ApiError) else 0.0
-        return max(delay, min(wanted, limits.RETRY_AFTER_SECONDS))
+            max_seconds = FIRST_BACKOFF
+        delay = self._backoff.next(now, max_seconds)
+        requested = (exc.retry_after or 0.0) if isinstance(exc, errors.ApiError) else 0.0
+        return max(delay, min(requested, limits.RETRY_AFTER_SECONDS))
 
 
 @final

@@ -50,62 +50,62 @@ class Store(Generic[T]):
         """Adds or modifies an object. Another UID under a known name means that the known object was deleted."""
         meta = new.metadata
         key = (meta.namespace, meta.name)
-        held = self.objects.get(key)
-        if held is None:
+        stored = self.objects.get(key)
+        if stored is None:
             end = self._buried.get(meta.uid)
             if end is not None and not is_older(end, meta.resource_version):
                 self.num_stale += 1
                 return ()
             self.objects[key] = new
             return (Change(None, new),)
-        if meta.resource_version == held.metadata.resource_version or is_older(
-            meta.resource_version, held.metadata.resource_version
+        if meta.resource_version == stored.metadata.resource_version or is_older(
+            meta.resource_version, stored.metadata.resource_version
         ):
             self.num_stale += 1
             return ()
         self.objects[key] = new
-        if meta.uid == held.metadata.uid:
-            return (Change(held, new),)
-        self._bury(held.metadata.uid, meta.resource_version)
-        return (Change(held, None), Change(None, new))
+        if meta.uid == stored.metadata.uid:
+            return (Change(stored, new),)
+        self._bury(stored.metadata.uid, meta.resource_version)
+        return (Change(stored, None), Change(None, new))
 
-    def remove(self, gone: ObjectMeta) -> Sequence[Change[T]]:
+    def remove(self, identity: ObjectMeta) -> Sequence[Change[T]]:
         """Deletes an object. An unknown one is remembered, so that a late event does not add it."""
-        key = (gone.namespace, gone.name)
-        held = self.objects.get(key)
-        self._bury(gone.uid, gone.resource_version)
-        if held is None:
+        key = (identity.namespace, identity.name)
+        stored = self.objects.get(key)
+        self._bury(identity.uid, identity.resource_version)
+        if stored is None:
             return ()
-        if held.metadata.uid != gone.uid:
-            if is_older(gone.resource_version, held.metadata.resource_version):
+        if stored.metadata.uid != identity.uid:
+            if is_older(identity.resource_version, stored.metadata.resource_version):
                 self.num_stale += 1
                 return ()
-            self._bury(held.metadata.uid, gone.resource_version)
+            self._bury(stored.metadata.uid, identity.resource_version)
         del self.objects[key]
-        return (Change(held, None),)
+        return (Change(stored, None),)
 
     def keep_unreadable(self, meta: ObjectMeta) -> Sequence[Change[T]]:
         """Handles an object that cannot be read: its known version stays, another UID's is deleted."""
-        held = self.objects.get((meta.namespace, meta.name))
+        stored = self.objects.get((meta.namespace, meta.name))
         if (
-            held is None
-            or held.metadata.uid == meta.uid
-            or is_older(meta.resource_version, held.metadata.resource_version)
+            stored is None
+            or stored.metadata.uid == meta.uid
+            or is_older(meta.resource_version, stored.metadata.resource_version)
         ):
             return ()
         del self.objects[meta.namespace, meta.name]
-        self._bury(held.metadata.uid, meta.resource_version)
-        return (Change(held, None),)
+        self._bury(stored.metadata.uid, meta.resource_version)
+        return (Change(stored, None),)
 
     def replace(self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING) -> Sequence[Change[T]]:
         """Replaces all objects by these; the known versions of those with `unreadable` UIDs stay."""
-        known, self.objects = self.objects, dict(objects)
+        former, self.objects = self.objects, dict(objects)
         self._buried.clear()
-        missing = [key for key in known if key not in objects]
-        for key in [key for key in missing if unreadable.get(key) == known[key].metadata.uid]:
-            self.objects[key] = known[key]
-        gone = [Change(known[key], None) for key in missing if key not in self.objects]
-        return [*gone, *(change for key, new in objects.items() for change in _changes(known.get(key), new))]
+        absent_keys = [key for key in former if key not in objects]
+        for key in [key for key in absent_keys if unreadable.get(key) == former[key].metadata.uid]:
+            self.objects[key] = former[key]
+        deletions = [Change(former[key], None) for key in absent_keys if key not in self.objects]
+        return [*deletions, *(change for key, new in objects.items() for change in _changes(former.get(key), new))]
 
     def _bury(self, uid: str, version: str) -> None:
         self._buried.pop(uid, None)

@@ -202,14 +202,14 @@ class WatchLines(AsyncIterator[bytes]):
         return chunk
 
     def _split(self, chunk: bytes) -> None:
-        first, *others = chunk.split(b"\n")
+        first, *further_parts = chunk.split(b"\n")
         self._rest.append(first)
         self._rest_bytes += len(first)
         if self._rest_bytes > limits.WATCH_EVENT_BYTES:
             raise NotKubernetes(f"{self._request}: an event of more than {limits.WATCH_EVENT_BYTES >> 20} MiB")
-        if not others:
+        if not further_parts:
             return
-        *whole, rest = b"".join(self._rest), *others
+        *whole, rest = b"".join(self._rest), *further_parts
         self._lines.extend(line for line in whole if line)
         self._rest = [rest]
         self._rest_bytes = len(rest)

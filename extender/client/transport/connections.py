@@ -223,7 +223,7 @@ class Connections:
             material = self._target.tls.read(identity.key_pair)
             if pool is not None and material == pool.material:
                 return pool
-            self._pool = found = ConnectionPool(_open(self._target, material), material)
+            self._pool = new_pool = ConnectionPool(_open(self._target, material), material)
         except TlsError as error:
             if pool is None:
                 raise
@@ -232,7 +232,7 @@ class Connections:
         if pool is not None:
             log.info("Certificates for %s have changed", self._target.server)
             self._retired.append(pool)
-        return found
+        return new_pool
 
 
 @final

@@ -136,7 +136,9 @@ async def _dial(host: str, port: int, tls: ssl.SSLContext | None, server_name: s
         families: dict[int, list[tuple[str, str]]] = {}
         for family, *_, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             families.setdefault(family, []).append(socket.getnameinfo(address, _NUMERIC))
-        in_turn = [address for each in zip_longest(*families.values()) for address in each if address is not None]
+        in_turn = [
+            address for addresses in zip_longest(*families.values()) for address in addresses if address is not None
+        ]
         return await _first(attempt(*address) for address in in_turn)
 
 
@@ -172,14 +174,14 @@ def _hang_up(late: asyncio.Task[Connection]) -> None:
         late.result().abort()
 
 
-def _set_keepalive(made: socket.socket) -> None:
+def _set_keepalive(opened: socket.socket) -> None:
     """Makes the kernel notice within about a minute that the peer has vanished, in reading and in sending."""
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sys.platform == "linux":
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 60_000)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 60_000)
 
 
 @contextmanager

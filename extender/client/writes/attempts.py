@@ -128,14 +128,14 @@ class Attempts:
         return await self._send(call)  # type: ignore[no-any-return]
 
     async def _rebased(self, call: PatchPodStatus, refusal: errors.Conflict) -> PatchPodStatus:
-        """Returns the patch for the pod as it is now, if it can be read. Raises Conflict if it does not apply."""
+        """Returns the patch for the present pod, if it can be read. Raises Conflict if the patch does not apply."""
         try:
-            found = call.rebased_on(await read(self._client, call))
+            patch = call.rebased_on(await read(self._client, call))
         except (errors.ServerError, errors.Unreachable):
             return call
-        if found is None:
+        if patch is None:
             raise refusal
-        return found
+        return patch
 
     async def _write(self, call: ApiCall[Any]) -> Any:
         """Performs a write, again if its answer was lost; refused then, the object shows whether it was done."""
@@ -147,9 +147,9 @@ class Attempts:
                 if was_lost and isinstance(call, DeletePod | DeleteResourceClaim) and isinstance(exc, errors.NotFound):
                     return None
                 if was_lost and isinstance(exc, errors.Conflict):
-                    found = await read(self._client, call)
-                    if is_done(call, found):
-                        return found
+                    obj = await read(self._client, call)
+                    if is_done(call, obj):
+                        return obj
                 raise
             except errors.ApiError as exc:
                 # A claim whose name is generated would be created twice.

@@ -116,7 +116,7 @@ async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
         case PatchPodGroupStatus():
             patch = _group_status_patch(call, now)
             await _in_either_version(
-                call, "status", lambda at: client.patch(at, patch, STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
+                call, "status", lambda url: client.patch(url, patch, STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
             )
             return None
         case DeletePod() | DeleteResourceClaim():
@@ -137,7 +137,7 @@ async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
 
 
 async def read(client: Client, call: ApiCall[Any]) -> Any:
-    """Returns the object that a call is about, as it is now. Raises ApiError."""
+    """Returns the present object of a call. Raises ApiError."""
     if isinstance(call, PatchPodGroupStatus):
         return decode(PodGroup, await _in_either_version(call, None, client.get))
     if not isinstance(call, RequestCall):
@@ -145,29 +145,29 @@ async def read(client: Client, call: ApiCall[Any]) -> Any:
     return decode(_TYPES[REQUESTS[type(call)].plural], await client.get(_object_path(call)))
 
 
-def is_done(call: ApiCall[Any], found: Any) -> bool:
+def is_done(call: ApiCall[Any], obj: Any) -> bool:
     """Returns whether the object shows that the call was performed; False for calls that leave no trace in it."""
-    match call, found:
+    match call, obj:
         case BindPod(), Pod():
-            return call.uid in ("", found.uid) and found.spec.node_name == call.node
+            return call.uid in ("", obj.uid) and obj.spec.node_name == call.node
         case PatchPersistentVolume(), PersistentVolume():
-            reference = found.spec.claim_ref
-            return found.metadata.uid == call.uid and reference is not None and reference.uid == call.claim.uid
+            reference = obj.spec.claim_ref
+            return obj.metadata.uid == call.uid and reference is not None and reference.uid == call.claim.uid
         case PatchPersistentVolumeClaim(), PersistentVolumeClaim():
             return (
-                found.metadata.uid == call.uid
-                and found.metadata.annotations.get(SELECTED_NODE_ANNOTATION) == call.selected_node
+                obj.metadata.uid == call.uid
+                and obj.metadata.annotations.get(SELECTED_NODE_ANNOTATION) == call.selected_node
             )
         case ProtectResourceClaim(), ResourceClaim():
-            return found.metadata.uid == call.uid and CLAIM_FINALIZER in found.metadata.finalizers
+            return obj.metadata.uid == call.uid and CLAIM_FINALIZER in obj.metadata.finalizers
         case ReserveResourceClaim(), ResourceClaim():
-            has_devices = call.allocation is None or _devices(found.status.allocation) == _devices(call.allocation)
-            is_reserved = any(consumer.uid == call.consumer.uid for consumer in found.status.reserved_for)
-            return found.metadata.uid == call.uid and has_devices and is_reserved
+            has_devices = call.allocation is None or _devices(obj.status.allocation) == _devices(call.allocation)
+            is_reserved = any(consumer.uid == call.consumer.uid for consumer in obj.status.reserved_for)
+            return obj.metadata.uid == call.uid and has_devices and is_reserved
         case UnprotectResourceClaim(), ResourceClaim():
-            return found.metadata.uid == call.uid and CLAIM_FINALIZER not in found.metadata.finalizers
+            return obj.metadata.uid == call.uid and CLAIM_FINALIZER not in obj.metadata.finalizers
         case DeallocateResourceClaim(), ResourceClaim():
-            return found.metadata.uid == call.uid and found.status.allocation is None
+            return obj.metadata.uid == call.uid and obj.status.allocation is None
     return False
 
 
@@ -236,16 +236,16 @@ def _status_patch(call: PatchPodStatus, now: datetime) -> dict[str, Any]:
 
 
 def _group_status_patch(call: PatchPodGroupStatus, now: datetime) -> dict[str, Any]:
-    wanted, known = call.condition, call.known
+    desired, observed = call.condition, call.known
     condition = {
-        "type": wanted.type,
-        "status": wanted.status,
-        "reason": wanted.reason,
-        "message": wanted.message,
-        "observedGeneration": wanted.observed_generation,
+        "type": desired.type,
+        "status": desired.status,
+        "reason": desired.reason,
+        "message": desired.message,
+        "observedGeneration": desired.observed_generation,
         "lastTransitionTime": rfc3339(now),
     }
-    if known is not None and not call.is_transition:
+    if observed is not None and not call.is_transition:
         del condition["lastTransitionTime"]
     return {"metadata": {"uid": call.uid} if call.uid else {}, "status": {"conditions": [condition]}}
 
@@ -299,8 +299,8 @@ def _preconditions(
     | DeallocateResourceClaim,
 ) -> dict[str, Any]:
     """Returns the metadata that makes the API server refuse the patch if the object is another or newer."""
-    known = (("uid", call.uid), ("resourceVersion", call.resource_version))
-    return {name: value for name, value in known if value}
+    fields = (("uid", call.uid), ("resourceVersion", call.resource_version))
+    return {name: value for name, value in fields if value}
 
 
 def wire(value: Any) -> Any:

@@ -116,10 +116,10 @@ class ApiDispatcher:
         self._add(call).add_done_callback(finish)
         return done
 
-    async def drain(self, within: float) -> bool:
+    async def drain(self, max_wait: float) -> bool:
         """Waits until all calls are done, but at most this many seconds; returns whether they are."""
         try:
-            async with asyncio.timeout(within):
+            async with asyncio.timeout(max_wait):
                 await self._is_idle.wait()
         except TimeoutError:
             return False

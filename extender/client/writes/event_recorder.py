@@ -56,21 +56,21 @@ class EventRecorder:
     async def record(self, event: RecordEvent) -> None:
         """Writes the event, or counts it. Raises CallError."""
         now = self._now()
-        at, loop_time = rfc3339(now, "microseconds"), asyncio.get_running_loop().time()
+        now_text, loop_time = rfc3339(now, "microseconds"), asyncio.get_running_loop().time()
         key = event.regarding, event.type, event.reason, event.action, event.reporting_controller, event.related
-        known = self._recorded.get(key)
-        if known is None:
+        recorded = self._recorded.get(key)
+        if recorded is None:
             if len(self._recorded) >= limits.EVENTS_KNOWN:
                 del self._recorded[next(iter(self._recorded))]
-            known = self._recorded[key] = _Recorded(event, self._name(event, now), at, loop_time, at)
-            await self._try(known)
+            recorded = self._recorded[key] = _Recorded(event, self._name(event, now), now_text, loop_time, now_text)
+            await self._try(recorded)
             return
         # From now on the last one to be forgotten.
         self._recorded[key] = self._recorded.pop(key)
-        known.count += 1
-        known.last, known.last_observed = loop_time, at
-        if known.count == 2:
-            await self._try(known)
+        recorded.count += 1
+        recorded.last, recorded.last_observed = loop_time, now_text
+        if recorded.count == 2:
+            await self._try(recorded)
 
     async def keep(self) -> None:
         """Ends series, and writes the counts of those that go on, until cancelled."""
@@ -81,22 +81,22 @@ class EventRecorder:
             is_refresh = loop.time() - refreshed >= REFRESH_INTERVAL
             if is_refresh:
                 refreshed = loop.time()
-            for key, known in list(self._recorded.items()):
-                is_over = loop.time() - known.last >= FINISH_INTERVAL
+            for key, recorded in list(self._recorded.items()):
+                is_over = loop.time() - recorded.last >= FINISH_INTERVAL
                 if is_over:
                     del self._recorded[key]
-                if known.count > 1 and (is_over or is_refresh):
+                if recorded.count > 1 and (is_over or is_refresh):
                     try:
-                        await self._try(known)
+                        await self._try(recorded)
                     except CallError as exc:
                         _log.info("an event series was not written: %s", exc)
 
-    async def _try(self, known: _Recorded) -> None:
+    async def _try(self, recorded: _Recorded) -> None:
         for attempt in range(ATTEMPTS):
             if attempt:
                 await asyncio.sleep(PAUSE)
             try:
-                await self._write(known)
+                await self._write(recorded)
                 return
             except ApiError as exc:
                 refusal = exc
@@ -107,26 +107,28 @@ class EventRecorder:
                     break
         raise CallError(refusal.message) from refusal
 
-    async def _write(self, known: _Recorded) -> None:
-        events = path("events.k8s.io", "v1", "events", namespace=known.event.namespace)
-        if known.count > 1:
+    async def _write(self, recorded: _Recorded) -> None:
+        events = path("events.k8s.io", "v1", "events", namespace=recorded.event.namespace)
+        if recorded.count > 1:
             with suppress(NotFound):  # the event has expired, so that the series goes on in a new one
-                await self._client.patch(f"{events}/{known.name}", {"series": _series(known)}, STRATEGIC_MERGE_PATCH)
+                await self._client.patch(
+                    f"{events}/{recorded.name}", {"series": _series(recorded)}, STRATEGIC_MERGE_PATCH
+                )
                 return
-        await self._client.create(events, self._body(known))
+        await self._client.create(events, self._body(recorded))
 
     def _name(self, event: RecordEvent, now: datetime) -> str:
         # Upstream names an event by the nanosecond; our clock may not tell two of them apart.
         self._last_name = max(self._last_name + 1, int(now.timestamp() * 1e6) * 1000)
         return f"{event.regarding.name}.{self._last_name:x}"
 
-    def _body(self, known: _Recorded) -> dict[str, Any]:
-        event = known.event
+    def _body(self, recorded: _Recorded) -> dict[str, Any]:
+        event = recorded.event
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": known.name, "namespace": event.namespace},
-            "eventTime": known.first_observed,
+            "metadata": {"name": recorded.name, "namespace": event.namespace},
+            "eventTime": recorded.first_observed,
             "reportingController": event.reporting_controller,
             "reportingInstance": f"{event.reporting_controller}-{self._instance}",
             "action": event.action,
@@ -137,16 +139,16 @@ class EventRecorder:
         }
         if event.related is not None:
             body["related"] = event.related
-        if known.count > 1:
-            body["series"] = _series(known)
+        if recorded.count > 1:
+            body["series"] = _series(recorded)
         return body
 
 
-def _series(known: _Recorded) -> dict[str, Any]:
-    return {"count": known.count, "lastObservedTime": known.last_observed}
+def _series(recorded: _Recorded) -> dict[str, Any]:
+    return {"count": recorded.count, "lastObservedTime": recorded.last_observed}
 
 
 def _cut(note: str) -> str:
     """Returns the note, cut between two characters if it is too long (schedule_one.go, truncateMessage)."""
-    text, most = note.encode(), limits.EVENT_NOTE_BYTES
-    return note if len(text) <= most else text[: most - 4].decode("utf-8", "ignore") + " ..."
+    text, max_bytes = note.encode(), limits.EVENT_NOTE_BYTES
+    return note if len(text) <= max_bytes else text[: max_bytes - 4].decode("utf-8", "ignore") + " ..."

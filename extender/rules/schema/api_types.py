@@ -96,7 +96,7 @@ def lookup(group: str, version: str, kind: str) -> Struct:
 def _open_type(group: str, version: str, kind: str) -> Struct:
     of_any = _types()["core/v1.ConfigMap"].fields
     fields = {name: of_any[name] for name in (*_TYPE_META, "metadata")}
-    return Struct(".".join((*reversed(group.split(".")), version, kind)), fields, others=Field(Preserve()))
+    return Struct(".".join((*reversed(group.split(".")), version, kind)), fields, rest=Field(Preserve()))
 
 
 def find(group: str, version: str, kind: str) -> Struct | None:

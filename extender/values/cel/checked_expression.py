@@ -46,32 +46,32 @@ def fields_of(data: bytes) -> Fields:
 
 def in_order(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yields the number and the value of each field."""
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
+    offset = 0
+    while offset < len(data):
+        key, offset = _varint(data, offset)
         number, form = key >> 3, key & 7
         value: int | bytes
         if form == 0:
-            value, at = _varint(data, at)
+            value, offset = _varint(data, offset)
         elif form == 2:
-            length, at = _varint(data, at)
-            value, at = data[at : at + length], at + length
+            length, offset = _varint(data, offset)
+            value, offset = data[offset : offset + length], offset + length
         elif form in (1, 5):
             length = 8 if form == 1 else 4
-            value, at = data[at : at + length], at + length
+            value, offset = data[offset : offset + length], offset + length
         else:
             raise FormError("unknown form of field")
         yield number, value
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        byte = data[at]
+        byte = data[offset]
         value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
+        offset, shift = offset + 1, shift + 7
         if byte < 0x80:
-            return value, at
+            return value, offset
 
 
 def int_of(fields: Fields, number: int) -> int:
@@ -112,11 +112,11 @@ def written(number: int, value: int | bytes) -> bytes:
 
 
 def _written_varint(value: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*found, value])
+    return bytes([*encoded, value])
 
 
 def rewritten(data: bytes, change: Callable[[int, bytes], bytes]) -> bytes:
@@ -149,7 +149,7 @@ _PARTS_OF_ENTRY: Final = frozenset((ENTRY_KEY, ENTRY_VALUE))
 
 
 def linked(serialized: bytes) -> bytes:
-    """Returns a checked expression, serialized as it is given, in the form in which it can run."""
+    """Returns a checked expression, serialized as before, in the form in which it can run."""
     if not any(overload in serialized for overload in _OPTIONAL | _TO_STRING):
         return serialized
     checked = bytes_of(fields_of(serialized), ANY_VALUE)
@@ -163,8 +163,8 @@ def linked(serialized: bytes) -> bytes:
 
 
 def _overloads(entry: Fields) -> frozenset[bytes]:
-    found = message_of(entry, MAP_VALUE).get(REFERENCE_OVERLOAD, [])
-    return frozenset(overload for overload in found if isinstance(overload, bytes))
+    overloads = message_of(entry, MAP_VALUE).get(REFERENCE_OVERLOAD, [])
+    return frozenset(overload for overload in overloads if isinstance(overload, bytes))
 
 
 @final
@@ -185,8 +185,8 @@ class _Linker:
                 return rewritten(value, self._entry)
             if number not in _PARTS:
                 return value
-            found = self._message(value, _PARTS[number])
-            return _to_string(found) if overloads and overloads <= _TO_STRING else found
+            message = self._message(value, _PARTS[number])
+            return _to_string(message) if overloads and overloads <= _TO_STRING else message
 
         result = rewritten(expression, changed)
         return self._around(result) if overloads & _OPTIONAL else result

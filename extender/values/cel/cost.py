@@ -134,8 +134,8 @@ def _walk_call(call: form.Fields, variables: Mapping[str, Size]) -> tuple[Size, 
     if function in _IN_PYTHON:
         work += _PYTHON_CALL
     if function in _PATTERN_FUNCTIONS:
-        found = _SCALAR if function == "matches" else Size(total, 2 * total)
-        return found, work + sum(size.total for size in sizes[1:]) * _PATTERN_FACTOR
+        result_size = _SCALAR if function == "matches" else Size(total, 2 * total)
+        return result_size, work + sum(size.total for size in sizes[1:]) * _PATTERN_FACTOR
     if function == "_+_":
         return Size(sum(size.elements for size in sizes), total), work
     if function in _MULTIPLYING_FUNCTIONS:

@@ -117,22 +117,22 @@ def _declared_overloads(functions: list[Function]) -> list[cel.Overload]:
 
 def _running_overloads(functions: list[Function]) -> list[cel.Overload]:
     """Makes one overload for all functions with the same carriers: at run time the arguments select one."""
-    alike: dict[tuple[bool, ...], list[Function]] = {}
+    by_carriers: dict[tuple[bool, ...], list[Function]] = {}
     for function in functions:
-        alike.setdefault((function.is_member, *(kind.carried.name() for kind in function.parameters)), []).append(
+        by_carriers.setdefault((function.is_member, *(kind.carried.name() for kind in function.parameters)), []).append(
             function
         )
     return [
         cel.Overload(
             same[0].id,
             return_type=same[0].result.carried
-            if len({each.result.carried.name() for each in same}) == 1
+            if len({function.result.carried.name() for function in same}) == 1
             else cel.Type.DYN,
             parameters=[kind.carried for kind in same[0].parameters],
             is_member=same[0].is_member,
             impl=_first_matching(same),
         )
-        for same in alike.values()
+        for same in by_carriers.values()
     ]
 
 

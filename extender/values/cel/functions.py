@@ -43,12 +43,12 @@ class CelType:
         return CelType(cel.Type.AbstractType(name), cel.Type.BYTES, bytes, f"{name}:".encode(), read)
 
     @staticmethod
-    def optional(of: "CelType") -> "CelType":
+    def optional(inner: "CelType") -> "CelType":
         """Returns the type of a result that may be absent: an empty list, or no bytes; see `checked_expression`.
 
         It is declared as dyn, because the library takes an optional that is declared for some other type.
         """
-        return CelType(cel.Type.DYN, of.carried, of.python, of.prefix, of.read)
+        return CelType(cel.Type.DYN, inner.carried, inner.python, inner.prefix, inner.read)
 
     def value(self, argument: Any) -> Any:
         """Returns the Python value of an argument; NOT_OF_TYPE if it is of another type."""

@@ -78,12 +78,12 @@ def _extreme(name: str, is_better: Callable[[Any, Any], bool]) -> Callable[[list
     return call
 
 
-def _index_of(items: list[Any], wanted: Any) -> int:
-    return next((place for place, item in enumerate(items) if _equal(item, wanted)), -1)
+def _index_of(items: list[Any], sought: Any) -> int:
+    return next((place for place, item in enumerate(items) if _equal(item, sought)), -1)
 
 
-def _last_index_of(items: list[Any], wanted: Any) -> int:
-    return next((place for place in range(len(items) - 1, -1, -1) if _equal(items[place], wanted)), -1)
+def _last_index_of(items: list[Any], sought: Any) -> int:
+    return next((place for place in range(len(items) - 1, -1, -1) if _equal(items[place], sought)), -1)
 
 
 _RETURNED: Final = {"int": INT, "double": DOUBLE, "bool": BOOL, "string": STRING, "bytes": BYTES}
@@ -155,22 +155,22 @@ def _checked(pattern: str) -> Any:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = _checked(pattern).search(text)
-    return found[0] if found is not None else ""
+    match = _checked(pattern).search(text)
+    return match[0] if match is not None else ""
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     """Returns the matches one after the other, all of them if the limit is negative."""
-    found: list[str] = []
+    matches: list[str] = []
     end = -1
     for match in _checked(pattern).finditer(text):
-        if len(found) == limit:
+        if len(matches) == limit:
             break
         # Go ignores an empty match where another one has ended.
         if match.end() > match.start() or match.start() != end:
-            found.append(match[0])
+            matches.append(match[0])
         end = match.end()
-    return found
+    return matches
 
 
 _OF_REGEXES: Final = (
@@ -221,8 +221,8 @@ def _is_date(text: str) -> bool:
 def _is_datetime(text: str) -> bool:
     """Upstream: strfmt, IsDateTime. What follows a second T is not looked at."""
     day, *rest = text.lower().split("t")
-    found = _TIME.fullmatch(rest[0]) if rest and _is_date(day) else None
-    return found is not None and found[1] <= "23" and found[2] <= "59" and found[3] <= "59"
+    match = _TIME.fullmatch(rest[0]) if rest and _is_date(day) else None
+    return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
 FORMATS: Final[dict[str, Validate]] = {

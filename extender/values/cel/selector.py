@@ -115,10 +115,10 @@ class CelSelector:
             # The library takes an optional for an error, and cannot convert it.
             raise CelError("CEL result of type optional_type could not be converted to bool") from exc
         # A key that a map lacks may be a domain; the caller then adds it and evaluates again.
-        missing = _MISSING_KEY.fullmatch(text)
-        if missing is None:
+        match = _MISSING_KEY.fullmatch(text)
+        if match is None:
             raise CelError(_upstream_text(text))
-        key = missing["key"]
+        key = match["key"]
         if key in variables[environment.ATTRIBUTES] and key in variables[environment.CAPACITY]:
             raise CelError(f"no such key: {key}")
         return key

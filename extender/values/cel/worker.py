@@ -41,8 +41,10 @@ def _limit_memory() -> None:
     """Limits the address space, where the system says how large it is."""
     sizes = Path("/proc/self/statm")
     if sizes.exists():
-        most = int(sizes.read_text(encoding="ascii").split()[0]) * resource.getpagesize() + limits.EXPRESSION_MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        max_bytes = (
+            int(sizes.read_text(encoding="ascii").split()[0]) * resource.getpagesize() + limits.EXPRESSION_MEMORY
+        )
+        resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int =
         _work_and_exit(work, writing, seconds, memory)
     os.close(writing)
     try:
-        written = await _all_of(reading, answer)
+        pickled = await _all_of(reading, answer)
     except BaseException:
         os.kill(pid, signal.SIGKILL)
         raise
@@ -91,7 +91,7 @@ async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int =
         raise ChildEndedError(f"the process that worked on it ended with {code}")
     # Written by this program, in a process of its own.
     result: T
-    result, failure = pickle.loads(written)  # noqa: S301
+    result, failure = pickle.loads(pickled)  # noqa: S301
     if failure is not None:
         try:
             raise failure
@@ -101,7 +101,7 @@ async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int =
     return result
 
 
-async def _all_of(reading: int, most: int) -> bytes:
+async def _all_of(reading: int, max_bytes: int) -> bytes:
     """Returns what comes until the other side closes, and closes the descriptor, whatever happens.
 
     Raises LongAnswerError if that is more than so many bytes.
@@ -110,13 +110,13 @@ async def _all_of(reading: int, most: int) -> bytes:
     was made of, when another may have got the number.
     """
     loop = asyncio.get_running_loop()
-    written = bytearray()
+    received = bytearray()
     end = loop.create_future()
 
     def read() -> None:
         part = os.read(reading, _PART)
-        written.extend(part)
-        if (not part or len(written) > most) and not end.done():
+        received.extend(part)
+        if (not part or len(received) > max_bytes) and not end.done():
             end.set_result(None)
 
     loop.add_reader(reading, read)
@@ -125,9 +125,9 @@ async def _all_of(reading: int, most: int) -> bytes:
     finally:
         loop.remove_reader(reading)
         os.close(reading)
-    if len(written) > most:
-        raise LongAnswerError(f"the answer has more than {most} bytes")
-    return bytes(written)
+    if len(received) > max_bytes:
+        raise LongAnswerError(f"the answer has more than {max_bytes} bytes")
+    return bytes(received)
 
 
 # In the child.
@@ -148,8 +148,8 @@ def _work_and_exit(work: Callable[[], object], writing: int, seconds: float, mem
 
 def _become_a_child(writing: int) -> None:
     signal.set_wakeup_fd(-1)  # the process would read of the child's signals
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
-        signal.signal(each, signal.SIG_DFL)
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+        signal.signal(signal_number, signal.SIG_DFL)
     # A process that is killed would leave a child that works for nobody.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # A connection that the process closes stays open while the child has it, too.
@@ -172,18 +172,20 @@ def _outcome(work: Callable[[], object], memory: int) -> bytes:
 
 def _allow(memory: int, limit: tuple[int, int]) -> None:
     """Lets the process have so many more bytes of addresses than it has."""
-    most = int(_ADDRESSES.read_bytes().split()[0]) * resource.getpagesize() + memory
+    max_bytes = int(_ADDRESSES.read_bytes().split()[0]) * resource.getpagesize() + memory
     soft, hard = limit
-    resource.setrlimit(resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(most, soft), hard))
+    resource.setrlimit(
+        resource.RLIMIT_AS, (max_bytes if soft == resource.RLIM_INFINITY else min(max_bytes, soft), hard)
+    )
 
 
 def _picklable(exc: Exception) -> bytes:
     try:
-        written = pickle.dumps((None, exc.with_traceback(None)))
-        pickle.loads(written)  # noqa: S301
+        pickled = pickle.dumps((None, exc.with_traceback(None)))
+        pickle.loads(pickled)  # noqa: S301
     except Exception:
         return pickle.dumps((None, RuntimeError("\n".join([repr(exc), *exc.__notes__]))))
-    return written
+    return pickled
 
 
 def renewed_in_children(renew: Callable[[], object]) -> None:

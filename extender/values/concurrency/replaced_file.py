@@ -34,9 +34,9 @@ def replaced_file(path: Path) -> Iterator[BinaryIO]:
 def remove_leftovers(path: Path) -> None:
     """Removes what writers that were killed left beside the file, while no other process writes there."""
     beginning = _beginning(path)
-    for each in path.parent.glob(".*.tmp"):
-        if each.name.startswith(beginning) and each.name.removeprefix(beginning).removesuffix(".tmp").isdigit():
-            each.unlink(missing_ok=True)
+    for leftover in path.parent.glob(".*.tmp"):
+        if leftover.name.startswith(beginning) and leftover.name.removeprefix(beginning).removesuffix(".tmp").isdigit():
+            leftover.unlink(missing_ok=True)
 
 
 def private(path: str, flags: int) -> int:

@@ -60,7 +60,7 @@ _ONE_SECOND: Final = Duration.of(1)
 
 
 def validate_args(path: str, args: PluginArgs, features: FeatureGates = DEFAULT_FEATURES) -> list[FieldError]:
-    """Returns what is wrong with arguments of any type, while these features are on."""
+    """Returns the errors of arguments of any type, while these features are on."""
     if isinstance(args, VolumeBindingArgs):
         return list(validate_volume_binding_args(path, args, features))
     if isinstance(args, DynamicResourcesArgs):
@@ -95,18 +95,18 @@ def validate_default_preemption_args(path: str, args: DefaultPreemptionArgs) -> 
 def _victim_policy_errors(path: str, args: DefaultPreemptionArgs) -> Iterator[FieldError]:
     durations: dict[str, Duration] = {}
     if args.protect is not None:
-        at, protect = child(path, "protect"), args.protect
+        parent, protect = child(path, "protect"), args.protect
         durations |= {
-            child(at, "minRunTime"): protect.min_run_time,
-            child(at, "maxLostGpuTime"): protect.max_lost_gpu_time,
+            child(parent, "minRunTime"): protect.min_run_time,
+            child(parent, "maxLostGpuTime"): protect.max_lost_gpu_time,
         }
         if protect.max_victims < 0:
-            yield invalid(child(at, "maxVictims"), protect.max_victims, "must be zero or positive")
+            yield invalid(child(parent, "maxVictims"), protect.max_victims, "must be zero or positive")
         if protect.selector is not None:
             try:
                 selector_of(protect.selector)
             except SelectorError as exc:
-                yield invalid(child(at, "selector"), "", str(exc))
+                yield invalid(child(parent, "selector"), "", str(exc))
     if args.cost is not None:
         for name, expression in (("perHour", args.cost.per_hour), ("fixed", args.cost.fixed)):
             try:
@@ -114,10 +114,10 @@ def _victim_policy_errors(path: str, args: DefaultPreemptionArgs) -> Iterator[Fi
             except CompileError as exc:
                 yield invalid(child(child(path, "cost"), name), expression, str(exc))
     if args.delay is not None:
-        at = child(path, "delay")
-        durations[child(at, "default")] = args.delay.default
+        parent = child(path, "delay")
+        durations[child(parent, "default")] = args.delay.default
         durations |= {
-            f"{child(at, 'byPriorityClass')}[{name}]": value for name, value in args.delay.by_priority_class.items()
+            f"{child(parent, 'byPriorityClass')}[{name}]": value for name, value in args.delay.by_priority_class.items()
         }
     for where, duration in durations.items():
         if duration.nanoseconds < 0:
@@ -160,12 +160,12 @@ def validate_node_resources_balanced_allocation_args(
     path: str, args: NodeResourcesBalancedAllocationArgs
 ) -> Iterator[FieldError]:
     """Requires that each resource is there once, with weight 1."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for index, resource in enumerate(args.resources):
         resource_path = f"{child(path, 'resources')}[{index}]"
-        if resource.name in seen:
+        if resource.name in names:
             yield duplicate(child(resource_path, "name"), resource.name)
-        seen.add(resource.name)
+        names.add(resource.name)
         if resource.weight != 1:
             yield invalid(child(resource_path, "weight"), resource.weight, "must be 1")
 
@@ -193,14 +193,14 @@ def validate_pod_topology_spread_args(path: str, args: PodTopologySpreadArgs) ->
         yield not_supported(type_path, marshalled(args.defaulting_type), (SYSTEM_DEFAULTING, LIST_DEFAULTING))
     elif args.defaulting_type == SYSTEM_DEFAULTING and args.default_constraints:
         yield invalid(type_path, marshalled(args.defaulting_type), "when .defaultConstraints are not empty")
-    seen: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     for index, constraint in enumerate(args.default_constraints):
         constraint_path = f"{child(path, 'defaultConstraints')}[{index}]"
         yield from _constraint(constraint_path, constraint)
         pair = (constraint.topology_key, constraint.when_unsatisfiable)
-        if pair in seen:
+        if pair in pairs:
             yield duplicate(constraint_path, f"{{{pair[0]}, {pair[1]}}}")
-        seen.add(pair)
+        pairs.add(pair)
 
 
 def validate_volume_binding_args(path: str, args: VolumeBindingArgs, features: FeatureGates) -> Iterator[FieldError]:
@@ -214,16 +214,16 @@ def validate_volume_binding_args(path: str, args: VolumeBindingArgs, features: F
     if features.enabled("StorageCapacityScoring"):
         yield from _shape(child(path, "shape"), args.completed(features).shape or ())
     elif args.shape is not None:
-        shown = marshalled([{"Utilization": point.utilization, "Score": point.score} for point in args.shape])
+        shape_text = marshalled([{"Utilization": point.utilization, "Score": point.score} for point in args.shape])
         yield invalid(
             child(path, "shape"),
-            shown,
+            shape_text,
             "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring",
         )
 
 
 def validate_node_affinity(path: str, affinity: NodeAffinity) -> Iterator[FieldError]:
-    """Yields what is wrong with terms, but for preferred ones of weight 0, which are ignored as upstream."""
+    """Yields the errors of terms; preferred ones of weight 0 are ignored, as upstream."""
     if affinity.required is not None:
         required_path = child(path, "requiredDuringSchedulingIgnoredDuringExecution")
         yield from term_errors(child(required_path, "nodeSelectorTerms"), affinity.required.node_selector_terms)

@@ -94,16 +94,16 @@ def written(configuration: Configuration) -> dict[str, Any]:
 
 
 def _profile(profile: Profile) -> dict[str, Any]:
-    shown: dict[str, Any] = {"schedulerName": profile.scheduler_name}
+    document: dict[str, Any] = {"schedulerName": profile.scheduler_name}
     if profile.percentage_of_nodes_to_score is not None:
-        shown["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
-    shown["plugins"] = PLUGINS.write(profile.plugins)
+        document["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
+    document["plugins"] = PLUGINS.write(profile.plugins)
     enabled = enabled_names(profile.plugins)
     used = [config for config in profile.plugin_configs if config.name in enabled and config.args is not None]
     if used:
         used.sort(key=lambda config: config.name)
-        shown["pluginConfig"] = [{"name": config.name, "args": _args(config.name, config.args)} for config in used]
-    return shown
+        document["pluginConfig"] = [{"name": config.name, "args": _args(config.name, config.args)} for config in used]
+    return document
 
 
 def _args(name: str, args: object) -> object:

@@ -129,12 +129,12 @@ class PluginConfig:
 
 
 def with_default_args(
-    plugins: Plugins, given: Iterable[PluginConfig] = (), features: FeatureGates = DEFAULT_FEATURES
+    plugins: Plugins, configs: Iterable[PluginConfig] = (), features: FeatureGates = DEFAULT_FEATURES
 ) -> tuple[PluginConfig, ...]:
     """Returns the arguments given, then default ones of other enabled plugins (setDefaults_KubeSchedulerProfile)."""
-    given = tuple(given)
-    missing = enabled_names(plugins) & ARGS_OF.keys() - {config.name for config in given}
-    configs = (*given, *(PluginConfig(name, ARGS_OF[name]()) for name in sorted(missing)))
+    configs = tuple(configs)
+    defaulted = enabled_names(plugins) & ARGS_OF.keys() - {config.name for config in configs}
+    configs = (*configs, *(PluginConfig(name, ARGS_OF[name]()) for name in sorted(defaulted)))
     by_gates = DynamicResourcesArgs | VolumeBindingArgs
     return tuple(
         PluginConfig(config.name, config.args.completed(features)) if isinstance(config.args, by_gates) else config

@@ -61,18 +61,18 @@ class Gate:
     only: bool | None = None
     why: str = ""
     needs: tuple[str, ...] = ()
-    gone: tuple[int, int] | None = None
+    removed_in: tuple[int, int] | None = None
     part_of: str = ""
 
     def at(self, version: str) -> FeatureSpec | None:
         """Returns what the gate is in a version; None if that version does not know it."""
         if self.is_gone(version):
             return None
-        known = [spec for spec in self.history if spec.since <= number(version)]
-        return known[-1] if known else None
+        specs = [spec for spec in self.history if spec.since <= number(version)]
+        return specs[-1] if specs else None
 
     def is_gone(self, version: str) -> bool:
-        return self.gone is not None and self.gone <= number(version)
+        return self.removed_in is not None and self.removed_in <= number(version)
 
     @property
     def is_always_locked(self) -> bool:
@@ -88,14 +88,14 @@ def number(version: str) -> tuple[int, int]:
 
 def _gate(history: str, *, only: bool | None = None, why: str = "", needs: str = "", part_of: str = "") -> Gate:
     """Returns a gate whose history reads like `1.32 alpha off, 1.33 beta on, 1.35 GA on locked, 1.38 gone`."""
-    specs, gone = [], None
+    specs, removed_in = [], None
     for words in history.split(", "):
         if words.endswith(" gone"):
-            gone = number(words.removesuffix(" gone"))
+            removed_in = number(words.removesuffix(" gone"))
             continue
         since, stage, default, *locked = words.split(" ")
         specs.append(FeatureSpec(number(since), Stage[stage.upper()], default == "on", locked == ["locked"]))
-    return Gate(tuple(specs), only, why, tuple(needs.split()), gone, part_of)
+    return Gate(tuple(specs), only, why, tuple(needs.split()), removed_in, part_of)
 
 
 _DRA: Final = "DynamicResourceAllocation"

@@ -94,7 +94,7 @@ STRINGS: Final = schema.ListOf(schema.STRING, make=tuple)
 
 
 def wire(
-    of: schema.GoType,
+    go_type: schema.GoType,
     *,
     name: str = "",
     zero_is_default: bool = False,
@@ -120,7 +120,7 @@ def wire(
         if null_if_absent
         else schema.Presence.ZERO
     )
-    return {"name": name, "field": schema.Field(of, presence=presence, zero_is_default=zero_is_default)}
+    return {"name": name, "field": schema.Field(go_type, presence=presence, zero_is_default=zero_is_default)}
 
 
 def struct_of(cls: Any, name: str, **declared: Mapping[str, Any]) -> schema.Struct:
@@ -130,7 +130,7 @@ def struct_of(cls: Any, name: str, **declared: Mapping[str, Any]) -> schema.Stru
 
 def fields_of(cls: Any, **declared: Mapping[str, Any]) -> dict[str, schema.Field]:
     """Returns the fields of a class, see `struct_of`, by their names in JSON."""
-    declared = declared or {each.name: each.metadata for each in dataclasses.fields(cls) if each.metadata}
+    declared = declared or {field.name: field.metadata for field in dataclasses.fields(cls) if field.metadata}
     return {
         metadata["name"] or _camel(attribute): dataclasses.replace(metadata["field"], attribute=attribute)
         for attribute, metadata in declared.items()

@@ -113,21 +113,23 @@ def _decode(text: str | bytes, features: FeatureGates) -> Configuration:
     try:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text.encode().decode("utf-8-sig")
         document = _document(text)
-        kind, found, forbidden = _read_object(document.value, text, _GroupVersionKind("", "", ""))
+        kind, members, forbidden = _read_object(document.value, text, _GroupVersionKind("", "", ""))
     except UnicodeError as exc:
         _refuse("yaml: the configuration is not UTF-8", exc)
     except (_UnreadableError, YamlError) as exc:
         _refuse(str(exc), exc)
-    if document.others:
+    if document.has_more:
         _LOGGER.warning("The configuration holds several YAML documents; only the first is used, as in kube-scheduler")
     if document.duplicates:
         forbidden.insert(0, "\n  ".join(("yaml: unmarshal errors:", *document.duplicates)))
-    profiles = _profiles(found["profiles"], features, forbidden) if kind.kind == KIND and "profiles" in found else ()
+    profiles = (
+        _profiles(members["profiles"], features, forbidden) if kind.kind == KIND and "profiles" in members else ()
+    )
     if forbidden:
         _refuse(_strict_error(forbidden))
     if kind.kind != KIND:
         _refuse(f"couldn't decode as {KIND}, got {kind.api_version}, Kind={kind.kind}: ")
-    return _defaulted(found, profiles or default_profiles(features), features)
+    return _defaulted(members, profiles or default_profiles(features), features)
 
 
 def _refuse(text: str, cause: BaseException | None = None) -> NoReturn:
@@ -149,7 +151,7 @@ def _document(text: str) -> YamlDocument:
 
 
 def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_GroupVersionKind, Any, list[str]]:
-    """Returns an object of the kind that it names, or of the default one, and what is forbidden in it."""
+    """Returns an object of the kind that it names, or of the default one, and the forbidden parts of it."""
     kind = _interpret(value, default)
     if not kind.kind:
         raise _UnreadableError(f"Object 'Kind' is missing in '{text}'")
@@ -188,12 +190,12 @@ def _group_version(text: str) -> tuple[str, str]:
 
 
 def _profiles(
-    written: tuple[_ProfileAsWritten, ...], features: FeatureGates, forbidden: list[str]
+    documents: tuple[_ProfileAsWritten, ...], features: FeatureGates, forbidden: list[str]
 ) -> tuple[Profile, ...]:
-    """Returns the profiles with arguments decoded and defaults merged; `forbidden` gets what is so in arguments."""
+    """Returns the profiles with arguments decoded and defaults merged; adds forbidden arguments to `forbidden`."""
     profiles = []
     defaults = default_plugins(features)
-    for index, profile in enumerate(written):
+    for index, profile in enumerate(documents):
         plugins = merge(defaults, profile.plugins) if profile.plugins is not None else defaults
         configs = []
         for position, config in enumerate(profile.plugin_config):
@@ -210,7 +212,7 @@ def _profiles(
         name = profile.scheduler_name
         if name is None:
             # A single profile gets the default name. Of several profiles, validation requires names.
-            name = DEFAULT_SCHEDULER_NAME if len(written) == 1 else ""
+            name = DEFAULT_SCHEDULER_NAME if len(documents) == 1 else ""
         profiles.append(
             Profile(
                 scheduler_name=name,
@@ -223,23 +225,23 @@ def _profiles(
 
 
 def _args(config: _PluginConfigAsWritten) -> tuple[object, list[str]]:
-    """Returns the arguments of one plugin, and what is forbidden in them (PluginConfig.decodeNestedObjects)."""
+    """Returns the arguments of one plugin, and the forbidden parts of them (PluginConfig.decodeNestedObjects)."""
     if config.name not in ARGS_OF:
         return plain(config.args), []
-    wanted = _GroupVersionKind(*_group_version(API_VERSION), f"{config.name}Args")
+    expected = _GroupVersionKind(*_group_version(API_VERSION), f"{config.name}Args")
     try:
-        kind, args, forbidden = _read_object(config.args, marshal(config.args), wanted)
+        kind, args, forbidden = _read_object(config.args, marshal(config.args), expected)
     except _UnreadableError as exc:
         raise _UnreadableError(f"decoding args for plugin {config.name}: {exc}") from exc
-    if kind.group_kind != wanted.group_kind:
+    if kind.group_kind != expected.group_kind:
         raise _UnreadableError(
-            f"args for plugin {config.name} were not of type {wanted.group_kind}, got {kind.group_kind}"
+            f"args for plugin {config.name} were not of type {expected.group_kind}, got {kind.group_kind}"
         )
     return args, forbidden
 
 
-def _defaulted(found: dict[str, Any], profiles: tuple[Profile, ...], features: FeatureGates) -> Configuration:
+def _defaulted(members: dict[str, Any], profiles: tuple[Profile, ...], features: FeatureGates) -> Configuration:
     """Returns the configuration with defaults that depend on others (SetDefaults_KubeSchedulerConfiguration)."""
-    given = {name: value for name, value in found.items() if name not in ("kind", "api_version", "profiles")}
-    given.setdefault("enable_contention_profiling", given.get("enable_profiling", True))
-    return Configuration(**given, profiles=profiles, feature_gates=features)
+    settings = {name: value for name, value in members.items() if name not in ("kind", "api_version", "profiles")}
+    settings.setdefault("enable_contention_profiling", settings.get("enable_profiling", True))
+    return Configuration(**settings, profiles=profiles, feature_gates=features)

@@ -220,7 +220,7 @@ class DynamicResourcesArgs:
     binding_timeout: Duration | None = field(default=None, metadata=wire(DURATION_POINTER, omit_none=True))
 
     def completed(self, features: FeatureGates) -> "DynamicResourcesArgs":
-        """Returns the arguments with the default timeouts, 10 s and 10 min, of what is on and not given."""
+        """Returns the arguments with the default timeouts, 10 s and 10 min, of enabled features without one."""
         searching, binding = self.filter_timeout, self.binding_timeout
         if searching is None and features.enabled("DRASchedulerFilterTimeout"):
             searching = Duration.of(10)

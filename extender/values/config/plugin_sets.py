@@ -93,13 +93,13 @@ def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     disabled = tuple(PluginRef(plugin.name) for plugin in (*custom.disabled, *default.disabled))
     disabled_names = {plugin.name for plugin in disabled}
     last_of = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
-    kept: tuple[PluginRef, ...] = ()
+    defaults: tuple[PluginRef, ...] = ()
     if EVERYTHING not in disabled_names:
-        kept = tuple(plugin for plugin in default.enabled if plugin.name not in disabled_names)
-    replaced = {last_of[plugin.name] for plugin in kept if plugin.name in last_of}
+        defaults = tuple(plugin for plugin in default.enabled if plugin.name not in disabled_names)
+    replaced = {last_of[plugin.name] for plugin in defaults if plugin.name in last_of}
     return PluginSet(
         enabled=(
-            *(custom.enabled[last_of[plugin.name]] if plugin.name in last_of else plugin for plugin in kept),
+            *(custom.enabled[last_of[plugin.name]] if plugin.name in last_of else plugin for plugin in defaults),
             *(plugin for index, plugin in enumerate(custom.enabled) if index not in replaced),
         ),
         disabled=disabled,
@@ -147,10 +147,10 @@ IN_TREE_PROFILE: Final = (
 
 def default_plugins(features: FeatureGates) -> Plugins:
     """Returns the plugins of a profile that names none (getDefaultPlugins, applyFeatureGates)."""
-    kept = (
+    enabled = (
         plugin for plugin in IN_TREE_PROFILE if plugin.name not in GATE_OF or features.enabled(GATE_OF[plugin.name])
     )
-    return plugins(multiPoint=PluginSet(enabled=tuple(kept)))
+    return plugins(multiPoint=PluginSet(enabled=tuple(enabled)))
 
 
 DEFAULT_PLUGINS: Final = default_plugins(DEFAULT_FEATURES)

@@ -48,7 +48,7 @@ def validate(configuration: Configuration) -> list[FieldError]:
 
 
 def without_effect(configuration: Configuration) -> Iterator[tuple[str, str]]:
-    """Yields (field path, why) for what is accepted as upstream accepts it, though nothing comes of it."""
+    """Yields (field path, why) for fields that are accepted as upstream accepts them, though they have no effect."""
     if configuration.parallelism != Configuration().parallelism:
         yield "parallelism", "nodes are judged together as arrays, by one thread"
     for place, profile in enumerate(configuration.profiles):
@@ -120,12 +120,12 @@ def _profile(path: str, profile: Profile, features: FeatureGates) -> Iterator[Fi
         for index, plugin in enumerate(profile.plugins[point].enabled):
             if plugin.name in REMOVED_PLUGINS:
                 yield invalid(f"{path}.plugins.{point}.enabled[{index}]", plugin.name, _REMOVED)
-    seen: set[str] = set()
+    names: set[str] = set()
     for index, config in enumerate(profile.plugin_configs):
         config_path = f"{path}.pluginConfig[{index}]"
-        if config.name in seen:
+        if config.name in names:
             yield duplicate(config_path, config.name)
-        seen.add(config.name)
+        names.add(config.name)
         if config.name in REMOVED_PLUGINS:
             yield invalid(config_path, config.name, _REMOVED)
         elif config.name in CHECKED_WHEN_LOADED:

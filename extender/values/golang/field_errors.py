@@ -52,18 +52,18 @@ class FieldError:
     """One thing that is wrong. Upstream: field.Error.
 
     `field` is its path, such as `spec.containers[0].name`, empty for the whole document; `type` the machine-readable
-    sort, empty if the detail says everything; `shown` the value as it is printed, where the sort shows one.
+    sort, empty if the detail says everything; `value_text` the printed value, where the sort shows one.
     """
 
     field: str
     type: str = ""
     detail: str = ""
-    shown: str = ""
+    value_text: str = ""
 
     @property
     def message(self) -> str:
         """Everything but the path. Upstream: Error.ErrorBody."""
-        return ": ".join(part for part in (_WORDS[self.type], self.shown, self.detail) if part)
+        return ": ".join(part for part in (_WORDS[self.type], self.value_text, self.detail) if part)
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}" if self.field else self.message
@@ -118,12 +118,12 @@ def all_invalid(path: str, value: Any, details: Iterable[str]) -> list[FieldErro
 
 
 def non_negative(path: str, value: int | None) -> list[FieldError]:
-    """Returns what is wrong with a number that may not be negative. Upstream: ValidateNonnegativeField."""
+    """Returns the errors of a number that may not be negative. Upstream: ValidateNonnegativeField."""
     return [invalid(path, value, NEGATIVE)] if value is not None and value < 0 else []
 
 
 def immutable(path: str, new: Any, old: Any) -> list[FieldError]:
-    """Returns what is wrong with a change of a field; absent and empty are the same (ValidateImmutableField)."""
+    """Returns the errors of a change of a field; absent and empty are the same (ValidateImmutableField)."""
     return [invalid(path, new, IMMUTABLE)] if (new or None) != (old or None) else []
 
 

@@ -69,8 +69,8 @@ def parse_prefix(text: str) -> Prefix:
     return Prefix(address, int(bits))
 
 
-def _error(text: str, message: str, at: str = "") -> AddressError:
-    where = f" (at {quoted(at)})" if at else ""
+def _error(text: str, message: str, place: str = "") -> AddressError:
+    where = f" (at {quoted(place)})" if place else ""
     return AddressError(f"ParseAddr({quoted(text)}): {message}{where}")
 
 
@@ -80,9 +80,9 @@ def _prefix_error(text: str, message: str) -> AddressError:
 
 def _four_bytes(text: str, part: str) -> bytes:
     """Returns the bytes of a dotted address, which is the whole text or its end (parseIPv4Fields)."""
-    found: list[int] = []
+    octets: list[int] = []
     digits = ""
-    for at, character in enumerate(part):
+    for index, character in enumerate(part):
         if character in _DIGITS:
             if digits == "0":
                 raise _error(text, "IPv4 field has octet with leading zero")
@@ -90,17 +90,17 @@ def _four_bytes(text: str, part: str) -> bytes:
             if int(digits) > 255:
                 raise _error(text, "IPv4 field has value >255")
         elif character == ".":
-            if at in (0, len(part) - 1) or part[at - 1] == ".":
-                raise _error(text, "IPv4 field must have at least one digit", part[at:])
-            if len(found) == 3:
+            if index in (0, len(part) - 1) or part[index - 1] == ".":
+                raise _error(text, "IPv4 field must have at least one digit", part[index:])
+            if len(octets) == 3:
                 raise _error(text, "IPv4 address too long")
-            found.append(int(digits))
+            octets.append(int(digits))
             digits = ""
         else:
-            raise _error(text, "unexpected character", part[at:])
-    if len(found) < 3:
+            raise _error(text, "unexpected character", part[index:])
+    if len(octets) < 3:
         raise _error(text, "IPv4 address too short")
-    return bytes([*found, int(digits)])
+    return bytes([*octets, int(digits)])
 
 
 def _ipv6(text: str) -> tuple[IPv6Address, str]:
@@ -108,25 +108,25 @@ def _ipv6(text: str) -> tuple[IPv6Address, str]:
     rest, percent, zone = text.partition("%")
     if percent and not zone:
         raise _error(text, "zone must be a non-empty string")
-    found = bytearray()
+    address = bytearray()
     ellipsis = -1
     if rest.startswith("::"):
         ellipsis, rest = 0, rest[2:]
-    while rest and len(found) < 16:
+    while rest and len(address) < 16:
         digits = len(rest) - len(rest.lstrip("0123456789abcdefABCDEF"))
         if digits > 4:
             raise _error(text, "each group must have 4 or less digits", rest)
         if not digits:
             raise _error(text, "each colon-separated field must have at least one digit", rest)
         if rest[digits : digits + 1] == ".":
-            if ellipsis < 0 and len(found) != 12:
+            if ellipsis < 0 and len(address) != 12:
                 raise _error(text, "embedded IPv4 address must replace the final 2 fields of the address", rest)
-            if len(found) > 12:
+            if len(address) > 12:
                 raise _error(text, "too many hex fields to fit an embedded IPv4 at the end of the address", rest)
-            found += _four_bytes(text, rest)
+            address += _four_bytes(text, rest)
             rest = ""
             break
-        found += int(rest[:digits], 16).to_bytes(2)
+        address += int(rest[:digits], 16).to_bytes(2)
         rest = rest[digits:]
         if not rest:
             break
@@ -138,13 +138,13 @@ def _ipv6(text: str) -> tuple[IPv6Address, str]:
         if rest[0] == ":":
             if ellipsis >= 0:
                 raise _error(text, "multiple :: in address", rest)
-            ellipsis, rest = len(found), rest[1:]
+            ellipsis, rest = len(address), rest[1:]
     if rest:
         raise _error(text, "trailing garbage after address", rest)
-    if len(found) < 16:
+    if len(address) < 16:
         if ellipsis < 0:
             raise _error(text, "address string too short")
-        found[ellipsis:ellipsis] = bytes(16 - len(found))
+        address[ellipsis:ellipsis] = bytes(16 - len(address))
     elif ellipsis >= 0:
         raise _error(text, "the :: must expand to at least one field of zeros")
-    return IPv6Address(bytes(found)), zone
+    return IPv6Address(bytes(address)), zone

@@ -159,8 +159,8 @@ def go_words(error: json.JSONDecodeError) -> str:
 def _is_in_object(text: str) -> bool:
     """Returns whether the innermost bracket that is still open is a brace."""
     opened = []
-    for found in BRACKETS.finditer(text):
-        bracket = found[0]
+    for match in BRACKETS.finditer(text):
+        bracket = match[0]
         if bracket in ("[", "{"):
             opened.append(bracket)
         elif bracket in ("]", "}") and opened:

@@ -46,10 +46,10 @@ def read(kind: type[T], document: Document, what: str = "the body") -> T:
         raise JsonError(f"{what} is nested too deeply") from exc
 
 
-def members(found: Mapping[str, Raw], *names: str) -> list[Raw | None]:
+def members(document: Mapping[str, Raw], *names: str) -> list[Raw | None]:
     """Returns the last member of each name, in any case; None for those that are missing or null."""
     values: dict[str, Raw | None] = dict.fromkeys(map(str.casefold, names))
-    for name, value in found.items():
+    for name, value in document.items():
         folded = name.casefold()
         if folded in values:
             values[folded] = None if is_null(value) else value
@@ -135,8 +135,8 @@ def _first_of_several(body: bytes, refusal: msgspec.DecodeError) -> Raw:
     except (ValueError, RecursionError) as exc:
         # The decoder's message contains a position, and nothing of the document.
         raise JsonError("unexpected EOF" if "truncated" in str(refusal) else f"invalid character: {refusal}") from exc
-    written = json.dumps(value, ensure_ascii=False)
-    return Raw(written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode())
+    text = json.dumps(value, ensure_ascii=False)
+    return Raw(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode())
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -118,18 +118,18 @@ class Reading:
             path = "".join((*self._path, ".", name)).removeprefix(".")
             self.problems[f"{sort} field {quoted(path)}"] = None
 
-    def field(self, of: "GoType", value: Json, struct: str, name: str) -> Any:
+    def field(self, go_type: "GoType", value: Json, struct: str, name: str) -> Any:
         outer, self._struct = self._struct, struct
         self._fields.append(name)
-        result = self.part(of, value, f".{name}")
+        result = self.part(go_type, value, f".{name}")
         self._fields.pop()
         self._struct = outer
         return result
 
-    def part(self, of: "GoType", value: Json, step: str) -> Any:
+    def part(self, go_type: "GoType", value: Json, step: str) -> Any:
         """Reads an item of a list or a value of a map, which is one step further down the path."""
         self._path.append(step)
-        result = of.read(value, self)
+        result = go_type.read(value, self)
         self._path.pop()
         return result
 
@@ -147,11 +147,11 @@ class GoType(ABC):
 
     @abstractmethod
     def zero(self) -> Any:
-        """Returns the value of what is not there."""
+        """Returns the value of an absent field."""
 
     @abstractmethod
     def read(self, value: Json, reading: Reading) -> Any:
-        """Returns the value, or anything after noting in `reading` what is wrong."""
+        """Returns the value; notes errors in `reading`, and then returns anything."""
 
     def write(self, value: Any) -> Any:
         """Returns a value of Python in dicts, lists and scalars."""
@@ -192,7 +192,7 @@ class Scalar(GoType):
 @final
 @dataclass(frozen=True, slots=True)
 class Preserve(GoType):
-    """JSON that is kept as it is. Owned and applied as one value."""
+    """JSON that is kept unchanged, and owned and applied as one value."""
 
     go_type: str = "runtime.RawExtension"
 
@@ -231,9 +231,11 @@ class ListOf(GoType):
         if not isinstance(value, list):
             reading.does_not_fit(type_word(value), self.go_name)
             return self.zero()
-        of, items = self.item, []
+        kind, items = self.item, []
         for place, item in enumerate(value):
-            items.append(of.zero() if item is None and not of.reads_null else reading.part(of, item, f"[{place}]"))
+            items.append(
+                kind.zero() if item is None and not kind.reads_null else reading.part(kind, item, f"[{place}]")
+            )
         return items if self.make is None else self.make(items)
 
     def write(self, value: Sequence[Any]) -> Any:
@@ -261,12 +263,12 @@ class MapOf(GoType):
         if not isinstance(value, dict):
             reading.does_not_fit(type_word(value), self.go_name)
             return {}
-        of, found = self.value, {}
+        value_type, values = self.value, {}
         for key, member in members(value):
-            if key in found:
+            if key in values:
                 reading.forbid("duplicate", key)
-            found[key] = of.zero() if member is None else reading.part(of, member, f".{key}")
-        return {key: found[key] for key in sorted(found)}
+            values[key] = value_type.zero() if member is None else reading.part(value_type, member, f".{key}")
+        return {key: values[key] for key in sorted(values)}
 
     def write(self, value: Mapping[str, Any]) -> Any:
         return {key: self.value.write(member) for key, member in value.items()}
@@ -315,7 +317,7 @@ class Struct(GoType):
     name: str
     fields: Mapping[str, Field]
     atomic: bool = False
-    others: Field | None = None
+    rest: Field | None = None
     make: Callable[..., Any] | None = None
     get: Callable[[Any, str], Any] = getattr
     short_name: str = field(init=False)
@@ -330,7 +332,7 @@ class Struct(GoType):
 
     def field(self, name: str) -> Field | None:
         """Returns what holds of a member; None if it is unknown."""
-        return self.fields.get(name, self.others)
+        return self.fields.get(name, self.rest)
 
     def zero(self) -> Any:
         return self._made({})
@@ -339,63 +341,63 @@ class Struct(GoType):
         if not isinstance(value, dict):
             reading.does_not_fit(type_word(value), self.go_name)
             return self.zero()
-        fields, others, short_name = self.fields, self.others, self.short_name
-        found: dict[str, Any] = {}
-        seen: set[str] | None = set() if isinstance(value, Repeating) else None
+        fields, rest, short_name = self.fields, self.rest, self.short_name
+        parts: dict[str, Any] = {}
+        names: set[str] | None = set() if isinstance(value, Repeating) else None
         for name, member in members(value):
-            known = fields.get(name, others)
-            if known is None:
+            member_field = fields.get(name, rest)
+            if member_field is None:
                 reading.forbid("unknown", name)
                 continue
-            if seen is not None:
-                if name in seen:
+            if names is not None:
+                if name in names:
                     reading.forbid("duplicate", name)
-                seen.add(name)
-            if member is None and not known.type.reads_null:
+                names.add(name)
+            if member is None and not member_field.type.reads_null:
                 continue
-            part = reading.field(known.type, member, short_name, name)
-            if known.zero_is_default and part == known.type.zero():
+            part = reading.field(member_field.type, member, short_name, name)
+            if member_field.zero_is_default and part == member_field.type.zero():
                 # Of repeated fields the last one counts, so that a zero value drops the value of an earlier one.
-                found.pop(known.attribute or name, None)
+                parts.pop(member_field.attribute or name, None)
             else:
-                found[known.attribute or name] = part
-        return self._made(found)
+                parts[member_field.attribute or name] = part
+        return self._made(parts)
 
     def write(self, value: Any) -> dict[str, Any]:
-        written: dict[str, Any] = {}
-        for name, known in self.fields.items():
-            part = self.get(value, known.attribute or name)
-            if part is None or (known.presence is Presence.NULL and written_or_null(part) is None):
-                if known.presence not in (Presence.OMIT, Presence.KEEP):
-                    written[name] = None
-            elif part or known.presence is not Presence.OMIT:
-                written[name] = known.type.write(part)
-        return written
+        document: dict[str, Any] = {}
+        for name, member_field in self.fields.items():
+            part = self.get(value, member_field.attribute or name)
+            if part is None or (member_field.presence is Presence.NULL and written_or_null(part) is None):
+                if member_field.presence not in (Presence.OMIT, Presence.KEEP):
+                    document[name] = None
+            elif part or member_field.presence is not Presence.OMIT:
+                document[name] = member_field.type.write(part)
+        return document
 
-    def _made(self, found: dict[str, Any]) -> Any:
+    def _made(self, parts: dict[str, Any]) -> Any:
         if self.make is not None:
-            return self.make(**found)
-        written: dict[str, Any] = {}
-        for name, known in self.fields.items():
-            if name in found:
-                if found[name] or known.presence is not Presence.OMIT:
-                    written[name] = found[name]
-            elif known.presence is Presence.ZERO:
-                written[name] = known.type.zero()
-            elif known.presence is Presence.NULL:
-                written[name] = None
-        if self.others is not None:
-            written |= {name: part for name, part in found.items() if name not in self.fields}
-        return written
+            return self.make(**parts)
+        document: dict[str, Any] = {}
+        for name, member_field in self.fields.items():
+            if name in parts:
+                if parts[name] or member_field.presence is not Presence.OMIT:
+                    document[name] = parts[name]
+            elif member_field.presence is Presence.ZERO:
+                document[name] = member_field.type.zero()
+            elif member_field.presence is Presence.NULL:
+                document[name] = None
+        if self.rest is not None:
+            document |= {name: part for name, part in parts.items() if name not in self.fields}
+        return document
 
 
-def read_as(of: GoType, value: Json) -> tuple[Any, list[str]]:
+def read_as(go_type: GoType, value: Json) -> tuple[Any, list[str]]:
     """Returns the value of a document, new in all its parts, and what a strict reader objects to. Raises JsonError."""
     reading = Reading()
-    found = of.zero() if value is None else of.read(value, reading)
+    part = go_type.zero() if value is None else go_type.read(value, reading)
     if reading.mismatch:
         raise JsonError(reading.mismatch)
-    return found, list(reading.problems)
+    return part, list(reading.problems)
 
 
 _TYPE_META: Final = (
@@ -409,14 +411,14 @@ def type_meta(value: Json) -> tuple[str, str]:
 
     Upstream: apimachinery, runtime/serializer/json/meta.go, SimpleMetaFactory.Interpret.
     """
-    found = {"apiVersion": "", "kind": ""}
+    meta = {"apiVersion": "", "kind": ""}
     if value is None:
         return "", ""
     if not isinstance(value, dict):
         raise JsonError(NO_TYPE_META + cannot_unmarshal(type_word(value), _TYPE_META))
     # Names are matched in any case here, unlike in the strict reading that follows, because upstream uses encoding/json
     # for this.
-    names = {name.casefold(): name for name in found}
+    names = {name.casefold(): name for name in meta}
     for key, member in members(value):
         name = names.get(key.casefold())
         if name is None or member is None:
@@ -424,8 +426,8 @@ def type_meta(value: Json) -> tuple[str, str]:
         if not isinstance(member, str):
             # The Go struct is anonymous, so that there is nothing before the dot.
             raise JsonError(NO_TYPE_META + cannot_unmarshal(type_word(member), "string", f".{name}"))
-        found[name] = member
-    return found["apiVersion"], found["kind"]
+        meta[name] = member
+    return meta["apiVersion"], meta["kind"]
 
 
 class WrittenEmpty(list[Any]):
@@ -450,8 +452,8 @@ def number_word(value: Json) -> str:
 
 
 def _fits(value: Json, kind: Kind) -> bool:
-    least, largest = BOUNDS[kind]
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= largest
+    smallest, largest = BOUNDS[kind]
+    return isinstance(value, int) and not isinstance(value, bool) and smallest <= value <= largest
 
 
 def _base64(value: str, reading: Reading) -> str:

@@ -81,7 +81,7 @@ class Url:
 
     def values(self) -> dict[str, list[str]]:
         """Returns the parameters of the query, without those that are written wrongly. Upstream: URL.Query."""
-        found: dict[str, list[str]] = {}
+        values: dict[str, list[str]] = {}
         for pair in (self.query or "").split("&"):
             if not pair or ";" in pair:
                 continue
@@ -90,29 +90,29 @@ class Url:
                 texts = [text_of(_unescaped(part, _Part.QUERY)) for part in (name, value)]
             except UrlError:
                 continue
-            found.setdefault(texts[0], []).append(texts[1])
-        return found
+            values.setdefault(texts[0], []).append(texts[1])
+        return values
 
     def __str__(self) -> str:
-        written = f"{self.scheme}:" if self.scheme else ""
+        text = f"{self.scheme}:" if self.scheme else ""
         if self.opaque:
-            written += self.opaque
+            text += self.opaque
         else:
             path = self.escaped_path()
             has_authority = bool(self.host) or self.user is not None
             if (self.scheme or has_authority) and not (self.has_no_host and not has_authority):
-                written += "//" if has_authority or path else ""
-                written += _userinfo(self.user) + _escaped(self.host, _Part.HOST)
+                text += "//" if has_authority or path else ""
+                text += _userinfo(self.user) + _escaped(self.host, _Part.HOST)
             if path and path[0] != "/" and self.host:
-                written += "/"
-            if not written and ":" in path.partition("/")[0]:
-                written += "./"
-            written += path
+                text += "/"
+            if not text and ":" in path.partition("/")[0]:
+                text += "./"
+            text += path
         if self.query is not None:
-            written += f"?{self.query}"
+            text += f"?{self.query}"
         if self.fragment:
-            written += f"#{_escaped_as_written(self.fragment, self.written_fragment, _Part.FRAGMENT)}"
-        return written
+            text += f"#{_escaped_as_written(self.fragment, self.written_fragment, _Part.FRAGMENT)}"
+        return text
 
 
 def text_of(raw: bytes) -> str:
@@ -178,20 +178,20 @@ def _parse(text: str, *, via_request: bool) -> Url:
 
 def _scheme(text: str) -> tuple[str, str]:
     """Returns the scheme, in lower case, and what follows it (getScheme)."""
-    for at, character in enumerate(text):
+    for index, character in enumerate(text):
         if character == ":":
-            if at == 0:
+            if index == 0:
                 raise UrlError("missing protocol scheme")
-            return text[:at].lower(), text[at + 1 :]
-        if character not in (_SCHEME if at else _SCHEME_START):
+            return text[:index].lower(), text[index + 1 :]
+        if character not in (_SCHEME if index else _SCHEME_START):
             break
     return "", text
 
 
 def _authority(text: str) -> tuple[tuple[bytes, bytes | None] | None, bytes]:
-    userinfo, at, host_text = text.rpartition("@")
+    userinfo, separator, host_text = text.rpartition("@")
     host = _host(host_text)
-    if not at:
+    if not separator:
         return None, host
     if not _USERINFO.issuperset(userinfo):
         raise UrlError("net/url: invalid userinfo")
@@ -233,29 +233,29 @@ def _is_port(text: bytes) -> bool:
 def _unescaped(text: str, part: _Part) -> bytes:
     raw = text.encode(errors="replace")
     is_host = part in (_Part.HOST, _Part.ZONE)
-    found = bytearray()
-    at = 0
-    while at < len(raw):
-        byte = raw[at]
+    decoded = bytearray()
+    index = 0
+    while index < len(raw):
+        byte = raw[index]
         if byte == 0x25:
-            escape = raw[at : at + 3]
+            escape = raw[index : index + 3]
             if len(escape) < 3 or not _HEX_DIGITS.issuperset(escape[1:]):
                 raise UrlError(f"invalid URL escape {quoted(text_of(escape))}")
-            meant = int(escape[1:], 16)
-            is_ascii_in_host = part is _Part.HOST and meant < 0x80 and escape != b"%25"
+            character = int(escape[1:], 16)
+            is_ascii_in_host = part is _Part.HOST and character < 0x80 and escape != b"%25"
             is_plain_in_zone = (
-                part is _Part.ZONE and escape != b"%25" and meant != 0x20 and meant not in _PLAIN[_Part.HOST]
+                part is _Part.ZONE and escape != b"%25" and character != 0x20 and character not in _PLAIN[_Part.HOST]
             )
             if is_ascii_in_host or is_plain_in_zone:
                 raise UrlError(f"invalid URL escape {quoted(text_of(escape))}")
-            found.append(meant)
-            at += 3
+            decoded.append(character)
+            index += 3
             continue
         if is_host and byte < 0x80 and byte not in _PLAIN[part]:
             raise UrlError(f"invalid character {quoted(chr(byte))} in host name")
-        found.append(0x20 if byte == 0x2B and part is _Part.QUERY else byte)
-        at += 1
-    return bytes(found)
+        decoded.append(0x20 if byte == 0x2B and part is _Part.QUERY else byte)
+        index += 1
+    return bytes(decoded)
 
 
 def _escaped(raw: bytes, part: _Part) -> str:
@@ -263,13 +263,13 @@ def _escaped(raw: bytes, part: _Part) -> str:
     return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in raw)
 
 
-def _escaped_as_written(raw: bytes, written: str, part: _Part) -> str:
+def _escaped_as_written(raw: bytes, original: str, part: _Part) -> str:
     """Returns the part as it was written, if that is a valid way to write it."""
     if raw == b"*" and part is _Part.PATH:
         return "*"
     plain = _PLAIN[part]
-    is_valid = all(byte in _ALSO_VALID or byte in plain for byte in written.encode(errors="replace"))
-    return written if is_valid else _escaped(raw, part)
+    is_valid = all(byte in _ALSO_VALID or byte in plain for byte in original.encode(errors="replace"))
+    return original if is_valid else _escaped(raw, part)
 
 
 def _userinfo(user: tuple[bytes, bytes | None] | None) -> str:

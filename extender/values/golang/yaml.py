@@ -35,13 +35,13 @@ class YamlError(ValueError):
 class YamlDocument:
     """The contents of a YAML text: the first document, or None.
 
-    `duplicates` has a line for every member that was there before; the last one counts. `others` tells whether another
-    document with something in it follows.
+    `duplicates` has a line for every member that was there before; the last one counts. `has_more` tells whether
+    another document with something in it follows.
     """
 
     value: Json = None
     duplicates: tuple[str, ...] = ()
-    others: bool = False
+    has_more: bool = False
 
 
 _Key = tuple[type, Scalar]
@@ -95,7 +95,7 @@ def _read(events: Iterator[yaml.Event], max_nodes: int) -> YamlDocument:
                 root = _read_node(events, max_nodes)
                 first = YamlDocument(root.value, tuple(root.duplicates))
             elif _holds_something(events):
-                return YamlDocument(first.value, first.duplicates, others=True)
+                return YamlDocument(first.value, first.duplicates, has_more=True)
     return first or YamlDocument()
 
 
@@ -184,8 +184,8 @@ def _close(node: _Node) -> _Node:
     if node.items is not None:
         node.value = [item.value for item in node.items]
     elif node.members is not None:
-        named = {member_name(key): member.value for (_, key), member in node.members.items()}
-        node.value = dict(sorted(named.items()))
+        members = {member_name(key): member.value for (_, key), member in node.members.items()}
+        node.value = dict(sorted(members.items()))
     node.finished = True
     return node
 
@@ -221,6 +221,6 @@ def _merge(members: dict[_Key, _Node], node: _Node, duplicates: list[str]) -> No
 
 def _set(members: dict[_Key, _Node], key: _Key, node: _Node, duplicates: list[str]) -> None:
     if key in members:
-        shown = quoted(key[1]) if isinstance(key[1], str) else str(key[1])
-        duplicates.append(f"line {node.line}: key {shown} already set in map")
+        name = quoted(key[1]) if isinstance(key[1], str) else str(key[1])
+        duplicates.append(f"line {node.line}: key {name} already set in map")
     members[key] = node

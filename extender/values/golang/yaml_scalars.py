@@ -53,12 +53,12 @@ def resolve(tag: str, text: str) -> tuple[str, Scalar]:
     """Returns the tag and the value of a scalar that is plain or has a tag. Raises ScalarError."""
     if tag not in _RESOLVABLE:
         return tag, text
-    found, value = (STRING, text) if tag == STRING else _resolve_plain(text)
-    if tag in ("", STRING, found):
-        return found, value
-    if tag == _FLOAT and found == _INT:
+    plain_tag, value = (STRING, text) if tag == STRING else _resolve_plain(text)
+    if tag in ("", STRING, plain_tag):
+        return plain_tag, value
+    if tag == _FLOAT and plain_tag == _INT:
         return _FLOAT, value
-    raise ScalarError(f"cannot decode {_short(found)} `{text}` as a {_short(tag)}")
+    raise ScalarError(f"cannot decode {_short(plain_tag)} `{text}` as a {_short(tag)}")
 
 
 def member_name(key: Scalar) -> str:

@@ -106,11 +106,11 @@ def as_json(value: object) -> Any:
         case None | bool() | int() | float():
             return value
         case Mapping():
-            return {str(key): as_json(each) for key, each in value.items()}
+            return {str(key): as_json(part) for key, part in value.items()}
         case Set():
-            return sorted(as_json(each) for each in value)
+            return sorted(as_json(part) for part in value)
         case list() | tuple():
-            return [as_json(each) for each in value]
+            return [as_json(part) for part in value]
         case _:
             return _short(_shown(value))
 
@@ -121,8 +121,8 @@ def _shown(value: object) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _escape(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def _short(text: str) -> str:

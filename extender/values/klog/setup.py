@@ -63,7 +63,7 @@ class Outlet(logging.Handler):
         self.acquire()
         try:
             lines = [self._notice(), line] if self._unreported else [line]
-            text = "".join(f"{each}\n" for each in lines).encode("utf-8", "backslashreplace")
+            text = "".join(f"{part}\n" for part in lines).encode("utf-8", "backslashreplace")
             self._write_text(b"\n" + text if self._is_cut_off else text)
         finally:
             self.release()
@@ -79,17 +79,17 @@ class Outlet(logging.Handler):
             self._dropped += 1
 
     def _write(self, text: bytes) -> int:
-        written = 0
+        num_bytes = 0
         patience = 0 if self._unreported else _PATIENCE
-        while written < len(text):
+        while num_bytes < len(text):
             if not self._ready.poll(patience):
                 break
             try:
                 # A pipe that is ready accepts PIPE_BUF bytes without blocking.
-                written += os.write(self._descriptor, text[written : written + select.PIPE_BUF])
+                num_bytes += os.write(self._descriptor, text[num_bytes : num_bytes + select.PIPE_BUF])
             except OSError:
                 break
-        return written
+        return num_bytes
 
     def _notice(self) -> str:
         message = Message("Lines of the log were dropped, as they could not be written", {"lines": self._unreported})
@@ -114,8 +114,8 @@ _OURS: Final = ("extender", "reprieve", "api")
 
 def escaped(text: str, limit: int = limits.LOGGED_FIELD) -> str:
     """Returns at most `limit` characters without those that control, turn the text's direction, or are not seen."""
-    shown = text[:limit].translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
-    return shown if len(text) <= limit else f"{shown}…"
+    visible = text[:limit].translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
+    return visible if len(text) <= limit else f"{visible}…"
 
 
 @final
@@ -127,8 +127,8 @@ class TextFormatter(logging.Formatter):
         second, fraction = divmod(record.created, 1)
         time = f"{_second(int(second))}.{int(fraction * 1e6):06}"
         header = f"{_severity(record)}{time} {record.process or 0:7} {record.filename}:{record.lineno}]"
-        said = record.msg if isinstance(record.msg, Message) else _of_others(record.message)
-        return f"{header} {said}"
+        message = record.msg if isinstance(record.msg, Message) else _of_others(record.message)
+        return f"{header} {message}"
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
         return _traceback(ei[1])
@@ -179,14 +179,14 @@ def _severity(record: logging.LogRecord) -> str:
 
 def _traceback(exc: BaseException | None) -> str:
     chain: list[str] = []
-    left = [exc]
-    while left and len(chain) < 8:
-        if (exc := left.pop()) is None:
+    exceptions = [exc]
+    while exceptions and len(chain) < 8:
+        if (exc := exceptions.pop()) is None:
             continue
         frames = "".join(traceback.format_tb(exc.__traceback__, limit=-30))
         chain.append(f"{frames}  {type(exc).__name__}: {escaped(str(exc), limits.LOGGED_MESSAGE)}")
-        left.append(exc.__cause__ or (None if exc.__suppress_context__ else exc.__context__))
-        left += exc.exceptions if isinstance(exc, BaseExceptionGroup) else ()
+        exceptions.append(exc.__cause__ or (None if exc.__suppress_context__ else exc.__context__))
+        exceptions += exc.exceptions if isinstance(exc, BaseExceptionGroup) else ()
     return "\n  caused by\n".join(chain)
 
 

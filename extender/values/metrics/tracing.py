@@ -43,4 +43,4 @@ class Tracer(ABC):
 
 
 CURRENT: Final[ContextVar[Trace | None]] = ContextVar("trace", default=None)
-"""The trace of what is under way; None if there is none."""
+"""The trace of the attempt or call that is under way; None if there is none."""

@@ -40,15 +40,15 @@ def claim_name(pod: Pod, volume: Volume) -> str | None:
 def volumes_with_claims(pod: Pod) -> tuple[Volume, ...]:
     """Returns the pod's volumes that use a claim, in order; of thousands that name one, the first."""
     first: dict[str, Volume] = {}
-    found: list[Volume] = []
+    volumes: list[Volume] = []
     for volume in pod.spec.volumes:
         source = volume.persistent_volume_claim
         if source is not None:
             if first.setdefault(source.claim_name, volume) is volume:
-                found.append(volume)
+                volumes.append(volume)
         elif volume.ephemeral is not None:
-            found.append(volume)
-    return tuple(found)
+            volumes.append(volume)
+    return tuple(volumes)
 
 
 def names_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
@@ -104,7 +104,7 @@ def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
     """Returns the volume, naming this claim; the same object if it does already. Upstream: GetBindVolumeToClaim."""
-    wanted = ObjectReference(
+    claim_ref = ObjectReference(
         api_version="v1",
         kind="PersistentVolumeClaim",
         namespace=claim.namespace,
@@ -115,11 +115,11 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persiste
     reference = volume.spec.claim_ref
     bound = volume
     if reference is None or (reference.name, reference.namespace, reference.uid) != (
-        wanted.name,
-        wanted.namespace,
-        wanted.uid,
+        claim_ref.name,
+        claim_ref.namespace,
+        claim_ref.uid,
     ):
-        bound = replaced(volume, spec=replaced(volume.spec, claim_ref=wanted))
+        bound = replaced(volume, spec=replaced(volume.spec, claim_ref=claim_ref))
     if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER_ANNOTATION not in volume.metadata.annotations:
         annotations = {**volume.metadata.annotations, BOUND_BY_CONTROLLER_ANNOTATION: "yes"}
         bound = replaced(bound, metadata=replaced(bound.metadata, annotations=annotations))

@@ -198,7 +198,9 @@ class ClusterObjects:
     stateful_sets: dict[Key, grouping.StatefulSet] = field(default_factory=dict)
     resource_claims: dict[Key, ResourceClaim] = field(default_factory=dict)
     device_classes: GroupedTable[str, DeviceClass, str] = field(
-        default_factory=lambda: GroupedTable[str, DeviceClass, str](lambda each: each.spec.extended_resource_name or "")
+        default_factory=lambda: GroupedTable[str, DeviceClass, str](
+            lambda device_class: device_class.spec.extended_resource_name or ""
+        )
     )
     """Grouped by the extended resource that they name."""
     resource_slices: dict[str, ResourceSlice] = field(default_factory=dict)
@@ -227,8 +229,8 @@ class ClusterObjects:
         return getattr(self, kind.field), (meta.namespace or "default", meta.name) if kind.is_namespaced else meta.name
 
     def everything(self) -> Iterator[HasMetadata]:
-        for each in fields(self):
-            yield from getattr(self, each.name).values()
+        for table in fields(self):
+            yield from getattr(self, table.name).values()
 
     def copy(self) -> "ClusterObjects":
-        return ClusterObjects(**{each.name: getattr(self, each.name).copy() for each in fields(self)})
+        return ClusterObjects(**{table.name: getattr(self, table.name).copy() for table in fields(self)})

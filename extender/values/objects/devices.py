@@ -266,7 +266,7 @@ class ResourceSlice(HasMetadata, frozen=True):
 
 
 class DeviceTaintSelector(ApiObject, frozen=True):
-    """resourcev1beta2.DeviceTaintSelector: what is None selects everything."""
+    """resourcev1beta2.DeviceTaintSelector: a field of None selects everything."""
 
     driver: str | None = None
     pool: str | None = None
@@ -274,8 +274,8 @@ class DeviceTaintSelector(ApiObject, frozen=True):
 
     def selects(self, resource_slice: ResourceSlice, device: Device) -> bool:
         spec = resource_slice.spec
-        wanted = ((self.driver, spec.driver), (self.pool, spec.pool.name), (self.device, device.name))
-        return all(name is None or name == actual for name, actual in wanted)
+        pairs = ((self.driver, spec.driver), (self.pool, spec.pool.name), (self.device, device.name))
+        return all(name is None or name == actual for name, actual in pairs)
 
 
 class DeviceTaintRuleSpec(ApiObject, frozen=True):

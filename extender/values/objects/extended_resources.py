@@ -39,13 +39,13 @@ def device_class_of(resource: str, classes: DeviceClasses) -> DeviceClass | None
     if not named_by:
         return None
     by_name = sorted(named_by.values(), key=attrgetter("name"))
-    return max(by_name, key=lambda each: each.metadata.creation_timestamp or "")
+    return max(by_name, key=lambda device_class: device_class.metadata.creation_timestamp or "")
 
 
 def backed_resources(resources: frozenset[str], classes: DeviceClasses) -> frozenset[str]:
     """Returns those of the resources that a class backs. A pod may request thousands that none does."""
-    named = (name for name in classes.groups() if not name.startswith(DEVICE_CLASS_PREFIX))
-    return resources.intersection(chain(named, (f"{DEVICE_CLASS_PREFIX}{name}" for name in classes)))
+    resource_names = (name for name in classes.groups() if not name.startswith(DEVICE_CLASS_PREFIX))
+    return resources.intersection(chain(resource_names, (f"{DEVICE_CLASS_PREFIX}{name}" for name in classes)))
 
 
 def special_claim_of(pod: Pod, claims: Iterable[ResourceClaim]) -> ResourceClaim | None:

@@ -77,8 +77,8 @@ class WatchedKind(Generic[T]):
     @property
     def list_name(self) -> str:
         """The field in camel case, as dumps and scenarios name the list: `storageClasses`."""
-        first, *others = self.field.split("_")
-        return first + "".join(map(str.capitalize, others))
+        first, *further_words = self.field.split("_")
+        return first + "".join(map(str.capitalize, further_words))
 
     @property
     def may_be_unknown(self) -> bool:

@@ -131,7 +131,7 @@ class Selector:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((self.requirements, self.selectable)))
-        object.__setattr__(self, "num_values", sum([len(each.values) or 1 for each in self.requirements]))
+        object.__setattr__(self, "num_values", sum([len(requirement.values) or 1 for requirement in self.requirements]))
 
     def __hash__(self) -> int:
         return self._hash
@@ -209,7 +209,7 @@ def requirement_of(key: str, operator: Operator, values: Sequence[str], path: st
 def requirement_errors(
     key: str, operator: Operator, values: Sequence[str], path: str = "", *, is_from_text: bool = False
 ) -> list[FieldError]:
-    """Returns what is wrong with a requirement that stands at `path` (NewRequirement).
+    """Returns the errors of a requirement at `path` (NewRequirement).
 
     `is_from_text`: a list that was not written is nil for every operator.
     """
@@ -230,8 +230,8 @@ def requirement_errors(
     elif operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
         if len(values) != 1:
             # Where these have no values in an object, upstream has an empty list and no nil one.
-            told = written_or_null(values) if is_from_text else list(values)
-            errors.append(invalid(values_path, told, "for 'Gt', 'Lt' operators, exactly one value is required"))
+            shown_values = written_or_null(values) if is_from_text else list(values)
+            errors.append(invalid(values_path, shown_values, "for 'Gt', 'Lt' operators, exactly one value is required"))
         for place, value in enumerate(values):
             if parse_int64(value) is None:
                 errors.append(

@@ -38,7 +38,7 @@ class LabelSets:
         return place
 
     def selected(self, selector: Selector) -> int:
-        found = (1 << self._size) - 1 if selector.selectable else 0
+        matches = (1 << self._size) - 1 if selector.selectable else 0
         for requirement in selector.requirements:
             key = requirement.key
             places: Mapping[str, list[int]] = self._places.get(key, {})
@@ -52,8 +52,8 @@ class LabelSets:
                     fulfilling = with_key & ~fulfilling
                 if without_label:
                     fulfilling |= ~with_key
-            found &= fulfilling
-        return found
+            matches &= fulfilling
+        return matches
 
     def _with_key(self, key: str) -> int:
         bits = self._bits.get((key, None))

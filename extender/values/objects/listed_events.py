@@ -48,7 +48,7 @@ class _Source(msgspec.Struct, frozen=True):
 
 @final
 class WrittenEvent(msgspec.Struct, frozen=True, rename="camel"):
-    """v1.Event, as far as it is shown."""
+    """The shown fields of v1.Event."""
 
     metadata: _Metadata = _Metadata()
     type: str = ""
@@ -79,5 +79,7 @@ class WrittenEvent(msgspec.Struct, frozen=True, rename="camel"):
 
 def newest(events: Iterable[WrittenEvent], *, more: bool = False) -> ListedEvents:
     """Returns the newest events; `more` if there are others that are not among these."""
-    found = sorted((each.listed() for each in events), key=lambda each: each.time, reverse=True)
-    return ListedEvents(tuple(found[: limits.EVENTS_SHOWN]), left_out=more or len(found) > limits.EVENTS_SHOWN)
+    newest_first = sorted((event.listed() for event in events), key=lambda event: event.time, reverse=True)
+    return ListedEvents(
+        tuple(newest_first[: limits.EVENTS_SHOWN]), left_out=more or len(newest_first) > limits.EVENTS_SHOWN
+    )

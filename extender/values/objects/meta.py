@@ -95,7 +95,7 @@ class LabelSelector(ApiObject, frozen=True):
 
 
 class Condition(ApiObject, frozen=True):
-    """A pod or node condition, as far as scheduling looks at one."""
+    """A pod or node condition, with the fields that scheduling looks at."""
 
     type: str = ""
     status: str = ""

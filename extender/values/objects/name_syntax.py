@@ -32,8 +32,8 @@ def regex_error(sentence: str, pattern: str, *examples: str) -> str:
     """Returns the sentence followed by examples and by the pattern, punctuated as upstream does it."""
     if not examples:
         return f"{sentence} (regex used for validation is '{pattern}')"
-    shown = " or ".join(f"'{example}', " for example in examples)
-    return f"{sentence} (e.g. {shown}regex used for validation is '{pattern}')"
+    listed = " or ".join(f"'{example}', " for example in examples)
+    return f"{sentence} (e.g. {listed}regex used for validation is '{pattern}')"
 
 
 def max_length_error(length: int) -> str:
@@ -81,7 +81,7 @@ _KEY_ERROR: Final = (
 
 
 def label_key_errors(key: str) -> list[str]:
-    """Returns what is wrong with a label key: at most 63 bytes, perhaps after `subdomain/` (IsQualifiedName)."""
+    """Returns the errors of a label key: at most 63 bytes, perhaps after `subdomain/` (IsQualifiedName)."""
     if _KEY_PATTERN.fullmatch(key) is not None and key.find("/") <= SUBDOMAIN_MAX_LENGTH:
         return []
     prefix, slash, name = key.partition("/")
@@ -103,13 +103,13 @@ def label_key_errors(key: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
-    """Returns what is wrong with a label value: empty, or a name of at most 63 bytes. Upstream: IsLabelValue."""
+    """Returns the errors of a label value: empty, or a name of at most 63 bytes. Upstream: IsLabelValue."""
     errors = _too_long(value, LABEL_MAX_LENGTH)
     return errors if _VALUE_PATTERN.fullmatch(value) else [*errors, _VALUE_ERROR]
 
 
 def dns_label_errors(value: str) -> list[str]:
-    """Returns what is wrong with an RFC 1123 label, such as a namespace. Upstream: IsDNS1123Label."""
+    """Returns the errors of an RFC 1123 label, such as a namespace. Upstream: IsDNS1123Label."""
     errors = _too_long(value, LABEL_MAX_LENGTH)
     if _DNS_LABEL_PATTERN.fullmatch(value) is None:
         errors.append("must not contain dots" if _SUBDOMAIN_PATTERN.fullmatch(value) else _DNS_LABEL_ERROR)
@@ -117,17 +117,17 @@ def dns_label_errors(value: str) -> list[str]:
 
 
 def dns_1035_errors(value: str) -> list[str]:
-    """Returns what is wrong with an RFC 1035 label, such as a service's name. Upstream: IsDNS1035Label."""
+    """Returns the errors of an RFC 1035 label, such as a service's name. Upstream: IsDNS1035Label."""
     errors = _too_long(value, LABEL_MAX_LENGTH)
     return errors if _DNS_1035_PATTERN.fullmatch(value) else [*errors, _DNS_1035_ERROR]
 
 
 def subdomain_errors(value: str) -> list[str]:
-    """Returns what is wrong with an RFC 1123 subdomain, such as a pod or node name. Upstream: IsDNS1123Subdomain."""
+    """Returns the errors of an RFC 1123 subdomain, such as a pod or node name. Upstream: IsDNS1123Subdomain."""
     errors = _too_long(value, SUBDOMAIN_MAX_LENGTH)
     return errors if _SUBDOMAIN_PATTERN.fullmatch(value) else [*errors, _SUBDOMAIN_ERROR]
 
 
-def _too_long(text: str, most: int) -> list[str]:
+def _too_long(text: str, max_length: int) -> list[str]:
     length = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
-    return [max_length_error(most)] if length > most else []
+    return [max_length_error(max_length)] if length > max_length else []

@@ -87,19 +87,21 @@ class NodeDecoder:
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             node = decoding.decode(Node, data)  # says what is wrong, or reads nulls
             images = node.status.images[: limits.IMAGES_WEIGHED]
-        of = node.status
-        status = NodeStatus(of.allocatable, of.capacity, of.conditions, images, of.declared_features)
+        full_status = node.status
+        status = NodeStatus(
+            full_status.allocatable, full_status.capacity, full_status.conditions, images, full_status.declared_features
+        )
         return Node(metadata=node.metadata, spec=node.spec, status=status)
 
-    def _image(self, written: bytes) -> ContainerImage:
-        known = self._known.get(written)
-        if known is None:
-            known = _IMAGE_DECODER.decode(written)
-            if len(written) <= KEPT_IMAGE_BYTES:
+    def _image(self, document: bytes) -> ContainerImage:
+        image = self._known.get(document)
+        if image is None:
+            image = _IMAGE_DECODER.decode(document)
+            if len(document) <= KEPT_IMAGE_BYTES:
                 if len(self._known) >= KEPT_IMAGES:
                     self._known.clear()
-                self._known[written] = known
-        return known
+                self._known[document] = image
+        return image
 
 
 _DECODER: Final = msgspec.json.Decoder(_Node)

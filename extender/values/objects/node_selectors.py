@@ -195,7 +195,7 @@ def preferred_terms(terms: Sequence[PreferredSchedulingTerm], path: str = "") ->
 
 
 def term_errors(path: str, terms: Iterable[NodeSelectorTerm]) -> Iterator[FieldError]:
-    """Yields what is wrong with terms of a configuration that stand in a list at `path`."""
+    """Yields the errors of terms of a configuration in a list at `path`."""
     for place, term in enumerate(terms):
         yield from _term_at(index(path, place), term, is_from_text=True).errors
 

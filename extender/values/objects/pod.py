@@ -21,7 +21,7 @@ STARTED_NOW = 2**63 - 1
 
 
 class ResourceClaimRef(ApiObject, frozen=True):
-    """v1.ResourceClaim inside container resources: which of the pod's claims the container uses."""
+    """v1.ResourceClaim inside container resources: a claim of the pod that the container uses."""
 
     name: str = ""
     request: str = ""

@@ -73,17 +73,17 @@ def sum_requests(
     assumed = [(name, read(raw)) for name, raw in defaults.items()]
 
     def add_needs(container: Container, total: dict[str, N], counts_status: bool) -> None:
-        asked = container.resources.requests
+        requests = container.resources.requests
         status = statuses.get(container.name) if statuses and counts_status else None
         if status is None or status.resources is None:
-            _add(_read_all(asked, read), total)
-            named: Mapping[str, object] = asked
+            _add(_read_all(requests, read), total)
+            effective: Mapping[str, object] = requests
         else:
-            lists = (NOTHING_ASKED if infeasible else asked, status.resources.requests, status.allocated_resources)
-            named = _largest(lists, read)
-            _add(named, total)
+            lists = (NOTHING_ASKED if infeasible else requests, status.resources.requests, status.allocated_resources)
+            effective = _largest(lists, read)
+            _add(effective, total)
         for name, amount in assumed:
-            if name not in named:
+            if name not in effective:
                 total[name] = total[name] + amount if name in total else amount
 
     total = _over_phases(pod, add_needs)
@@ -139,12 +139,16 @@ def _over_phases(pod: Pod, add_needs: Callable[[Container, dict[str, N], bool], 
 
 def _set_pod_level(total: dict[str, N], pod: Pod, read: Read[N], *, use_status: bool, infeasible: bool) -> None:
     """Replaces what the containers add up to by the requests of the whole pod."""
-    asked = pod.spec.resources.requests if pod.spec.resources else NOTHING_ASKED
-    amounts = _read_all(asked, read)
+    requests = pod.spec.resources.requests if pod.spec.resources else NOTHING_ASKED
+    amounts = _read_all(requests, read)
     if use_status and pod.status.resources is not None:
-        lists = (NOTHING_ASKED if infeasible else asked, pod.status.resources.requests, pod.status.allocated_resources)
+        lists = (
+            NOTHING_ASKED if infeasible else requests,
+            pod.status.resources.requests,
+            pod.status.allocated_resources,
+        )
         effective = _largest(lists, read)
-        amounts = {name: effective.get(name, read("0")) for name in asked}
+        amounts = {name: effective.get(name, read("0")) for name in requests}
     total |= {name: amount for name, amount in amounts.items() if is_pod_level_resource(name)}
 
 

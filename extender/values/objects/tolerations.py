@@ -44,10 +44,10 @@ def tolerates(toleration: Toleration, taint: Taint, *, compares: bool = False) -
     if toleration.operator in ("", "Equal"):
         return toleration.value == taint.value
     if compares and toleration.operator in COMPARISON_OPERATORS:
-        own, other = decimal_integer(toleration.value), decimal_integer(taint.value)
-        if own is None or other is None:
+        number, taint_number = decimal_integer(toleration.value), decimal_integer(taint.value)
+        if number is None or taint_number is None:
             return False
-        return other < own if toleration.operator == "Lt" else other > own
+        return taint_number < number if toleration.operator == "Lt" else taint_number > number
     return toleration.operator == "Exists"
 
 
@@ -68,14 +68,16 @@ class Tolerations:
         self._values: set[tuple[str, str, str]] = set()
         self._below: dict[tuple[str, str], int] = {}
         self._above: dict[tuple[str, str], int] = {}
-        for each in tolerations:
-            covered = each.key, each.effect
-            if each.operator == "Exists":
+        for toleration in tolerations:
+            covered = toleration.key, toleration.effect
+            if toleration.operator == "Exists":
                 self._any_value.add(covered)
-            elif each.operator in ("", "Equal"):
-                self._values.add((*covered, each.value))
-            elif each.operator in COMPARISON_OPERATORS and (limit := decimal_integer(each.value)) is not None:
-                limits, widest = (self._below, max) if each.operator == "Lt" else (self._above, min)
+            elif toleration.operator in ("", "Equal"):
+                self._values.add((*covered, toleration.value))
+            elif (
+                toleration.operator in COMPARISON_OPERATORS and (limit := decimal_integer(toleration.value)) is not None
+            ):
+                limits, widest = (self._below, max) if toleration.operator == "Lt" else (self._above, min)
                 limits[covered] = widest(limit, limits.get(covered, limit))
 
     def cover(self, taint: Taint, *, compares: bool = False) -> bool:

@@ -36,9 +36,9 @@ class _WholeNode(Node, frozen=True, gc=True, dict=True):
 _WHOLE: Final[Mapping[WatchedKind[Any], Any]] = {PODS: _WholePod, NODES: _WholeNode}
 
 
-def whole(obj: T, written: bytes | Raw) -> T:
+def whole(obj: T, document: bytes | Raw) -> T:
     """Returns the object, which remembers its JSON, `written`; a copy of it with other fields does not."""
-    members = _MEMBERS(written)
+    members = _MEMBERS(document)
     metadata = _MEMBERS(members["metadata"])
     metadata.pop("managedFields", None)
     members.pop("kind", None)

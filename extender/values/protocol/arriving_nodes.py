@@ -38,7 +38,7 @@ KEY: Final = re.compile(rb'\{"metadata":\{"name":"([-a-z0-9.]{1,253})"')
 """Go writes metadata first, and the name first in it. Other bodies are decoded each time, only slower."""
 
 MARK: Final = b'{"\\u0000":0}'
-"""Stands for a run of known nodes in what is left of a body."""
+"""Stands for a run of known nodes in the rest of a body."""
 
 _KEY_BYTES: Final = 275
 _FIRST: Final = b'"items":[{"metadata":{"name":"'
@@ -64,13 +64,13 @@ class RunText:
 
     def __init__(self, nodes: Run) -> None:
         self.nodes: Final = nodes
-        self.text: Final = b",".join([known.body for known in nodes])
-        self.ends: Final = [end - 1 for end in accumulate(len(known.body) + 1 for known in nodes)]
-        for place, known in enumerate(nodes):
-            known.place = place
+        self.text: Final = b",".join([node.body for node in nodes])
+        self.ends: Final = [end - 1 for end in accumulate(len(node.body) + 1 for node in nodes)]
+        for place, node in enumerate(nodes):
+            node.place = place
 
-    def has(self, known: KnownNode) -> bool:
-        return known.place < len(self.nodes) and self.nodes[known.place] is known
+    def has(self, node: KnownNode) -> bool:
+        return node.place < len(self.nodes) and self.nodes[node.place] is node
 
 
 @final
@@ -94,7 +94,7 @@ class ArrivedBody:
         return MARK.join(self.pieces)
 
     def whole(self) -> bytes:
-        runs = (b",".join([known.body for known in run]) for run in self.runs)
+        runs = (b",".join([node.body for node in run]) for run in self.runs)
         return b"".join(chain.from_iterable(zip_longest(self.pieces, runs, fillvalue=b"")))
 
     def is_right(self, items: Sequence[Raw]) -> bool:
@@ -110,13 +110,13 @@ class ArrivedBody:
 class ArrivingBody:
     """Takes the known nodes out of a body, piece by piece; see the table of its states above."""
 
-    def __init__(self, known: Mapping[bytes, KnownNode], last: RunText | None) -> None:
+    def __init__(self, nodes: Mapping[bytes, KnownNode], last: RunText | None) -> None:
         """Takes the nodes known by what KEY finds in their bodies, to which others may be added meanwhile.
 
         `last` are the nodes of the last call, which are likely to come again. As long as they do, the body is compared
         with their text part by part, and not node by node.
         """
-        self._known = known
+        self._known = nodes
         self._last = last
         self._followed = 0
         """The place in the text of `last` up to which the body is the same; 0 if it is not followed."""
@@ -153,40 +153,40 @@ class ArrivingBody:
         return ArrivedBody([*self._pieces, b"".join(self._piece)], self._runs)
 
     def _go_on(self, *, is_whole: bool = False) -> None:
-        data, at, done, needed = b"".join(self._waiting), self._at, 0, 0
-        while at < len(data):
+        data, offset, done, needed = b"".join(self._waiting), self._at, 0, 0
+        while offset < len(data):
             if self._sought:
-                found = data.find(self._sought, at)
-                if found < 0:
-                    at = max(at, len(data) - len(self._sought) + 1)
+                place = data.find(self._sought, offset)
+                if place < 0:
+                    offset = max(offset, len(data) - len(self._sought) + 1)
                     break
-                at, self._sought = found + self._sought.index(b"{"), b""
-            match = KEY.match(data, at)
-            known = None if match is None else self._known.get(match[1])
-            end = at + (_KEY_BYTES if match is None else 0 if known is None else len(known.body))
+                offset, self._sought = place + self._sought.index(b"{"), b""
+            match = KEY.match(data, offset)
+            node = None if match is None else self._known.get(match[1])
+            end = offset + (_KEY_BYTES if match is None else 0 if node is None else len(node.body))
             if end >= len(data) and not is_whole:
                 needed = end + 1
                 break
-            if known is None or not data.startswith(known.body, at):
+            if node is None or not data.startswith(node.body, offset):
                 self._is_in_run, self._sought = False, _NEXT
                 continue
             if not self._is_in_run:
-                self._pieces.append(b"".join([*self._piece, data[done:at]]))
+                self._pieces.append(b"".join([*self._piece, data[done:offset]]))
                 self._piece = []
                 self._runs.append([])
                 self._is_in_run = True
-            self._runs[-1].append(known)
-            at = done = end
+            self._runs[-1].append(node)
+            offset = done = end
             if data.startswith(b",", end):
-                at += 1
+                offset += 1
             else:
                 self._is_in_run, self._sought = False, _NEXT
         if is_whole:
-            at, self._is_in_run = len(data), False
+            offset, self._is_in_run = len(data), False
         if not self._is_in_run:
-            self._piece.append(data[done:at])
-            done = at
-        self._waiting, self._num_waiting, self._at = [data[done:]], len(data) - done, at - done
+            self._piece.append(data[done:offset])
+            done = offset
+        self._waiting, self._num_waiting, self._at = [data[done:]], len(data) - done, offset - done
         self._num_needed = needed - done
         if self._is_in_run and self._last is not None and self._last.has(last := self._runs[-1][-1]):
             start = self._last.ends[last.place]

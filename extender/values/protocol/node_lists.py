@@ -41,18 +41,18 @@ def names_known(document: Raw) -> list[str] | None:
 
     Raises TooLargeError.
     """
-    written = bytes(document)
-    names = _known_lists.get(written)
+    text = bytes(document)
+    names = _known_lists.get(text)
     if names is not None:
         return names
-    check_number_of_names(written.count(b",") + 1)  # a name has no comma
+    check_number_of_names(text.count(b",") + 1)  # a name has no comma
     names = quickly(list[str], document)
     if names is None or not _known_names.issuperset(names) or len(set(names)) < len(names):
         return None
-    if len(written) <= limits.NAME_LIST_BYTES:
+    if len(text) <= limits.NAME_LIST_BYTES:
         if len(_known_lists) >= limits.NAME_LISTS_KEPT:
             _known_lists.clear()
-        _known_lists[written] = names
+        _known_lists[text] = names
     return names
 
 
@@ -80,9 +80,9 @@ def check_number_of_names(number: int) -> None:
         raise TooLargeError(f"the body has more than {limits.NODE_NAMES} names of nodes")
 
 
-def check_times(what: str, of: HasMetadata) -> None:
+def check_times(what: str, obj: HasMetadata) -> None:
     """Raises JsonError if a time of the metadata is none. Upstream: apimachinery/pkg/apis/meta/v1/time.go."""
-    meta = of.metadata
+    meta = obj.metadata
     for name, text in (("creationTimestamp", meta.creation_timestamp), ("deletionTimestamp", meta.deletion_timestamp)):
         try:
             if text is not None:
@@ -93,23 +93,23 @@ def check_times(what: str, of: HasMetadata) -> None:
 
 @final
 class NodesInFull:
-    """The nodes of a call, each once, as `asked` and decoded. State: their bytes in one piece, once asked for."""
+    """The nodes of a call, as `asked` and each once, decoded. State: their bytes in one piece, once asked for."""
 
-    def __init__(self, asked: Sequence[KnownNode]) -> None:
-        self.asked: Final = asked
+    def __init__(self, nodes: Sequence[KnownNode]) -> None:
+        self.asked: Final = nodes
         by_name: dict[str, KnownNode] = {}
-        for known in asked:
-            by_name.setdefault(known.node.metadata.name, known)
-        self.nodes: Final = tuple(known.node for known in by_name.values())
+        for known_node in nodes:
+            by_name.setdefault(known_node.node.metadata.name, known_node)
+        self.nodes: Final = tuple(known_node.node for known_node in by_name.values())
         self.names: Final = list(by_name)
         self._each: Final = list(by_name.values())
         self.all: RunText | None = None
         """All nodes in one piece, if that has been asked for."""
 
-    def text(self, kept: Sequence[int]) -> bytes:
+    def text(self, places: Sequence[int]) -> bytes:
         """Returns the bodies of the nodes at these places, with commas between them."""
-        if len(kept) < len(self._each):
-            return b",".join([self._each[place].body for place in kept])
+        if len(places) < len(self._each):
+            return b",".join([self._each[place].body for place in places])
         if self.all is None:
             self.all = RunText(self._each)
         return self.all.text
@@ -144,45 +144,45 @@ class DecodedNodes:
 
     async def _of(self, items: Sequence[Raw], runs: Sequence[Run]) -> NodesInFull:
         call = next(self._calls)
-        asked: list[KnownNode] = []
+        nodes: list[KnownNode] = []
         learned: dict[bytes, KnownNode] = {}
         coming, num_checked, names = iter(runs), 0, [set[object]() for _ in _NAMES]
-        for at, body in enumerate(items):
+        for index, body in enumerate(items):
             if runs and body == RAW_MARK:
-                asked += next(coming)
+                nodes += next(coming)
                 continue
             match = KEY.match(body)
-            known = None if match is None else self._known.get(match[1])
-            if known is None or known.body != body:
-                if at >= num_checked:
+            known_node = None if match is None else self._known.get(match[1])
+            if known_node is None or known_node.body != body:
+                if index >= num_checked:
                     await asyncio.sleep(0)
-                    num_checked = at + _num_alike_right(items, at)
-                node = _decoded(len(asked), body, self._decode, is_checked=at < num_checked)
+                    num_checked = index + _num_alike_right(items, index)
+                node = _decoded(len(nodes), body, self._decode, is_checked=index < num_checked)
                 # Of repeated members the last one counts, so that the name may differ from the one that the pattern
                 # found.
                 key = node.name.encode()
-                known = self._known.get(key)
-                if known is None or known.body != body:
-                    known = learned[key] = KnownNode(body.copy(), node, call)
+                known_node = self._known.get(key)
+                if known_node is None or known_node.body != body:
+                    known_node = learned[key] = KnownNode(body.copy(), node, call)
                     _count_names(names, node)
-            asked.append(known)
-        for known in asked:
-            known.call = call
+            nodes.append(known_node)
+        for known_node in nodes:
+            known_node.call = call
         if learned:
             self._learn(learned)
         last = self._last
-        if last.asked != asked:
-            last = self._last = NodesInFull(asked)
+        if last.asked != nodes:
+            last = self._last = NodesInFull(nodes)
         return last
 
     def __len__(self) -> int:
         return len(self._known)
 
     def _learn(self, learned: dict[bytes, KnownNode]) -> None:
-        for key, known in learned.items():
+        for key, node in learned.items():
             self._forget(key)
-            self._known[key] = known
-            self._size += len(known.body)
+            self._known[key] = node
+            self._size += len(node.body)
         if len(self._known) <= limits.NODES_KEPT and self._size <= limits.NODES_KEPT_BYTES:
             return
         for key, _ in sorted(self._known.items(), key=lambda item: item[1].call):
@@ -191,9 +191,9 @@ class DecodedNodes:
                 return
 
     def _forget(self, key: bytes) -> None:
-        known = self._known.pop(key, None)
-        if known is not None:
-            self._size -= len(known.body)
+        node = self._known.pop(key, None)
+        if node is not None:
+            self._size -= len(node.body)
 
 
 _NAMES: Final[Sequence[tuple[limits.Limit, Callable[[Node], Iterable[object]]]]] = (
@@ -255,7 +255,7 @@ class EncodedNodes:
         return [self._of(node) for node in nodes]
 
     def _of(self, node: Node) -> Raw:
-        known = self._written.get(node.name)
-        if known is None or known[0] is not node:
-            known = self._written[node.name] = node, in_full(node)
-        return known[1]
+        cached = self._written.get(node.name)
+        if cached is None or cached[0] is not node:
+            cached = self._written[node.name] = node, in_full(node)
+        return cached[1]

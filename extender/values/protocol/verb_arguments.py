@@ -52,13 +52,13 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 class AskedNodes:
     """The arguments of filter and prioritize: a pod, and the nodes to place it on, each once.
 
-    `names` are in the order of the call, None if none were given in either form; `named` in that of `NodeNames`.
+    `names` are in the order of the call, None if none were given in either form; `node_names` in that of `NodeNames`.
     """
 
     pod: Pod
     names: Sequence[str] | None = None
     in_full: NodesInFull | None = None
-    named: Sequence[str] | None = None
+    node_names: Sequence[str] | None = None
 
     @property
     def nodes(self) -> Sequence[Node] | None:
@@ -112,20 +112,20 @@ async def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedN
     rest = document[:start] + document[end:]
     if len(rest) > limits.VERB_BYTES:
         raise TooLargeError(f"the body has more than {limits.VERB_BYTES} bytes without the full nodes")
-    named = None if names_document is None else names_known(names_document)
-    if named is not None and names_document is not None and not items:
+    node_names = None if names_document is None else names_known(names_document)
+    if node_names is not None and names_document is not None and not items:
         start, end = _stretch(document, [names_document])
         rest = document[:start] + document[end:]
     check_json(rest)
     pod = _read_pod(pod_document)
     in_full = None if items is None else await decoded.of(items, runs)
-    if named is None and names_document is not None:
-        named = _read_names(names_document)
+    if node_names is None and names_document is not None:
+        node_names = _read_names(names_document)
     if in_full is None:
-        return AskedNodes(pod, names=named, named=named)
-    if named is not None and set(named) != set(in_full.names):
+        return AskedNodes(pod, names=node_names, node_names=node_names)
+    if node_names is not None and set(node_names) != set(in_full.names):
         raise JsonError("Nodes and NodeNames name different nodes")
-    return AskedNodes(pod, in_full.names, in_full, named)
+    return AskedNodes(pod, in_full.names, in_full, node_names)
 
 
 def read_preemption_args(body: bytes) -> AskedPreemption:
@@ -146,8 +146,8 @@ def read_preemption_args(body: bytes) -> AskedPreemption:
     exact = None if by_uid is None else quickly(dict[str, _ExactVictims], by_uid)
     if exact is not None:
         candidates = {
-            node: MetaVictims.of(dict.fromkeys([pod.uid for pod in each.pods or ()]), each.violations)
-            for node, each in exact.items()
+            node: MetaVictims.of(dict.fromkeys([pod.uid for pod in victims.pods or ()]), victims.violations)
+            for node, victims in exact.items()
         }
         nodes = {}
     for place, (node, document) in enumerate(nodes.items()):
@@ -193,10 +193,10 @@ def preemption_args(pod: Pod, victims: Mapping[str, Victims], *, by_uid: bool) -
     for node in sorted(victims):
         pods, violations = victims[node].pods, victims[node].num_pdb_violations
         if by_uid:
-            of_nodes[node] = MetaVictims.of((each.uid for each in pods or ()), violations)
+            of_nodes[node] = MetaVictims.of((pod.uid for pod in pods or ()), violations)
         else:
             of_nodes[node] = {
-                "Pods": [in_full(each) for each in pods] if pods else pods,
+                "Pods": [in_full(pod) for pod in pods] if pods else pods,
                 "NumPDBViolations": violations,
             }
     forms = (None, of_nodes) if by_uid else (of_nodes, None)

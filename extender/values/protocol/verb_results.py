@@ -39,32 +39,32 @@ _NO_ITEMS: Final = b'"items":[]'
 
 
 def filter_result(
-    asked: AskedNodes, kept: Sequence[int], failed: Mapping[str, str], failed_and_unresolvable: Mapping[str, str]
+    nodes: AskedNodes, places: Sequence[int], failed: Mapping[str, str], failed_and_unresolvable: Mapping[str, str]
 ) -> list[bytes]:
     """Writes the nodes that passed, in the form (or both forms) in which they were given, and others' reasons.
 
-    `kept` are places in `asked.names`. Of the parts of the answer, nodes in full are one, so that they need not be
+    `places` are those in `nodes.names`. Of the parts of the answer, nodes in full are one, so that they need not be
     copied.
     """
     names = None
-    if asked.named is not None and asked.names is not None:
-        if asked.named is asked.names:
-            names = [asked.names[place] for place in kept]
+    if nodes.node_names is not None and nodes.names is not None:
+        if nodes.node_names is nodes.names:
+            names = [nodes.names[place] for place in places]
         else:
-            passed = {asked.names[place] for place in kept}
-            names = [name for name in asked.named if name in passed]
+            passed = {nodes.names[place] for place in places}
+            names = [name for name in nodes.node_names if name in passed]
     answer = _ENCODE(
         ExtenderFilterResult(
-            nodes=None if asked.in_full is None else NodeList[Raw](items=[]),
+            nodes=None if nodes.in_full is None else NodeList[Raw](items=[]),
             node_names=names,
             failed_nodes=_all_capped(failed),
             failed_and_unresolvable_nodes=_all_capped(failed_and_unresolvable),
         )
     )
-    if asked.in_full is None:
+    if nodes.in_full is None:
         return [answer]
     before, after = answer.split(_NO_ITEMS, 1)  # a quote in a reason would be escaped, and what has reasons comes later
-    return [before + _NO_ITEMS[:-1], asked.in_full.text(kept), _NO_ITEMS[-1:] + after]
+    return [before + _NO_ITEMS[:-1], nodes.in_full.text(places), _NO_ITEMS[-1:] + after]
 
 
 def filter_error(error: str) -> bytes:
@@ -111,17 +111,17 @@ def _raising_extender_errors(read: Callable[[bytes], T]) -> Callable[[bytes], T]
 @_raising_extender_errors
 def read_filter_result(body: bytes) -> Filtered:
     """Reads ExtenderFilterResult. Raises ExtenderError if it cannot be read, or is an error."""
-    of = "ExtenderFilterResult"
+    path = "ExtenderFilterResult"
     nodes, names, failed, unresolvable, error = members(
-        entries(first_value(body), of), "Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"
+        entries(first_value(body), path), "Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"
     )
     result = Filtered(
-        None if names is None else _read_names(names, f"{of}.NodeNames"),
-        None if nodes is None else _read_nodes(nodes, f"{of}.Nodes"),
-        _read_reasons(failed, f"{of}.FailedNodes"),
-        _read_reasons(unresolvable, f"{of}.FailedAndUnresolvableNodes"),
+        None if names is None else _read_names(names, f"{path}.NodeNames"),
+        None if nodes is None else _read_nodes(nodes, f"{path}.Nodes"),
+        _read_reasons(failed, f"{path}.FailedNodes"),
+        _read_reasons(unresolvable, f"{path}.FailedAndUnresolvableNodes"),
     )
-    _raise(text(error, f"{of}.Error"))
+    _raise(text(error, f"{path}.Error"))
     return result
 
 
@@ -130,7 +130,7 @@ def read_prioritize_result(body: bytes) -> list[HostPriority]:
     """Reads HostPriorityList. Raises ExtenderError."""
     document = first_value(body)
     scores = quickly(list[HostPriority], document)
-    if scores is None or any(not MIN_INT64 <= each.score <= MAX_INT64 for each in scores):
+    if scores is None or any(not MIN_INT64 <= score.score <= MAX_INT64 for score in scores):
         scores = [
             _read_score(entry, "HostPriorityList")
             for entry in items(document, "HostPriorityList of type HostPriorityList")
@@ -141,9 +141,9 @@ def read_prioritize_result(body: bytes) -> list[HostPriority]:
 @_raising_extender_errors
 def read_preemption_result(body: bytes) -> dict[str, MetaVictims | None]:
     """Reads node name -> victims of ExtenderPreemptionResult, null as None. Raises ExtenderError."""
-    of = "ExtenderPreemptionResult.NodeNameToMetaVictims"
+    path = "ExtenderPreemptionResult.NodeNameToMetaVictims"
     (by_node,) = members(entries(first_value(body), "ExtenderPreemptionResult"), "NodeNameToMetaVictims")
-    return {node: _read_victims(victims, of) for node, victims in entries(by_node, of).items()}
+    return {node: _read_victims(victims, path) for node, victims in entries(by_node, path).items()}
 
 
 @_raising_extender_errors
@@ -153,51 +153,51 @@ def read_binding_result(body: bytes) -> None:
     _raise(text(error, "ExtenderBindingResult.Error"))
 
 
-def _read_names(document: Raw, of: str) -> list[str]:
+def _read_names(document: Raw, path: str) -> list[str]:
     names = quickly(list[str], document)
-    return names if names is not None else [text(name, of) for name in items(document, f"{of} of type []string")]
+    return names if names is not None else [text(name, path) for name in items(document, f"{path} of type []string")]
 
 
-def _read_score(document: Raw, of: str) -> HostPriority:
-    host, score = members(entries(document, of), "Host", "Score")
-    return HostPriority(text(host, f"{of}.Host"), int64(score, f"{of}.Score"))
+def _read_score(document: Raw, path: str) -> HostPriority:
+    host, score = members(entries(document, path), "Host", "Score")
+    return HostPriority(text(host, f"{path}.Host"), int64(score, f"{path}.Score"))
 
 
-def _read_nodes(document: Raw, of: str) -> list[Node]:
-    (listed,) = members(entries(document, of), "items")
+def _read_nodes(document: Raw, path: str) -> list[Node]:
+    (listed,) = members(entries(document, path), "items")
     nodes = []
-    for item in items(listed, f"{of}.items"):
+    for item in items(listed, f"{path}.items"):
         try:
             node = Node() if is_null(item) else decoding.decode(Node, item)
             for amount in (*node.status.allocatable.values(), *node.status.capacity.values()):
                 quantity_of(amount)
         except (decoding.DecodeError, QuantityError) as exc:
-            raise JsonError(f"json: cannot unmarshal {of}.items: {exc}") from exc
+            raise JsonError(f"json: cannot unmarshal {path}.items: {exc}") from exc
         nodes.append(node)
     return nodes
 
 
-def _read_reasons(document: Raw | None, of: str) -> dict[str, str]:
+def _read_reasons(document: Raw | None, path: str) -> dict[str, str]:
     reasons = quickly(dict[str, str], document) if document is not None else {}
     if reasons is None:
-        reasons = {node: text(reason, of) for node, reason in entries(document, of).items()}
+        reasons = {node: text(reason, path) for node, reason in entries(document, path).items()}
     return _all_capped(reasons)
 
 
-def _read_victims(document: Raw, of: str) -> MetaVictims | None:
+def _read_victims(document: Raw, path: str) -> MetaVictims | None:
     if is_null(document):
         return None
-    pods, violations = members(entries(document, of), "Pods", "NumPDBViolations")
-    uids = [_read_uid(pod, f"{of}.Pods") for pod in items(pods, f"{of}.Pods")]
-    num_pdb_violations = int64(violations, f"{of}.NumPDBViolations")
+    pods, violations = members(entries(document, path), "Pods", "NumPDBViolations")
+    uids = [_read_uid(pod, f"{path}.Pods") for pod in items(pods, f"{path}.Pods")]
+    num_pdb_violations = int64(violations, f"{path}.NumPDBViolations")
     return None if None in uids else MetaVictims.of((uid for uid in uids if uid is not None), num_pdb_violations)
 
 
-def _read_uid(document: Raw, of: str) -> str | None:
+def _read_uid(document: Raw, path: str) -> str | None:
     if is_null(document):
         return None
-    (uid,) = members(entries(document, of), "UID")
-    return text(uid, f"{of}.UID")
+    (uid,) = members(entries(document, path), "UID")
+    return text(uid, f"{path}.UID")
 
 
 def _raise(error: str) -> None:

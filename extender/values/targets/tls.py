@@ -77,34 +77,34 @@ class Tls:
 
 def context(material: TlsMaterial) -> ssl.SSLContext:
     """Returns an SSL context with TLS 1.2 or newer. Raises TlsError for a bad certificate, or another's key."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
-    made.verify_flags |= (
+    tls_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls_context.minimum_version = ssl.TLSVersion.TLSv1_2
+    tls_context.verify_flags |= (
         ssl.VERIFY_X509_PARTIAL_CHAIN
     )  # as Go: every certificate in the bundle is trusted, even an intermediate
     if material.insecure:
-        made.check_hostname = False
-        made.verify_mode = ssl.CERT_NONE
+        tls_context.check_hostname = False
+        tls_context.verify_mode = ssl.CERT_NONE
     elif material.ca is None:
-        made.load_default_certs()
+        tls_context.load_default_certs()
     else:
-        _trust(made, material.ca)
+        _trust(tls_context, material.ca)
     if material.key_pair is not None:
-        _show(made, material.key_pair)
-    return made
+        _show(tls_context, material.key_pair)
+    return tls_context
 
 
-def _trust(made: ssl.SSLContext, ca: bytes) -> None:
+def _trust(tls_context: ssl.SSLContext, ca: bytes) -> None:
     try:
-        made.load_verify_locations(cadata=ca.decode("ascii", "ignore"))
+        tls_context.load_verify_locations(cadata=ca.decode("ascii", "ignore"))
     except ssl.SSLError as error:
         raise TlsError(f"the certificate authority is no PEM certificate: {error.reason or error}") from error
 
 
-def _show(made: ssl.SSLContext, pair: KeyPair) -> None:
+def _show(tls_context: ssl.SSLContext, pair: KeyPair) -> None:
     with _in_memory(pair.certificate) as certificate, _in_memory(pair.key) as key:
         try:
-            made.load_cert_chain(certificate, key, password=_no_password)
+            tls_context.load_cert_chain(certificate, key, password=_no_password)
         except ssl.SSLError as error:
             raise TlsError(f"the client certificate and its key cannot be used: {error.reason or error}") from error
 

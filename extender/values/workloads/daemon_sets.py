@@ -83,7 +83,7 @@ def node_of(pod: Object) -> str:
     spec = pod["spec"]
     required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
     fields = (field for term in required.get("nodeSelectorTerms") or () for field in term.get("matchFields") or ())
-    names = (each for field in fields if field.get("key") == NAME_FIELD for each in field.get("values") or ())
+    names = (name for field in fields if field.get("key") == NAME_FIELD for name in field.get("values") or ())
     return spec.get("nodeName") or next(names, "")
 
 

@@ -41,9 +41,9 @@ def new_replica_set(deployment: Object, replicas: int, revision: int) -> Object:
     template, code = spec["template"], hash_of(deployment)
     labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: code}
     surge, _ = fenceposts(spec)
-    wanted = spec.get("replicas", 1)
+    desired = spec.get("replicas", 1)
     copied = {name: value for name, value in (metadata.get("annotations") or {}).items() if name not in NOT_COPIED}
-    numbers = {DESIRED_REPLICAS: str(wanted), MAX_REPLICAS: str(wanted + surge), REVISION: str(revision)}
+    numbers = {DESIRED_REPLICAS: str(desired), MAX_REPLICAS: str(desired + surge), REVISION: str(revision)}
     selector = spec.get("selector") or {}
     return {
         "apiVersion": "apps/v1",
@@ -69,10 +69,10 @@ def new_replica_set(deployment: Object, replicas: int, revision: int) -> Object:
 @final
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One of a Deployment's ReplicaSets: `wanted` replicas by its spec, `available` by its status."""
+    """One of a Deployment's ReplicaSets: `replicas` by its spec, `available` ones by its status."""
 
     name: str
-    wanted: int
+    replicas: int
     available: int
 
     @staticmethod
@@ -87,30 +87,32 @@ def rolled(replicas: int, surge: int, unavailable: int, new: Revision, old: Sequ
     First the new one grows as far as the surge allows. Only when it cannot, the old ones shrink, oldest first: by
     replicas that are not available, and then by what the available ones can spare.
     """
-    total = new.wanted + sum(each.wanted for each in old)
-    if new.wanted > replicas:
+    total = new.replicas + sum(revision.replicas for revision in old)
+    if new.replicas > replicas:
         return {new.name: replicas}
-    if new.wanted < replicas and total < replicas + surge:
-        return {new.name: new.wanted + min(replicas + surge - total, replicas - new.wanted)}
+    if new.replicas < replicas and total < replicas + surge:
+        return {new.name: new.replicas + min(replicas + surge - total, replicas - new.replicas)}
     return _shrunk(replicas - unavailable, new, old, total)
 
 
 def _shrunk(min_available: int, new: Revision, old: Sequence[Revision], total: int) -> Mapping[str, int]:
-    spare = total - min_available - max(new.wanted - new.available, 0)
-    wanted = {each.name: each.wanted for each in old}
+    spare = total - min_available - max(new.replicas - new.available, 0)
+    replicas = {revision.name: revision.replicas for revision in old}
     if spare <= 0:
         return {}
-    for each in old:
-        unhealthy = min(spare, wanted[each.name] - each.available)
+    for revision in old:
+        unhealthy = min(spare, replicas[revision.name] - revision.available)
         if unhealthy > 0:
-            wanted[each.name] -= unhealthy
+            replicas[revision.name] -= unhealthy
             spare -= unhealthy
-    dispensable = new.available + sum(min(each.available, wanted[each.name]) for each in old) - min_available
-    for each in old:
-        taken = min(max(dispensable, 0), wanted[each.name])
-        wanted[each.name] -= taken
-        dispensable -= taken
-    return {each.name: wanted[each.name] for each in old if wanted[each.name] != each.wanted}
+    dispensable = (
+        new.available + sum(min(revision.available, replicas[revision.name]) for revision in old) - min_available
+    )
+    for revision in old:
+        removed = min(max(dispensable, 0), replicas[revision.name])
+        replicas[revision.name] -= removed
+        dispensable -= removed
+    return {revision.name: replicas[revision.name] for revision in old if replicas[revision.name] != revision.replicas}
 
 
 def scaled(replicas: int, surge: int, revisions: Sequence[Revision]) -> Mapping[str, int]:
@@ -120,20 +122,22 @@ def scaled(replicas: int, surge: int, revisions: Sequence[Revision]) -> Mapping[
     if len(revisions) == 1:
         return {revisions[0].name: replicas}
     allowed = replicas + surge if replicas else 0
-    total = sum(each.wanted for each in revisions)
+    total = sum(revision.replicas for revision in revisions)
     if not total or allowed == total:
         return {}
-    left = allowed - total
-    wanted: dict[str, int] = {}
+    leftover = allowed - total
+    desired: dict[str, int] = {}
     # The biggest first when growing; and the leftover of rounding goes to the biggest.
-    order = sorted(revisions, key=lambda each: -each.wanted)
-    for each in order:
-        portion = math.trunc((each.wanted * allowed / total) - each.wanted)
-        portion = min(portion, left) if left > 0 else max(portion, left)
-        wanted[each.name] = each.wanted + portion
-        left -= portion
-    wanted[order[0].name] = max(wanted[order[0].name] + left, 0)
-    return {each.name: wanted[each.name] for each in revisions if wanted[each.name] != each.wanted}
+    order = sorted(revisions, key=lambda revision: -revision.replicas)
+    for revision in order:
+        portion = math.trunc((revision.replicas * allowed / total) - revision.replicas)
+        portion = min(portion, leftover) if leftover > 0 else max(portion, leftover)
+        desired[revision.name] = revision.replicas + portion
+        leftover -= portion
+    desired[order[0].name] = max(desired[order[0].name] + leftover, 0)
+    return {
+        revision.name: desired[revision.name] for revision in revisions if desired[revision.name] != revision.replicas
+    }
 
 
 # What may be missing.

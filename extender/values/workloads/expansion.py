@@ -75,13 +75,13 @@ def objects_of(workload: Object, around: Surroundings) -> Iterator[Object]:
 
 def _of_deployment(deployment: Object, around: Surroundings) -> Iterator[Object]:
     namespace, name = _namespace(deployment), deployment["metadata"]["name"]
-    wanted = deployment["spec"].get("replicas", 1)
-    replica_set = new_replica_set(deployment, wanted, revision=1)
+    replicas = deployment["spec"].get("replicas", 1)
+    replica_set = new_replica_set(deployment, replicas, revision=1)
     code = replica_set["metadata"]["name"].removeprefix(f"{name}-")
     replica_set["metadata"] |= {"namespace": namespace, "uid": f"{deployment['metadata']['uid']}-{code}"}
     yield replica_set
     has = len(around.owned("Deployment", namespace, name))
-    yield from _replicas(replica_set, wanted - has, around, called=name)
+    yield from _replicas(replica_set, replicas - has, around, called=name)
 
 
 def _of_stateful_set(stateful_set: Object, around: Surroundings) -> Iterator[Object]:
@@ -100,8 +100,8 @@ def _of_job(job: Object, around: Surroundings) -> Iterator[Object]:
     if spec.get("suspend"):
         return
     parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
-    wanted = parallelism if completions is None else min(parallelism, completions)
-    for pod in _replicas(job, wanted - len(around.owned("Job", namespace, name)), around):
+    num_pods = parallelism if completions is None else min(parallelism, completions)
+    for pod in _replicas(job, num_pods - len(around.owned("Job", namespace, name)), around):
         pod["metadata"]["labels"] = {**pod["metadata"].get("labels", {}), **dict.fromkeys(_JOB_NAME_LABELS, name)}
         yield pod
 
@@ -162,32 +162,39 @@ class _JobSet(ApiObject, frozen=True):
 
 def jobs_of(job_set: Object) -> Iterator[Object]:
     """Yields all Jobs of a JobSet, in whichever order they start. Raises DecodeError."""
-    found = decoding.convert(_JobSet, job_set)
-    name, namespace = found.metadata.name, found.metadata.namespace
-    for each in found.spec.replicated_jobs:
-        for index in range(each.replicas):
+    decoded = decoding.convert(_JobSet, job_set)
+    name, namespace = decoded.metadata.name, decoded.metadata.namespace
+    for replicated in decoded.spec.replicated_jobs:
+        for index in range(replicated.replicas):
             labels = {
                 f"{_LABELS}jobset-name": name,
-                f"{_LABELS}replicatedjob-name": each.name,
-                f"{_LABELS}replicatedjob-replicas": str(each.replicas),
+                f"{_LABELS}replicatedjob-name": replicated.name,
+                f"{_LABELS}replicatedjob-replicas": str(replicated.replicas),
                 f"{_LABELS}job-index": str(index),
             }
-            spec = each.template.spec
+            spec = replicated.template.spec
             yield {
                 "apiVersion": "batch/v1",
                 "kind": "Job",
-                "metadata": {"name": f"{name}-{each.name}-{index}", **({"namespace": namespace} if namespace else {})},
+                "metadata": {
+                    "name": f"{name}-{replicated.name}-{index}",
+                    **({"namespace": namespace} if namespace else {}),
+                },
                 "spec": {
                     **spec,
-                    "suspend": found.spec.suspend or spec.get("suspend", False),
+                    "suspend": decoded.spec.suspend or spec.get("suspend", False),
                     "template": _labelled(spec.get("template"), labels),
                 },
             }
 
 
 def _labelled(template: Any, labels: dict[str, str]) -> Any:
-    """Returns the pod template with further labels; what is none as it is, for the Job's reader to refuse."""
+    """Returns the pod template with further labels; anything but a mapping is returned unchanged, and refused later."""
     if not isinstance(template, dict) or not isinstance(metadata := template.get("metadata") or {}, dict):
         return template
-    own = metadata.get("labels") or {}
-    return {**template, "metadata": {**metadata, "labels": {**own, **labels}}} if isinstance(own, dict) else template
+    template_labels = metadata.get("labels") or {}
+    return (
+        {**template, "metadata": {**metadata, "labels": {**template_labels, **labels}}}
+        if isinstance(template_labels, dict)
+        else template
+    )

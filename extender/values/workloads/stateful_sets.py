@@ -61,10 +61,10 @@ def pod_of(stateful_set: Object, ordinal: int) -> Object:
         for template in spec.get("volumeClaimTemplates") or ()
     }
     volumes = [{"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claimed.items()]
-    others = [volume for volume in pod["spec"].get("volumes") or () if volume.get("name") not in claimed]
+    other_volumes = [volume for volume in pod["spec"].get("volumes") or () if volume.get("name") not in claimed]
     pod["spec"] = {**pod["spec"], "hostname": name}
     if spec.get("serviceName"):
         pod["spec"]["subdomain"] = spec["serviceName"]
-    if volumes or others:
-        pod["spec"]["volumes"] = [*volumes, *others]
+    if volumes or other_volumes:
+        pod["spec"]["volumes"] = [*volumes, *other_volumes]
     return pod

@@ -35,11 +35,11 @@ def controller_reference(owner: Object) -> Object:
 def pod_from_template(template: Object, owner: Object) -> Object:
     """Returns a pod of this owner, still without a name (controller_utils.go, GetPodFromTemplate)."""
     metadata = template.get("metadata") or {}
-    kept = {name: metadata[name] for name in ("labels", "annotations", "finalizers") if metadata.get(name)}
+    template_meta = {name: metadata[name] for name in ("labels", "annotations", "finalizers") if metadata.get(name)}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {**kept, "ownerReferences": [controller_reference(owner)]},
+        "metadata": {**template_meta, "ownerReferences": [controller_reference(owner)]},
         "spec": template.get("spec") or {},
     }
 
@@ -82,7 +82,7 @@ def parsed_selector(selector: bytes) -> Selector:
 
 
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
-"""Annotation of a generated ResourceClaim: which of the pod's claims it stands for."""
+"""Annotation of a generated ResourceClaim: the name of the pod's claim that it stands for."""
 
 
 def volume_claims(pod: Object) -> Iterator[Object]:
@@ -97,32 +97,32 @@ def volume_claims(pod: Object) -> Iterator[Object]:
 
 def claims_without_object(pod: Object) -> list[Object]:
     """Returns the pod's resource claims of templates for which its status names no ResourceClaim yet."""
-    known = {each.get("name") for each in (pod.get("status") or {}).get("resourceClaimStatuses") or ()}
+    resolved = {status.get("name") for status in (pod.get("status") or {}).get("resourceClaimStatuses") or ()}
     claims = pod["spec"].get("resourceClaims") or ()
-    return [claim for claim in claims if claim.get("resourceClaimTemplateName") and claim["name"] not in known]
+    return [claim for claim in claims if claim.get("resourceClaimTemplateName") and claim["name"] not in resolved]
 
 
 def resource_claim(pod: Object, claim: Object, template: Object) -> Object:
     """Returns the ResourceClaim of the template for one of the pod's claims, still without a name."""
-    made = _claim(
+    obj = _claim(
         "resource.k8s.io/v1",
         "ResourceClaim",
         {"generateName": f"{pod['metadata']['name']}-{claim['name']}-"},
         pod,
         template["spec"],
     )
-    made["metadata"]["annotations"] = {**made["metadata"].get("annotations", {}), POD_CLAIM_NAME: claim["name"]}
-    return made
+    obj["metadata"]["annotations"] = {**obj["metadata"].get("annotations", {}), POD_CLAIM_NAME: claim["name"]}
+    return obj
 
 
 def _claim(api_version: str, kind: str, name: Object, pod: Object, template: Object) -> Object:
     metadata = template.get("metadata") or {}
-    kept = {part: metadata[part] for part in ("labels", "annotations") if metadata.get(part)}
+    template_meta = {part: metadata[part] for part in ("labels", "annotations") if metadata.get(part)}
     return {
         "apiVersion": api_version,
         "kind": kind,
         "metadata": {
-            **kept,
+            **template_meta,
             **name,
             "namespace": pod["metadata"]["namespace"],
             "ownerReferences": [controller_reference(pod)],

@@ -177,14 +177,14 @@ class Deployments(Controller):
         replicas, (surge, unavailable) = spec.get("replicas", 1), fenceposts(spec)
         former = [Revision.of(sets[replica_set.name]) for replica_set in old]
         latest = None if new is None else Revision.of(sets[new.name])
-        active = [revision for revision in (*former, latest) if revision is not None and revision.wanted > 0]
+        active = [revision for revision in (*former, latest) if revision is not None and revision.replicas > 0]
         is_rescaled = any(desired_replicas(sets[revision.name]) not in (None, replicas) for revision in active)
         if active and (spec.get("paused") or (is_rescaled and (len(active) == 1 or latest is not None))):
             return scaled(replicas, surge, active)
         if latest is None:
             return {}
         if (spec.get("strategy") or {}).get("type") == "Recreate":
-            if any(revision.wanted for revision in former):
+            if any(revision.replicas for revision in former):
                 return {replica_set.name: 0 for replica_set in old}
             are_gone = not any(self.cluster.pods_of(replica_set.uid).pods for replica_set in old)
             return {latest.name: replicas} if are_gone else {}

@@ -185,7 +185,7 @@ def _read(path: Path) -> WrittenWorkload:
     text = "".join(lines_of(path, limits.WORKLOAD_BYTES))
     try:
         document = read_yaml(text, max_nodes=limits.WORKLOAD_YAML_NODES)
-        if document.others or len([part for part in split_documents(text) if part.strip()]) > 1:
+        if document.has_more or len([part for part in split_documents(text) if part.strip()]) > 1:
             raise WorkloadError(f"{path}: more than one document")
         if document.duplicates:
             raise WorkloadError(f"{path}: {document.duplicates[0]}")

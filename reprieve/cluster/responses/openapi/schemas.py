@@ -85,7 +85,7 @@ def definition(struct: Struct, version: int) -> Schema:
         schema["required"] = required
     if struct.atomic:
         schema["x-kubernetes-map-type"] = "atomic"
-    if struct.others is not None:
+    if struct.rest is not None:
         schema["x-kubernetes-preserve-unknown-fields"] = True
     return schema
 

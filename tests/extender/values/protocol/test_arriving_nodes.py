@@ -40,7 +40,7 @@ def read(body: ArrivedBody, known: DecodedNodes) -> object:
     except JsonError as exc:
         return f"{type(exc).__name__}: {exc}"
     written = None if asked.in_full is None else asked.in_full.text(range(len(asked.in_full.nodes)))
-    return asked.pod, asked.names, asked.nodes, asked.named, written
+    return asked.pod, asked.names, asked.nodes, asked.node_names, written
 
 
 def knowing(*items: bytes) -> DecodedNodes:
