@@ -61,11 +61,12 @@ def container_resources(path: str, requirements: Object, claims: Collection[str]
     return _requirements(path, requirements, _container_resource_name, claims)
 
 
-def pod_resources(path: str, requirements: Object) -> list[FieldError]:
+def pod_resources(path: str, requirements: Object, claims: Collection[str]) -> list[FieldError]:
+    """Returns the errors of the resources of a pod; `claims` are the names of its resource claims."""
     errors = []
     if requirements.get("claims"):
         errors.append(forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))
-    return errors + _requirements(path, requirements, _pod_resource_name, ())
+    return errors + _requirements(path, requirements, _pod_resource_name, claims)
 
 
 def pod_within_containers(path: str, spec: Object) -> list[FieldError]:

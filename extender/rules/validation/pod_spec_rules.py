@@ -45,17 +45,15 @@ def pod_spec(path: str, spec: Object, *, is_pod: bool) -> list[FieldError]:
     if spec.get("terminationGracePeriodSeconds") is None:
         errors.append(required(f"{path}.terminationGracePeriodSeconds"))
     claims = spec.get("resourceClaims") or ()
+    claim_names = {claim["name"] for claim in claims if claim.get("name")}
     ordinary = spec.get("containers") or ()
     errors += _volumes(f"{path}.volumes", spec.get("volumes") or ()) + _resource_claims(
         f"{path}.resourceClaims", claims
     )
-    errors += _containers(
-        path, ordinary, spec.get("initContainers") or (), {claim["name"] for claim in claims if claim.get("name")}
-    )
+    errors += _containers(path, ordinary, spec.get("initContainers") or (), claim_names)
     if spec.get("resources") is not None:
-        errors += pod_resources(f"{path}.resources", spec["resources"]) + pod_within_containers(
-            f"{path}.resources", spec
-        )
+        errors += pod_resources(f"{path}.resources", spec["resources"], claim_names)
+        errors += pod_within_containers(f"{path}.resources", spec)
     errors += _host_network(path, spec, is_pod)
     errors += one_of(f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES)
     errors += labels(f"{path}.nodeSelector", spec.get("nodeSelector"))

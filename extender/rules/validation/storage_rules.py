@@ -265,20 +265,27 @@ def attachment_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _topologies(obj: Object) -> list[FieldError]:
+    """Upstream: validateAllowedTopologies, which compares each term with as many empty ones as there are terms, too."""
     errors = []
-    for place, term in enumerate(obj.get("allowedTopologies") or ()):
+    terms = obj.get("allowedTopologies") or []
+    earlier: list[dict[str, set[str]]] = [{} for _ in terms]
+    for place, term in enumerate(terms):
+        path = f"allowedTopologies[{place}].matchLabelExpressions"
+        values_by_key: dict[str, set[str]] = {}
         for number, expression in enumerate(term.get("matchLabelExpressions") or ()):
-            expression_path = f"allowedTopologies[{place}].matchLabelExpressions[{number}]"
-            values = expression.get("values") or []
-            errors += [] if values else [required(f"{expression_path}.values")]
+            key, values = expression.get("key", ""), expression.get("values") or []
+            errors += [] if values else [required(f"{path}[{number}].values")]
             errors += [
-                duplicate(f"{expression_path}.values[{index}]", value)
+                duplicate(f"{path}[{number}].values[{index}]", value)
                 for index, value in enumerate(values)
                 if value in values[:index]
             ]
-            errors += all_invalid(
-                f"{expression_path}.key", expression.get("key", ""), label_key_errors(expression.get("key", ""))
-            )
+            errors += all_invalid(f"{path}[{number}].key", key, label_key_errors(key))
+            if key in values_by_key:
+                errors.append(duplicate(f"{path}[{number}].key", key))
+            values_by_key[key] = set(values)
+        errors += [duplicate(path, "")] * earlier.count(values_by_key)
+        earlier.append(values_by_key)
     return errors
 
 
