@@ -89,8 +89,6 @@ def _round_up(amounts: Object) -> None:
 
 
 def _filled(**values: Any) -> Callable[[Object], None]:
-    """Returns the rule that gives fields these values where they are missing."""
-
     def rule(obj: Object) -> None:
         for name, value in values.items():
             obj.setdefault(name, copy.copy(value))

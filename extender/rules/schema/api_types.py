@@ -169,7 +169,6 @@ class _Loader:
         return Field(type_, row.patch_key, row.patch_strategy, row.required, row.presence, row.default, row.protobuf)
 
     def _type(self, spelling: str) -> GoType:
-        """Returns the type of this spelling in Go, with every name in full."""
         if spelling in _SCALARS:
             return _SCALARS[spelling]
         if spelling in self._table.structs:

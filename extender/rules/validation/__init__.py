@@ -96,7 +96,6 @@ def behind_gates(new: Object, old: Object | None, features: FeatureGates) -> lis
 
 
 def _tolerations(obj: Object) -> tuple[str, Sequence[Object]]:
-    """Returns the tolerations in the pod spec of an object, with their path."""
     path, spec = "spec", obj.get("spec") or {}
     if isinstance(spec, dict) and isinstance(spec.get("template"), dict):
         path, spec = "spec.template.spec", spec["template"].get("spec") or {}

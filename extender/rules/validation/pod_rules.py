@@ -127,7 +127,6 @@ def pod_resize(new: Object, old: Object) -> list[FieldError]:
 
 
 def _fixed_amounts(spec: Object) -> list[Object]:
-    """Returns the amounts of containers besides CPU and memory."""
     return [
         {name: amount for name, amount in amounts.items() if name not in (CPU, MEMORY)}
         for part in ("initContainers", "containers")

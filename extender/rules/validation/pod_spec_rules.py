@@ -102,7 +102,6 @@ def images(path: str, values: Sequence[Object]) -> list[FieldError]:
 def _containers(
     path: str, ordinary: Sequence[Object], init: Sequence[Object], claims: Collection[str]
 ) -> list[FieldError]:
-    """`claims` are the names of the pod's resource claims."""
     if not ordinary:
         return [required(f"{path}.containers"), *_init_containers(f"{path}.initContainers", init, set(), claims)]
     errors: list[FieldError] = []
@@ -213,7 +212,6 @@ def _volumes(path: str, values: Sequence[Object]) -> list[FieldError]:
 
 
 def _volume_source(path: str, volume: Object) -> list[FieldError]:
-    """Checks that a volume has exactly one source."""
     sources = [name for name, value in volume.items() if name != "name" and value is not None]
     if not sources:
         return [required(path, "must specify a volume type")]

@@ -103,7 +103,7 @@ def positive_int_or_percent(path: str, value: int | str) -> list[FieldError]:
 
 
 def deployment_spec(spec: Object) -> list[FieldError]:
-    errors = non_negative("spec.replicas", spec.get("replicas")) + _selected(spec, "deployment")
+    errors = non_negative("spec.replicas", spec.get("replicas")) + _selector_and_template(spec, "deployment")
     errors += _strategy("spec.strategy", spec.get("strategy") or {})
     for name in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
         errors += non_negative(f"spec.{name}", spec.get(name))
@@ -117,7 +117,7 @@ def replica_set_spec(spec: Object) -> list[FieldError]:
     errors = non_negative("spec.replicas", spec.get("replicas")) + non_negative(
         "spec.minReadySeconds", spec.get("minReadySeconds")
     )
-    return errors + _selected(spec, "deployment")
+    return errors + _selector_and_template(spec, "deployment")
 
 
 def _stateful_set_spec(spec: Object) -> list[FieldError]:
@@ -148,11 +148,11 @@ def _stateful_set_spec(spec: Object) -> list[FieldError]:
     templates = spec.get("volumeClaimTemplates") or ()
     for place, template in enumerate(templates):
         errors += claim_spec(f"spec.volumeClaimTemplates[{place}].spec", template.get("spec") or {})
-    return errors + _selected(_with_claims(spec), "statefulset")
+    return errors + _selector_and_template(_with_claims(spec), "statefulset")
 
 
 def daemon_set_spec(spec: Object) -> list[FieldError]:
-    errors = _selected(spec, "daemonset")
+    errors = _selector_and_template(spec, "daemonset")
     for name in ("minReadySeconds", "revisionHistoryLimit"):
         errors += non_negative(f"spec.{name}", spec.get(name))
     strategy = spec.get("updateStrategy") or {}
@@ -199,7 +199,7 @@ def _with_claims(spec: Object) -> Object:
     return spec | {"template": template | {"spec": inner | {"volumes": volumes}}}
 
 
-def _selected(spec: Object, kind: str) -> list[FieldError]:
+def _selector_and_template(spec: Object, kind: str) -> list[FieldError]:
     """Checks that the selector is not empty, and selects the labels of the template."""
     selector = spec.get("selector")
     pods_of = {"statefulset": "StatefulSet", "daemonset": "DaemonSet"}.get(kind, "ReplicaSet")

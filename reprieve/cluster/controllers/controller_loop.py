@@ -113,7 +113,7 @@ class ControllerLoops:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Takes note of all changes, so that the view is exact."""
+        """Applies all changes, so that the view is exact."""
         try:
             changes = self._changes.take()
         except CompactedError:

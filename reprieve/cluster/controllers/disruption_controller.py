@@ -239,5 +239,4 @@ def _with_allowed(old: Object, status: Object, reason: str, message: str, now: d
 
 
 def _needs_scale(budget_spec: Object) -> bool:
-    """Returns whether a budget depends on the desired number of pods, not only on the present one."""
     return budget_spec.get("maxUnavailable") is not None or isinstance(budget_spec.get("minAvailable"), str)

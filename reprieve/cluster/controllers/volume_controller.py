@@ -235,7 +235,6 @@ def _with_phase(obj: Observed, content: Object, phase: str) -> Steps:
 
 
 def _bound_volume(volume: Object, claim: Object) -> Object:
-    """Returns the volume with its claimRef complete."""
     spec, metadata = dict(volume["spec"]), claim["metadata"]
     ours = not spec.get("claimRef")
     spec["claimRef"] = {

@@ -95,7 +95,6 @@ def _document_2(features: FeatureGates) -> dict[str, Any]:
 
 
 def _definitions(resources: tuple[Resource, ...], version: int) -> dict[str, Any]:
-    """Returns the schemas of all types in the paths of these resources, by name."""
     listed = {(resource.group, resource.version, resource.kind) for resource in resources if resource.is_stored}
     kinds = listed | {("", "v1", name) for name in _TYPE_NAMES}
     kinds |= {kind for resource in resources for kind in resource.kinds}

@@ -118,7 +118,7 @@ def _count_init_containers(spec: Object, status: Object, sidecars: set[str], sta
 
 
 def _count_containers(status: Object, conditions: Mapping[str, Object], tally: _Tally) -> None:
-    """The first container with a reason determines the pod's."""
+    """Counts the containers; the first one with a reason determines the pod's."""
     is_any_running = False
     for container in reversed(status.get("containerStatuses") or ()):
         tally.count_restarts(container)
