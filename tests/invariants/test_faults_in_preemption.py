@@ -19,9 +19,9 @@ VICTIM_GOES: dict[str, Any] = {"verb": "delete", "resource": "pods"}
 
 async def a_full_node(world: World, *victims: str, cpu: str = "1", **spec: Any) -> None:
     """Node n is full of pods of low priority."""
-    world.node("n")
+    world.new_node("n")
     for name in victims:
-        world.pod(name, cpu, priority="low", labels={"app": name}, **spec)
+        world.new_pod(name, cpu, priority="low", labels={"app": name}, **spec)
     await asyncio.sleep(10)
     assert {world.node_of(name) for name in victims} == {"n"}
 
@@ -37,7 +37,7 @@ async def test_a_victim_that_may_not_be_deleted_stops_the_others_and_is_tried_ag
     async with a_world() as world:
         await a_full_node(world, "a", "b")
         world.faults.add(Fault(answers.status(code), **VICTIM_GOES, times=None))
-        world.pod("high", "2", priority="high")
+        world.new_pod("high", "2", priority="high")
         await asyncio.sleep(60)
         assert told_to_go(world) == []
         assert 3 <= world.faults.count("delete", "pods") <= 60
@@ -56,7 +56,7 @@ async def test_a_failure_among_the_victims_leaves_the_last_one_where_it_is(code:
     async with a_world() as world:
         await a_full_node(world, "a", "b", "c", "d", cpu="500m")
         world.faults.add(Fault(answers.status(code), **VICTIM_GOES, skip=1, times=40))
-        world.pod("high", "2", priority="high")
+        world.new_pod("high", "2", priority="high")
         await asyncio.sleep(3)
         assert len(told_to_go(world)) in (1, 2)
         assert len(world.names()) >= 3
@@ -72,7 +72,7 @@ async def test_a_victim_that_has_gone_by_itself_counts_as_told(which: int) -> No
     async with a_world() as world:
         await a_full_node(world, "a", "b", "c", cpu="600m")
         world.faults.add(Fault(gone_by_itself(world), **VICTIM_GOES, skip=which))
-        world.pod("high", "1800m", priority="high")
+        world.new_pod("high", "1800m", priority="high")
         await settles(world, but_first=10, within=5)
 
         assert world.node_of("high") == "n"
@@ -98,13 +98,13 @@ async def test_a_victim_that_is_another_pod_by_now_is_left_alone() -> None:
     async with a_world() as world:
         await a_full_node(world, "a", cpu="1500m")
         world.faults.add(Fault(answers.delay(3), **VICTIM_GOES))
-        world.pod("high", "1500m", priority="high")
+        world.new_pod("high", "1500m", priority="high")
         await asyncio.sleep(1)
         world.delete("a", at_once=True)
-        new = world.pod("a", "100m", priority="low")["metadata"]["uid"]
+        new = world.new_pod("a", "100m", priority="low")["metadata"]["uid"]
         await settles(world, but_first=15)
 
-        assert world.get("a")["metadata"]["uid"] == new
+        assert world.pod("a")["metadata"]["uid"] == new
         assert (world.node_of("high"), world.node_of("a"), told_to_go(world)) == ("n", "n", [])
 
 
@@ -113,7 +113,7 @@ async def test_no_victim_is_evicted_while_the_nomination_cannot_be_written() -> 
     async with a_world() as world:
         await a_full_node(world, "a", cpu="1500m")
         world.faults.add(Fault(answers.status(403), verb="patch", name="high", times=None))
-        world.pod("high", "1500m", priority="high")
+        world.new_pod("high", "1500m", priority="high")
         await asyncio.sleep(60)
         assert world.faults.count("delete", "pods") == 0
         assert world.faults.count("patch", "pods") <= 60
@@ -127,12 +127,12 @@ async def test_room_that_is_freed_for_a_pod_that_has_gone_is_for_others() -> Non
     """The promise ends with the pod, and no more victims go."""
     async with a_world() as world:
         await a_full_node(world, "a", cpu="1500m", metadata={"finalizers": ["example.com/stay"]})
-        world.pod("high", "1500m", priority="high")
-        world.pod("next", "1500m")
+        world.new_pod("high", "1500m", priority="high")
+        world.new_pod("next", "1500m")
         await asyncio.sleep(5)
         world.delete("high")
         await asyncio.sleep(5)
-        world.lets_go("a")
+        world.let_go("a")
         await settles(world, but_first=15)
 
         assert (world.node_of("next"), told_to_go(world)) == ("n", ["a"])
@@ -141,10 +141,10 @@ async def test_room_that_is_freed_for_a_pod_that_has_gone_is_for_others() -> Non
 async def test_victim_evicted_for_a_pod_that_is_long_gone_is_reported() -> None:
     async with a_world(bugs=Bugs(writing=slow_to_kill)) as world:
         await a_full_node(world, "a", cpu="1500m")
-        world.pod("high", "1500m", priority="high")
+        world.new_pod("high", "1500m", priority="high")
         await asyncio.sleep(5)
         world.delete("high")
-        world.pod("next")  # somebody whose writes let the monitor see that it is gone
+        world.new_pod("next")  # somebody whose writes let the monitor see that it is gone
         await asyncio.sleep(200)
 
         assert [complaint.partition(":")[0] for complaint in world.monitor.complaints] == ["needed victims"]
@@ -154,15 +154,15 @@ async def test_a_pod_waits_for_a_victim_that_takes_its_time() -> None:
     """Ten minutes; nobody else has to go, and nobody less important takes the room."""
     async with a_world() as world:
         await a_full_node(world, "a", "b", cpu="900m", metadata={"finalizers": ["example.com/stay"]})
-        world.pod("high", "1", priority="high")
+        world.new_pod("high", "1", priority="high")
         await asyncio.sleep(5)
-        world.pod("small", "100m", priority="low")
-        world.pod("eager", "900m")
+        world.new_pod("small", "100m", priority="low")
+        world.new_pod("eager", "900m")
         await asyncio.sleep(600)
         assert len(told_to_go(world)) == 1
-        assert world.get("high")["status"]["nominatedNodeName"] == "n"
+        assert world.pod("high")["status"]["nominatedNodeName"] == "n"
         (victim,) = told_to_go(world)
-        world.lets_go(victim)
+        world.let_go(victim)
         await settles(world, but_first=15)
 
         assert (world.node_of("high"), world.node_of("eager")) == ("n", "")
@@ -172,13 +172,13 @@ async def test_a_pod_waits_for_a_victim_that_takes_its_time() -> None:
 async def test_pod_that_its_budget_protects_is_not_chosen_as_victim() -> None:
     """Of two pods that would do, the one without a spent budget goes."""
     async with a_world() as world:
-        world.node("m")
-        world.node("n")
+        world.new_node("m")
+        world.new_node("n")
         for name, node in (("a", "m"), ("b", "n")):
-            world.pod(name, "1500m", priority="low", labels={"app": name}, nodeSelector={"name": node})
-        world.create(POD_DISRUPTION_BUDGETS, budget("kept", {"matchLabels": {"app": "a"}}, minAvailable=1))
+            world.new_pod(name, "1500m", priority="low", labels={"app": name}, nodeSelector={"name": node})
+        world.create(budget("kept", {"matchLabels": {"app": "a"}}, minAvailable=1))
         await asyncio.sleep(10)
-        world.pod("high", "1500m", priority="high")
+        world.new_pod("high", "1500m", priority="high")
         await settles(world, but_first=15)
 
         assert (told_to_go(world), world.node_of("high")) == (["b"], "n")
@@ -191,9 +191,9 @@ async def test_recently_evicted_pod_is_not_counted_twice_against_its_budget(evic
     """
     async with a_world(kubelet=False) as world:
         for node, name in (("m", "a"), ("n", "b")):
-            world.node(node)
-            world.pod(name, "1500m", priority="low", labels={"app": "a"}, nodeSelector={"name": node})
-        world.create(POD_DISRUPTION_BUDGETS, budget("kept", {"matchLabels": {"app": "a"}}, minAvailable=2))
+            world.new_node(node)
+            world.new_pod(name, "1500m", priority="low", labels={"app": "a"}, nodeSelector={"name": node})
+        world.create(budget("kept", {"matchLabels": {"app": "a"}}, minAvailable=2))
         await asyncio.sleep(5)
         kept = world.get("kept", POD_DISRUPTION_BUDGETS)
         kept["status"] |= {
@@ -202,7 +202,7 @@ async def test_recently_evicted_pod_is_not_counted_twice_against_its_budget(evic
         }
         world.registry.update(POD_DISRUPTION_BUDGETS, "default", "kept", kept, subresource="status")
         await asyncio.sleep(1)
-        world.pod("high", "1500m", priority="high")
+        world.new_pod("high", "1500m", priority="high")
         await asyncio.sleep(10)
 
         assert told_to_go(world) == [evicted]
@@ -214,9 +214,9 @@ async def test_attempts_are_bounded_while_nodes_flap() -> None:
     """Forty nodes come and go each second, and are cordoned in between."""
     async with a_world() as world:
         for number in range(40 * SIZE):
-            world.node(f"n{number}", "500m")
+            world.new_node(f"n{number}", "500m")
         for number in range(20):
-            world.pod(f"p{number}", "1")
+            world.new_pod(f"p{number}", "1")
         for second in range(30):
             number = second % (40 * SIZE)
             world.delete(f"n{number}", NODES)
@@ -224,7 +224,7 @@ async def test_attempts_are_bounded_while_nodes_flap() -> None:
             node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
             world.registry.update(NODES, "", node["metadata"]["name"], node)
             await asyncio.sleep(0.5)
-            world.node(f"n{number}", "500m")
+            world.new_node(f"n{number}", "500m")
             await asyncio.sleep(0.5)
         attempts = world.life.alone.world.queue.scheduling_cycle
         await settles(world)
@@ -238,7 +238,7 @@ async def test_no_pod_is_lost_while_all_nodes_flap() -> None:
 
     def flap(world: World, name: str, turn: int, is_there: bool) -> None:
         if not is_there:
-            world.node(name, "500m", unschedulable=True)
+            world.new_node(name, "500m", unschedulable=True)
         elif turn == 0:
             world.delete(name, NODES)
         else:
@@ -249,9 +249,9 @@ async def test_no_pod_is_lost_while_all_nodes_flap() -> None:
     async with a_world() as world:
         nodes = [f"n{number}" for number in range(10 * SIZE)]
         for name in nodes:
-            world.node(name, "500m")
+            world.new_node(name, "500m")
         for number in range(pods):
-            world.pod(f"p{number}", "1")
+            world.new_pod(f"p{number}", "1")
         await asyncio.sleep(1)
         for second in range(seconds):
             there = set(world.names(NODES))
@@ -260,7 +260,7 @@ async def test_no_pod_is_lost_while_all_nodes_flap() -> None:
             await asyncio.sleep(1)
         attempts = world.life.alone.world.queue.scheduling_cycle
         assert sum(world.life.alone.world.queue.pending_counts().values()) == pods
-        world.node("big", "16")
+        world.new_node("big", "16")
         await settles(world)
 
         # Nobody else waits, so that pauses are cut short; but not each change of each node is a reason of its own

@@ -23,17 +23,17 @@ async def test_recreated_pod_is_bound_and_the_old_uid_is_refused() -> None:
     new one is bound.
     """
     async with a_world() as world:
-        world.node("n")
+        world.new_node("n")
         await asyncio.sleep(5)
         world.faults.add(
             Fault(answers.delay(5), **BINDING), Fault(watches.held(20), verb="watch", resource="pods", times=None)
         )
         world.faults.cut()
         await asyncio.sleep(5)
-        old = world.pod("web")["metadata"]["uid"]
+        old = world.new_pod("web")["metadata"]["uid"]
         await asyncio.sleep(21)  # the binding is on its way
         world.delete("web", at_once=True)
-        new = world.pod("web")["metadata"]["uid"]
+        new = world.new_pod("web")["metadata"]["uid"]
         await settles(world, but_first=60)
 
         asked = [(write.body["metadata"]["uid"], write.status) for write in world.monitor.writes if write.is_binding]
@@ -44,14 +44,14 @@ async def test_recreated_pod_is_bound_and_the_old_uid_is_refused() -> None:
 
 async def test_assumption_ends_when_another_scheduler_binds_the_pod() -> None:
     async with a_world() as world:
-        world.node("n")
+        world.new_node("n")
         await asyncio.sleep(5)
         world.faults.add(Fault(answers.delay(3), **BINDING))
-        world.pod("web", "1500m")
+        world.new_pod("web", "1500m")
         await asyncio.sleep(1)
-        world.node("other")
+        world.new_node("other")
         world.bind("web", "other")
-        world.pod("next", "1500m", nodeSelector={"name": "n"})
+        world.new_pod("next", "1500m", nodeSelector={"name": "n"})
         await settles(world, but_first=10)
 
         assert (world.node_of("web"), world.node_of("next")) == ("other", "n")
@@ -61,16 +61,16 @@ async def test_assumption_ends_when_another_scheduler_binds_the_pod() -> None:
 async def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(how: str) -> None:
     """404, and 409 for a pod that is being deleted."""
     async with a_world() as world:
-        world.node("n")
+        world.new_node("n")
         await asyncio.sleep(5)
         world.faults.add(Fault(answers.delay(3), **BINDING))
-        world.pod("web", "1500m", metadata={"finalizers": ["example.com/stay"] if how == "is going" else []})
+        world.new_pod("web", "1500m", metadata={"finalizers": ["example.com/stay"] if how == "is going" else []})
         await asyncio.sleep(1)
         world.delete("web")
-        world.pod("next", "1500m")
+        world.new_pod("next", "1500m")
         await asyncio.sleep(20)
         if how == "is going":
-            world.lets_go("web")
+            world.let_go("web")
         await settles(world, but_first=5)
 
         assert bound(world) == ["next"]
@@ -79,9 +79,9 @@ async def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(how: str)
 async def test_a_pod_that_is_refused_as_gated_waits_for_its_gate() -> None:
     """What the server says of it is an error like others; the pod comes back."""
     async with a_world() as world:
-        world.node("n")
+        world.new_node("n")
         world.faults.add(Fault(answers.status(409, "pod web has non-empty .spec.schedulingGates"), **BINDING))
-        world.pod("web")
+        world.new_pod("web")
         await settles(world, but_first=10)
 
         assert bound(world) == ["web"]
@@ -103,32 +103,32 @@ async def test_a_binding_whose_answer_is_lost_has_happened_once(lost: Action) ->
     so.
     """
     async with a_world() as world:
-        world.node("n")
-        world.node("m")
+        world.new_node("n")
+        world.new_node("m")
         world.faults.add(Fault(lost, **BINDING))
-        world.pod("web")
+        world.new_pod("web")
         await settles(world, but_first=60)
 
         assert {write.body["target"]["name"] for write in world.monitor.writes if write.is_binding} == {
             world.node_of("web")
         }
         assert bound(world) == ["web"]
-        assert world.events_of("web", "Scheduled") == 1
+        assert world.num_events("web", "Scheduled") == 1
         assert not world.faults.missed
 
 
 async def test_unconfirmed_binding_keeps_its_room_while_the_server_is_away() -> None:
     """After the outage the pod is bound once, and nobody has got its room meanwhile."""
     async with a_world() as world:
-        world.node("n")
+        world.new_node("n")
         await asyncio.sleep(5)
         world.faults.add(Fault(answers.drop_before_commit(), **BINDING))
-        world.pod("first", "1500m")
-        world.pod("second", "1500m")
+        world.new_pod("first", "1500m")
+        world.new_pod("second", "1500m")
         await asyncio.sleep(0.05)
         world.faults.go_down()
         await asyncio.sleep(60)
-        uid = world.get("first")["metadata"]["uid"]
+        uid = world.pod("first")["metadata"]["uid"]
         assert list(world.life.dispatcher.in_limbo) == [uid]
         assert places_of(world.life.alone)[uid] == ["under way"]
         world.faults.come_up()
@@ -142,10 +142,10 @@ async def test_a_crowd_that_comes_while_the_server_is_away_is_bound_when_it_is_b
     """Ten seconds in the middle of it; no pod stays pending, and no room is taken by nobody."""
     async with a_world() as world:
         for number in range(20 * SIZE):
-            world.node(f"n{number}", "2")
+            world.new_node(f"n{number}", "2")
         await asyncio.sleep(5)
         for number in range(200 * SIZE):
-            world.pod(f"p{number}", "150m")
+            world.new_pod(f"p{number}", "150m")
             await asyncio.sleep(0.01)
             if number == 50 * SIZE:
                 world.faults.go_down()
@@ -159,14 +159,14 @@ async def test_a_crowd_that_comes_while_the_server_is_away_is_bound_when_it_is_b
 async def test_a_binding_that_is_done_late_does_not_over_commit_the_node() -> None:
     """Somebody who came in the meantime did not get the room."""
     async with a_world() as world:
-        world.node("n")
+        world.new_node("n")
         await asyncio.sleep(5)
         world.faults.add(
             Fault(answers.commit_late(50), **BINDING), Fault(answers.drop_before_commit(), **BINDING, times=8)
         )
-        world.pod("late", "1500m")
+        world.new_pod("late", "1500m")
         await asyncio.sleep(40)
-        world.pod("hopeful", "1500m")
+        world.new_pod("hopeful", "1500m")
         await settles(world, but_first=60)
 
         assert (world.node_of("late"), world.node_of("hopeful")) == ("n", "")
@@ -175,13 +175,13 @@ async def test_a_binding_that_is_done_late_does_not_over_commit_the_node() -> No
 async def test_an_assumption_has_no_end_of_its_own() -> None:
     """The watch lags by half a minute, and the room is taken all the time."""
     async with a_world(relist=1800.0) as world:
-        world.node("n")
+        world.new_node("n")
         await asyncio.sleep(5)
         world.faults.add(Fault(watches.held(30), verb="watch", resource="pods", times=None))
         world.faults.cut()
         await asyncio.sleep(5)
         for name in ("a", "b", "c"):
-            world.pod(name, "1500m")
+            world.new_pod(name, "1500m")
         await asyncio.sleep(80)
         assert len(bound(world)) == 1
         world.faults.faults.clear()
@@ -194,9 +194,9 @@ async def test_an_assumption_has_no_end_of_its_own() -> None:
 async def test_the_status_of_an_answer_decides_whatever_its_body_is() -> None:
     """201 with garbage is success."""
     async with a_world() as world:
-        world.node("n")
+        world.new_node("n")
         world.faults.add(Fault(answers.commit_then(answers.answer("}{", 201)), **BINDING))
-        world.pod("web")
+        world.new_pod("web")
         await settles(world, but_first=20)
 
         assert bound(world) == ["web"]
@@ -204,13 +204,13 @@ async def test_the_status_of_an_answer_decides_whatever_its_body_is() -> None:
 
 async def test_a_pod_whose_status_cannot_be_written_is_tried_again_and_not_too_often() -> None:
     async with a_world() as world:
-        world.node("small", "500m")
+        world.new_node("small", "500m")
         world.faults.add(Fault(answers.status(500), verb="patch", times=None))
-        world.pod("web")
+        world.new_pod("web")
         await asyncio.sleep(660)
         attempts = world.life.alone.world.queue.scheduling_cycle
         patches = world.faults.count("patch", "pods")
-        world.node("n")
+        world.new_node("n")
         await settles(world)
 
         assert 2 <= attempts <= 5
@@ -220,19 +220,19 @@ async def test_a_pod_whose_status_cannot_be_written_is_tried_again_and_not_too_o
 
 def condition(world: World, name: str) -> tuple[str, str]:
     """Status and message of PodScheduled."""
-    (found,) = [each for each in world.get(name)["status"]["conditions"] if each["type"] == "PodScheduled"]
+    (found,) = [each for each in world.pod(name)["status"]["conditions"] if each["type"] == "PodScheduled"]
     return found["status"], found.get("message", "")
 
 
 async def test_a_condition_that_is_written_late_does_not_replace_a_newer_one() -> None:
     """The first patch is given up after ten seconds, and done after forty."""
     async with a_world() as world:
-        world.node("n", "500m")
+        world.new_node("n", "500m")
         await asyncio.sleep(5)
         world.faults.add(Fault(answers.commit_late(40), verb="patch", name="web"))
-        world.pod("web")
+        world.new_pod("web")
         await asyncio.sleep(20)
-        world.node("m", "4", taints=[{"key": "not", "value": "yours", "effect": "NoSchedule"}])
+        world.new_node("m", "4", taints=[{"key": "not", "value": "yours", "effect": "NoSchedule"}])
         await asyncio.sleep(15)
         assert condition(world, "web")[1].startswith("0/2 nodes are available")
         await asyncio.sleep(60)
@@ -243,12 +243,12 @@ async def test_a_condition_that_is_written_late_does_not_replace_a_newer_one() -
 
 async def test_late_condition_write_does_not_overwrite_that_of_a_bound_pod() -> None:
     async with a_world(kubelet=False) as world:
-        world.node("small", "500m")
+        world.new_node("small", "500m")
         await asyncio.sleep(5)
         world.faults.add(Fault(answers.commit_late(40), verb="patch", name="web"))
-        world.pod("web")
+        world.new_pod("web")
         await asyncio.sleep(20)
-        world.node("n")
+        world.new_node("n")
         await settles(world, but_first=60)
 
         assert (world.node_of("web"), condition(world, "web")) == ("n", ("True", ""))
@@ -257,11 +257,11 @@ async def test_late_condition_write_does_not_overwrite_that_of_a_bound_pod() -> 
 async def test_pod_whose_binding_was_lost_by_the_server_is_bound_again() -> None:
     """Etcd was restored to before the binding, of which no watch has told."""
     async with a_world() as world:
-        world.node("n")
+        world.new_node("n")
         await asyncio.sleep(5)
         # As good as a restore: the server has said that it is done, and knows nothing of it.
         world.faults.add(Fault(answers.answer("{}", 201), **BINDING))
-        world.pod("web")
+        world.new_pod("web")
         await settles(world, but_first=45)
 
         assert bound(world) == ["web"]
@@ -270,12 +270,12 @@ async def test_pod_whose_binding_was_lost_by_the_server_is_bound_again() -> None
 async def test_the_room_of_a_pod_that_the_server_says_is_nowhere_is_for_others() -> None:
     """A binding that all had seen is forgotten; who waits for the room hears of it at once."""
     async with a_world(kubelet=False) as world:
-        world.node("n")
-        world.pod("web", "1500m")
+        world.new_node("n")
+        world.new_pod("web", "1500m")
         await asyncio.sleep(5)
-        world.pod("next", "1500m")
+        world.new_pod("next", "1500m")
         await asyncio.sleep(5)
-        pod = world.get("web")
+        pod = world.pod("web")
         del pod["spec"]["nodeName"]
         pod["spec"]["nodeSelector"] = {"name": "elsewhere"}
         world.registry.store.put(PODS, "default", "web", pod)

@@ -17,21 +17,21 @@ from tests.kit.faults import Action, Fault, FaultyTransport, answers
 async def test_stopped_scheduler_finishes_its_binding_and_writes_nothing_afterwards(how: Action) -> None:
     async with a_world() as world:
         await world.life.kill()
-        world.node("n")
+        world.new_node("n")
         faults = FaultyTransport(world.monitor, Fault(how, verb="create", subresource="binding"))
         client = Client(Target("http://embedded"), transport=faults, rng=random.Random(1))
         async with live_backend(Configuration(), client, LiveOptions(decides=True), rng=random.Random(1)):
             await asyncio.sleep(5)
-            world.pod("web")
+            world.new_pod("web")
             await asyncio.sleep(0.5)
             assert world.node_of("web") == ""
         num_calls = len(faults.calls)
-        world.pod("later")
+        world.new_pod("later")
         await asyncio.sleep(60)
 
         assert (world.node_of("web"), world.node_of("later")) == ("n", "")
         assert len(faults.calls) == num_calls
-        assert world.events_of("web", "Scheduled") == 1
+        assert world.num_events("web", "Scheduled") == 1
         assert not world.monitor.complaints
         await client.aclose()
 
@@ -40,14 +40,14 @@ async def test_stopped_scheduler_ends_while_the_server_is_away() -> None:
     """Within the seconds that there are for it."""
     async with a_world() as world:
         await world.life.kill()
-        world.node("n")
+        world.new_node("n")
         faults = FaultyTransport(
             world.monitor, Fault(answers.drop_before_commit(), verb="create", subresource="binding", times=None)
         )
         client = Client(Target("http://embedded"), transport=faults, rng=random.Random(1))
         async with live_backend(Configuration(), client, LiveOptions(decides=True), rng=random.Random(1)):
             await asyncio.sleep(5)
-            world.pod("web")
+            world.new_pod("web")
             await asyncio.sleep(0.5)
             began = asyncio.get_running_loop().time()
         took = asyncio.get_running_loop().time() - began

@@ -51,11 +51,11 @@ async def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what:
     """No more attempts than for a small pod, and others that come at the same time are bound at the same time."""
     async with a_world() as world:
         for name in ("n", "m"):
-            world.node(name, "8")
+            world.new_node(name, "8")
         await asyncio.sleep(5)
-        world.pod("small")
+        world.new_pod("small")
         put(world, "huge", **HUGE[what])
-        world.pod("smaller", "100m")
+        world.new_pod("smaller", "100m")
         await settles(world, but_first=5, within=10)
 
         assert sorted(write.name for write in world.monitor.done("binding")) == ["huge", "small", "smaller"]
@@ -67,11 +67,11 @@ async def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what:
 )
 async def test_a_huge_pod_that_fits_nowhere_is_not_tried_more_often_than_others(what: str) -> None:
     async with a_world() as world:
-        world.node("n", "2")
+        world.new_node("n", "2")
         await asyncio.sleep(5)
         put(world, "huge", **{**HUGE[what], "nodeSelector": {"name": "nowhere"}})
         for number in range(20):
-            world.pod(f"p{number}", "50m")
+            world.new_pod(f"p{number}", "50m")
         await asyncio.sleep(60)
 
         assert len(world.monitor.done("binding")) == 20
@@ -82,27 +82,19 @@ async def test_nodes_with_thousands_of_labels_and_taints_are_nodes() -> None:
     async with a_world() as world:
         labels = {f"k{number}": f"v{number}" for number in range(10_000)}
         taints = [{"key": f"k{number}", "effect": "PreferNoSchedule"} for number in range(3000)]
-        status = {"allocatable": {"cpu": "2", "memory": "8Gi", "pods": "20"}}
-        world.registry.store.put(NODES, "", "n", node(world, labels, taints, status))
-        world.pod("web")
+        made = world.new_node("n", taints=taints)
+        made["metadata"]["labels"] |= labels
+        world.registry.store.put(NODES, "", "n", made)
+        world.new_pod("web")
         await settles(world, but_first=5, within=10)
 
         assert world.node_of("web") == "n"
 
 
-def node(world: World, labels: dict[str, str], taints: list[Object], status: Object) -> Object:
-    made = world.create(NODES, {"metadata": {"name": "n", "labels": {"name": "n"}}, "status": status})
-    return {
-        **made,
-        "metadata": {**made["metadata"], "labels": {**made["metadata"]["labels"], **labels}},
-        "spec": {"taints": taints},
-    }
-
-
 def put(world: World, name: str, labels: dict[str, str] | None = None, **spec: Any) -> None:
     """The pod is there although an API server might have said that it is too large."""
     metadata = {"labels": labels or {}, **spec.pop("metadata", {})}
-    made = world.pod(name, "100m", schedulingGates=[{"name": "wait"}])
+    made = world.new_pod(name, "100m", schedulingGates=[{"name": "wait"}])
     made["metadata"] |= metadata
     made["spec"] |= {**spec, "schedulingGates": []}
     world.registry.store.put(PODS, "default", name, made)

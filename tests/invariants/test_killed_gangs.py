@@ -73,16 +73,18 @@ KINDS: dict[str, Moment] = {
 
 def fill(world: World, *, makes_room: bool) -> None:
     """There is room for one of the gangs, or would be if others went, and for some pods of the other gang."""
-    world.node("n", "3")
-    world.node("m", "2")
+    world.new_node("n", "3")
+    world.new_node("m", "2")
     if makes_room:
         for name in LOW:
-            world.pod(name, "1", priority="low", terminationGracePeriodSeconds=0)
+            world.new_pod(name, "1", priority="low", terminationGracePeriodSeconds=0)
             world.bind(name, "n")
     for gang, pods, priority, node in (("g", FITS, "high", "n"), ("h", TOO_LARGE, "middle", "m")):
-        world.create(POD_GROUPS, pod_group(gang, len(pods), priority))
+        world.create(pod_group(gang, len(pods), priority))
         for name in pods:
-            world.pod(name, "1", priority=priority, nodeSelector={"name": node}, schedulingGroup={"podGroupName": gang})
+            world.new_pod(
+                name, "1", priority=priority, nodeSelector={"name": node}, schedulingGroup={"podGroupName": gang}
+            )
 
 
 def scheduled(group: Object) -> str:

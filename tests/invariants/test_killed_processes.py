@@ -74,14 +74,14 @@ def hold_at(stage: Stage, moment: Moment) -> Hold:
 def fill(world: World, moment: Moment) -> None:
     """The cluster as it is before the pod comes: its nodes are full, unless there is to be room."""
     for node, priority, names in (("n", "low", LOW), ("m", "middle", ("x", "y", "z"))):
-        world.node(node, "3")
+        world.new_node(node, "3")
         for name in names:
-            world.pod(name, "1", priority=priority, nodeSelector={"name": node}, terminationGracePeriodSeconds=0)
+            world.new_pod(name, "1", priority=priority, nodeSelector={"name": node}, terminationGracePeriodSeconds=0)
     for name in ("a", "b", "c", "x", "y", "z"):
         world.bind(name, "n" if name in LOW else "m")
     if not moment.makes_room:
-        world.node("k", "3")
-    world.pod(POD, "3", priority="high")
+        world.new_node("k", "3")
+    world.new_pod(POD, "3", priority="high")
 
 
 async def converges(stage: Stage) -> None:

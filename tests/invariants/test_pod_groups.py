@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from extender.rules.api_resources import PODS, Object
 from extender.testing import virtual_time
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, members, node, pod_group, refusal
-from tests.stories.scene import Scene, a_scene
+from tests.kit.scene import Scene, a_scene
 
 REFUSALS: Final = [
     (403, "Forbidden"),
@@ -43,7 +43,7 @@ class Trouble:
     def __call__(self, request: httpx.Request) -> httpx.Response | None:
         *_, name, subresource = request.url.path.split("/")
         if subresource == "binding" and self.scene is not None and name[0] not in self.begun:
-            cache = self.scene.watched.alone.world.cluster.cache
+            cache = self.scene.alone.world.cluster.cache
             self.begun[name[0]] = sum(cache.pod(uid) is not None for uid in cache.group_members(("default", name[0])))
         if request.method == "GET" or not self._left or self._chance.random() > 0.3:
             return None

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 import pytest
 
 from extender.client.informers.reflector import SHORT_WATCH
-from extender.rules.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
+from extender.rules.api_resources import NODES
 from extender.rules.statuses import ApiStatus
 from extender.testing import virtual_time
 from tests.invariants.oracle import settles, wrong_at_rest
@@ -46,7 +46,7 @@ class Chaos:
             (4, self._a_node_comes),
             (2, self._a_node_goes),
             (3, self._a_node_is_cordoned_or_not),
-            (2, self._a_budget_comes_or_goes),
+            (2, world.budget_comes_or_goes),
             (8, self._a_fault_begins),
             (3, self._faults_end),
             (3, self._watches_break),
@@ -73,7 +73,7 @@ class Chaos:
     def begins(self) -> None:
         """All nodes are there."""
         for name in NODE_NAMES:
-            self._world.node(name)
+            self._world.new_node(name)
 
     async def rages(self) -> None:
         """For a while; then all faults end, and whatever was still being said."""
@@ -101,7 +101,7 @@ class Chaos:
             rng.choice(("", "", "low", "middle", "high")),
         )
         annotations = {"reprieve.dev/runs-for": "20s"} if rng.random() < 0.1 else {}
-        self._world.pod(
+        self._world.new_pod(
             name,
             cpu,
             priority=priority,
@@ -125,26 +125,19 @@ class Chaos:
             self._make(name)
 
     def _a_pod_changes(self) -> None:
-        pods = self._world.registry.list(PODS)
-        if pods:
-            pod = self._rng.choice(pods)
-            pod["metadata"]["labels"]["app"] = self._rng.choice("ab")
-            self._update(pod)
+        names = self._world.names()
+        if names:
+            self._world.relabel(self._rng.choice(names), self._rng.choice("ab"))
 
     def _a_gate_opens(self) -> None:
-        gated = [pod for pod in self._world.registry.list(PODS) if pod["spec"].get("schedulingGates")]
+        gated = self._world.gated()
         if gated:
-            pod = self._rng.choice(gated)
-            pod["spec"]["schedulingGates"] = []
-            self._update(pod)
-
-    def _update(self, pod: Object) -> None:
-        self._world.registry.update(PODS, "default", pod["metadata"]["name"], pod)
+            self._world.open_gates(self._rng.choice(gated))
 
     def _a_node_comes(self) -> None:
         free = sorted(set(NODE_NAMES) - set(self._world.names(NODES)))
         if free:
-            self._world.node(self._rng.choice(free), cpu="2")
+            self._world.new_node(self._rng.choice(free), cpu="2")
 
     def _a_node_goes(self) -> None:
         names = self._world.names(NODES)
@@ -152,18 +145,9 @@ class Chaos:
             self._world.delete(self._rng.choice(names), NODES)
 
     def _a_node_is_cordoned_or_not(self) -> None:
-        nodes = self._world.registry.list(NODES)
-        if nodes:
-            node = self._rng.choice(nodes)
-            node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
-            self._world.registry.update(NODES, "", node["metadata"]["name"], node)
-
-    def _a_budget_comes_or_goes(self) -> None:
-        if self._world.names(POD_DISRUPTION_BUDGETS):
-            self._world.delete("a", POD_DISRUPTION_BUDGETS)
-        else:
-            spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
-            self._world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "a"}, "spec": spec})
+        names = self._world.names(NODES)
+        if names:
+            self._world.cordon_or_not(self._rng.choice(names))
 
     def _a_fault_begins(self) -> None:
         rng = self._rng

@@ -108,7 +108,9 @@ class Company:
         with suppress(ApiStatus):
             match rng.choice(HAPPENINGS):
                 case "pod":
-                    self._world.pod(f"p{rng.randrange(30)}", rng.choice(("500m", "1")), terminationGracePeriodSeconds=0)
+                    self._world.new_pod(
+                        f"p{rng.randrange(30)}", rng.choice(("500m", "1")), terminationGracePeriodSeconds=0
+                    )
                 case "end":
                     self._world.delete(rng.choice(self._world.names()) if self._world.names() else "", at_once=True)
                 case "lease":
@@ -147,7 +149,7 @@ async def a_run(seed: int) -> Company:
     async with a_world(seed) as world:
         await world.life.kill()
         for number in range(3):
-            world.node(f"n{number}", "4")
+            world.new_node(f"n{number}", "4")
         company = Company(world, seed)
         await company.fill_up()
         for _ in range(STEPS):
@@ -176,14 +178,14 @@ async def test_write_after_the_lease_was_taken_is_reported() -> None:
     """Somebody takes the lease away, which its holder can only learn when it renews it."""
     async with a_world() as world:
         await world.life.kill()
-        world.node("n")
+        world.new_node("n")
         monitor = LeaderMonitor("first", world)
         replica = await Replica("first", monitor).start()
         await asyncio.sleep(9)
         lease = world.registry.get(LEASES, "kube-system", "kube-scheduler")
         lease["spec"]["holderIdentity"] = "thief"
         world.registry.update(LEASES, "kube-system", "kube-scheduler", lease)
-        world.pod("web")
+        world.new_pod("web")
         await asyncio.sleep(1)
         await replica.kill()
 

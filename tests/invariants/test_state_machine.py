@@ -29,7 +29,7 @@ from hypothesis.stateful import (
 
 from extender.client.informers.reflector import SHORT_WATCH
 from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, FLUSH_UNSCHEDULABLE_EVERY
-from extender.rules.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
+from extender.rules.api_resources import NODES, PODS, Object, Resource
 from extender.rules.statuses import ApiStatus
 from extender.testing import virtual_time
 from extender.values.klog.setup import TextFormatter
@@ -133,8 +133,8 @@ class Cluster(RuleBasedStateMachine):
     def begins(self, cpus: list[str]) -> None:
         async def beginning() -> None:
             for name, cpu in zip(NODE_NAMES, cpus, strict=False):
-                self.world.node(name, cpu)
-            self.world.node(ELSEWHERE, "99", unschedulable=True)
+                self.world.new_node(name, cpu)
+            self.world.new_node(ELSEWHERE, "99", unschedulable=True)
             await asyncio.sleep(1)
 
         self.run(beginning())
@@ -143,7 +143,7 @@ class Cluster(RuleBasedStateMachine):
         spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, **pod}
         container = {"env": [{"name": "PASSWORD", "value": SECRET}], **spec.pop("container", {})}
         name, metadata = POD_NAMES[number % len(POD_NAMES)], {"annotations": {"said": f"x\n{FORGED}"}}
-        self.world.pod(name, metadata=metadata, container=container, **spec)
+        self.world.new_pod(name, metadata=metadata, container=container, **spec)
 
     @rule(crowd=st.lists(st.tuples(numbers, pods), min_size=1, max_size=3))
     def pods_come(self, crowd: list[tuple[int, dict[str, Any]]]) -> None:
@@ -167,14 +167,12 @@ class Cluster(RuleBasedStateMachine):
     def a_pod_changes(self, number: int, app: str) -> None:
         pod = self.one(PODS, number)
         if pod is not None:
-            pod["metadata"].setdefault("labels", {})["app"] = app
-            self.act(lambda: self.world.registry.update(PODS, "default", pod["metadata"]["name"], pod))
+            self.act(lambda: self.world.relabel(pod["metadata"]["name"], app))
 
     @rule()
     def gates_open(self) -> None:
-        for pod in [pod for pod in self.world.registry.list(PODS) if pod["spec"].get("schedulingGates")]:
-            pod["spec"]["schedulingGates"] = []
-            self.act(lambda pod=pod: self.world.registry.update(PODS, "default", pod["metadata"]["name"], pod))  # type: ignore[misc]
+        for name in self.world.gated():
+            self.act(lambda name=name: self.world.open_gates(name))  # type: ignore[misc]
 
     @rule(number=numbers)
     def somebody_else_binds(self, number: int) -> None:
@@ -188,31 +186,23 @@ class Cluster(RuleBasedStateMachine):
         if name in self.world.names(NODES):
             self.act(lambda: self.world.delete(name, NODES))
         else:
-            self.act(lambda: self.world.node(name, "2"))
+            self.act(lambda: self.world.new_node(name, "2"))
 
     @rule(number=numbers)
     def a_node_is_cordoned_or_not(self, number: int) -> None:
         node = self.one(NODES, number)
         if node is not None:
-            node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
-            self.act(lambda: self.world.registry.update(NODES, "", node["metadata"]["name"], node))
+            self.act(lambda: self.world.cordon_or_not(node["metadata"]["name"]))
 
     @rule(number=numbers)
     def a_node_grows(self, number: int) -> None:
         node = self.one(NODES, number)
         if node is not None:
-            node["status"]["allocatable"]["cpu"] = "2500m"
-            self.act(
-                lambda: self.world.registry.update(NODES, "", node["metadata"]["name"], node, subresource="status")
-            )
+            self.act(lambda: self.world.grow(node["metadata"]["name"], "2500m"))
 
     @rule()
     def a_budget_comes_or_goes(self) -> None:
-        if self.world.names(POD_DISRUPTION_BUDGETS):
-            self.act(lambda: self.world.delete("a", POD_DISRUPTION_BUDGETS))
-        else:
-            spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
-            self.act(lambda: self.world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "a"}, "spec": spec}))
+        self.act(self.world.budget_comes_or_goes)
 
     @rule(seconds=st.sampled_from((0, 0, 0.01, 0.3, 1, 4, 12)))
     def time_passes(self, seconds: float) -> None:
@@ -308,7 +298,9 @@ class Cluster(RuleBasedStateMachine):
         self.faults_end()
         self.act(self.world.faults.cut)
         # Whoever was refused by a plugin that is in order again hears of nothing: something has to happen.
-        self.act(lambda: self.world.node("news", "0", taints=[{"key": "not", "value": "yet", "effect": "NoSchedule"}]))
+        self.act(
+            lambda: self.world.new_node("news", "0", taints=[{"key": "not", "value": "yet", "effect": "NoSchedule"}])
+        )
         self.act(lambda: self.world.delete("news", NODES), then=1)
 
     def teardown(self) -> None:
@@ -339,7 +331,7 @@ class Cluster(RuleBasedStateMachine):
         writes = [call for call in made if call.verb in ("create", "update", "patch", "delete")]
         assert len(writes) <= 3 * attempts + 3, f"bounded: {len(writes)} writes for {attempts} attempts"
         lists = len(made) - len(writes)
-        kinds = len(self.world.life.informers.reflectors)
+        kinds = len(self.world.life.running.informers.reflectors)
         assert lists <= kinds * minutes * 60 / RELIST * 3, f"bounded: {lists} reads in {minutes} minutes"
         assert self.tasks() <= tasks + 2, f"bounded: {self.tasks()} tasks, and {tasks} before"
 

@@ -8,11 +8,11 @@ from tests.invariants.test_killed_processes import POD, converges, holder
 
 async def test_stuck_leader_is_replaced_and_writes_nothing_when_it_comes_back(stage: Stage) -> None:
     stuck = stage.hold(said("assumed", POD))
-    stage.world.node("n", "3")
+    stage.world.new_node("n", "3")
     async with stage.a_scheduler(elects=True) as first:
         await eventually(first.says("successfully acquired lease"))
         leader = holder(stage)
-        stage.world.pod(POD, "1")
+        stage.world.new_pod(POD, "1")
         await stuck.reached.wait()
         async with stage.a_scheduler(elects=True) as second:
             await eventually(second.says("successfully acquired lease"))

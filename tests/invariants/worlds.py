@@ -14,33 +14,32 @@ from typing import Any, final
 import httpx
 import msgspec
 
-from extender.assembly.scheduling import Scheduling, assemble_scheduler
+from extender.assembly.scheduling import Scheduling
 from extender.client.client import Client
-from extender.client.informers.informers import Informers
 from extender.client.informers.store import Change
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.engine import framework as fwk
-from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.registry import Registry as Plugins
-from extender.rules.api_resources import EVENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object, Resource
+from extender.rules.api_resources import EVENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.values.config.configuration import Configuration
-from extender.values.objects.kinds import KINDS
+from extender.values.objects.kinds import WatchedKind
 from extender.values.objects.meta import HasMetadata
 from extender.values.targets.target import Target
 from reprieve.cluster import controllers
 from reprieve.cluster.controllers.garbage_collector import SYSTEM_NAMESPACES
 from reprieve.cluster.in_memory import EmbeddedTransport
 from reprieve.cluster.kube_api import KubeApi
-from reprieve.cluster.registry import subresources
-from reprieve.cluster.registry.object_registry import ObjectRegistry
 from reprieve.cluster.store.object_store import ObjectStore
 from tests.invariants.write_monitor import WriteMonitor
+from tests.kit.cluster import make_registry
 from tests.kit.faults import FaultyTransport
+from tests.kit.objects import PRIORITIES, budget
+from tests.kit.scene import ClusterByHand
+from tests.kit.scene.running_scheduler import RunningScheduler
 
 Take = Callable[[HasMetadata | None, HasMetadata | None], None]
 """Takes a change in: table, old, new."""
 
-PRIORITIES = {"low": 10, "middle": 100, "high": 1000}
 RELIST = 40.0
 """Seconds between two lists, so that what a watch never said is healed within a test."""
 THE_BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -101,19 +100,24 @@ class Life:
         self.transport = FaultyTransport(monitor, rng=random.Random(seed))
         self.client = Client(Target("http://embedded"), transport=bugs.listening(self.transport), rng=chance)
         self.dispatcher = ApiDispatcher(self.client, rng=chance, now=clock, instance="test")
-        self.informers = Informers(self.client, rng=chance, relist_period=relist)
         self.failed: list[str] = []
         """Changes that could not be taken in."""
         self.known: dict[tuple[str, str, str], tuple[HasMetadata, bytes]] = {}
         """(table, namespace, name) -> an object as the informers hold it, and what it was when it came."""
-        self.alone = assemble_scheduler(
-            configuration, Cluster(), bugs.writing(self.dispatcher), chance, plugins=plugins
+        self.running = RunningScheduler(
+            self.client,
+            configuration,
+            self.dispatcher,
+            hearing=chance,
+            deciding=chance,
+            writes=bugs.writing,
+            plugins=plugins,
+            relist_period=relist,
         )
+        self.alone = self.running.alone
         bugs.losing(self.alone)
-        take = bugs.taking(self.alone.handlers.changed)
-        for kind in KINDS:
-            self.informers.add(kind, partial(self._tell, take, kind.field))
-        self.task = asyncio.get_running_loop().create_task(self._run(), name="a life")
+        self.running.follow(partial(self._tell, bugs.taking(self.alone.handlers.changed)))
+        self.task = asyncio.get_running_loop().create_task(self.running.run(), name="a life")
 
     async def kill(self) -> None:
         """As with SIGKILL: nothing is written any more."""
@@ -123,23 +127,13 @@ class Life:
             await self.task
         await self.client.aclose()
 
-    async def _run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.informers.run(), name="informers")
-            group.create_task(self.dispatcher.run(), name="dispatcher")
-            group.create_task(self._schedule(), name="scheduler")
-
-    async def _schedule(self) -> None:
-        await self.informers.wait_for_sync()
-        await self.alone.scheduler.run()
-
-    def _tell(self, take: Take, table: str, changes: Sequence[Change[Any]]) -> None:
+    def _tell(self, take: Take, kind: WatchedKind[Any], changes: Sequence[Change[Any]]) -> None:
         for change in changes:
-            self._note(table, change)
+            self._note(kind.field, change)
             try:
                 take(change.old, change.new)
             except Exception as exc:  # as `following`: one object must not keep the others from being known
-                self.failed.append(f"{table}: {exc!r}")
+                self.failed.append(f"{kind.field}: {exc!r}")
 
     def _note(self, table: str, change: Change[Any]) -> None:
         obj = change.old if change.new is None else change.new
@@ -153,7 +147,7 @@ class Life:
 
 
 @final
-class World:
+class World(ClusterByHand):
     """An API server with all that moves in a cluster, and a scheduler that may be killed and started again."""
 
     def __init__(
@@ -166,19 +160,20 @@ class World:
     ) -> None:
         self.seed = seed
         self._configuration = configuration or Configuration()
-        features = self._configuration.feature_gates
-        self.registry = ObjectRegistry(
-            ObjectStore(resource_version=1000), now=clock, rng=random.Random(seed), features=features
+        self.registry = make_registry(
+            *SYSTEM_NAMESPACES,
+            store=ObjectStore(resource_version=1000),
+            now=clock,
+            seed=seed,
+            features=self._configuration.feature_gates,
         )
+        super().__init__(self.registry)
         self.monitor = WriteMonitor(self.registry, EmbeddedTransport(KubeApi(self.registry)))
         self._bugs = bugs
         self._plugins = plugins
         self._relist = relist
         self._lives = 0
-        for name in SYSTEM_NAMESPACES:
-            self.create(NAMESPACES, {"metadata": {"name": name}})
-        for name, value in PRIORITIES.items():
-            self.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
+        self.create(*PRIORITIES)
         self.life = self._begin()
 
     @property
@@ -195,57 +190,44 @@ class World:
         self._lives += 1
         return Life(self.monitor, self.seed + self._lives, self._configuration, self._bugs, self._plugins, self._relist)
 
-    # What others do with the cluster.
+    def new_node(self, name: str, cpu: str = "2", **spec: Any) -> Object:
+        """With its name for a label, and with room for twenty pods."""
+        return super().new_node(name, cpu, **{"labels": {"name": name}, "pods": "20", **spec})
 
-    def create(self, resource: Resource, obj: Object) -> Object:
-        """Of namespace default, if it has one."""
-        return self.registry.create(resource, "default" if resource.namespaced else "", obj)
+    # What may happen to it by chance.
 
-    def node(self, name: str, cpu: str = "2", **spec: Any) -> Object:
-        status = {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "20"}}
-        return self.create(
-            NODES, {"metadata": {"name": name, "labels": {"name": name}}, "spec": spec, "status": status}
+    def relabel(self, name: str, app: str) -> None:
+        self.change(name, lambda found: found["metadata"].setdefault("labels", {}).update(app=app))
+
+    def gated(self) -> list[str]:
+        return [each["metadata"]["name"] for each in self.api.list(PODS) if each["spec"].get("schedulingGates")]
+
+    def open_gates(self, name: str) -> None:
+        self.change(name, lambda found: found["spec"].update(schedulingGates=[]))
+
+    def cordon_or_not(self, name: str) -> None:
+        def change(node: Object) -> None:
+            node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
+
+        self.change(name, change, resource=NODES)
+
+    def grow(self, name: str, cpu: str) -> None:
+        """The node has so much."""
+        grown = {"cpu": cpu}
+        self.change(
+            name, lambda node: node["status"]["allocatable"].update(grown), resource=NODES, subresource="status"
         )
 
-    def pod(
-        self, name: str, cpu: str = "1", *, priority: str = "", labels: dict[str, str] | None = None, **spec: Any
-    ) -> Object:
-        container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}} | spec.pop(
-            "container", {}
-        )
-        metadata = {"name": name, "labels": labels or {}, **spec.pop("metadata", {})}
-        named = {"priorityClassName": priority} if priority else {}
-        return self.create(PODS, {"metadata": metadata, "spec": {"containers": [container], **named, **spec}})
+    def budget_comes_or_goes(self) -> None:
+        if self.names(POD_DISRUPTION_BUDGETS):
+            self.delete("a", POD_DISRUPTION_BUDGETS)
+        else:
+            self.create(budget("a", {"matchLabels": {"app": "a"}}, minAvailable=1))
 
-    def delete(self, name: str, resource: Resource = PODS, *, at_once: bool = False) -> None:
-        """It goes; at once, or with the time it asked for."""
-        options: Object = {"gracePeriodSeconds": 0} if at_once else {}
-        self.registry.delete(resource, "default" if resource.namespaced else "", name, options)
+    # What is seen.
 
-    def lets_go(self, name: str) -> None:
-        """Nothing keeps the pod from going any more."""
-        pod = self.get(name)
-        pod["metadata"]["finalizers"] = []
-        self.registry.update(PODS, "default", name, pod)
-
-    def bind(self, name: str, node: str) -> None:
-        """Somebody else binds a pod."""
-        subresources.bind(
-            self.registry, "default", name, {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
-        )
-
-    # What there is to see.
-
-    def get(self, name: str, resource: Resource = PODS) -> Object:
-        return self.registry.get(resource, "default" if resource.namespaced else "", name)
-
-    def names(self, resource: Resource = PODS) -> list[str]:
-        return [obj["metadata"]["name"] for obj in self.registry.list(resource)]
-
-    def node_of(self, name: str) -> str:
-        return str(self.get(name)["spec"].get("nodeName", ""))
-
-    def events_of(self, name: str, reason: str) -> int:
+    def num_events(self, name: str, reason: str) -> int:
+        """How often this was said of pods of that name."""
         found = [event for event in self.registry.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
         return sum(event["count"] if event.get("count") else 1 for event in found if event["reason"] == reason)
 

@@ -7,7 +7,7 @@ from typing import Any, Final, final
 
 from extender.rules.api_resources import Object
 from tests.kit.objects import budget, node, pod
-from tests.stories.pod_specs import away_from
+from tests.kit.pod_specs import away_from
 
 SIZES: Final = (1, 1, 1, 2, 2, 3, 4)
 

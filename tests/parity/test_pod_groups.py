@@ -11,10 +11,9 @@ import pytest
 from extender.rules.api_resources import EVENTS, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, PRIORITY_CLASSES, Object
 from tests.each_case import each_case
 from tests.kit.objects import GROUP_GATES, members, node, pod, pod_group, resource_of
+from tests.kit.scene import Scene, a_scene, remote
+from tests.kit.scene.stages import InMemory
 from tests.parity.cases import component_cases
-from tests.stories import remote
-from tests.stories.scene import Scene, a_scene
-from tests.stories.stages import InMemory
 
 SETTLING = 60.0
 """Seconds of virtual time after each step. A group that is tried in vain is tried again within ten."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from extender.rules.api_resources import CSI_NODES, NODES, PODS, Object, Resource
 from tests.kit.objects import node, pod, resource_of
-from tests.stories.remote import change
-from tests.stories.scene import Scene
+from tests.kit.scene import Scene
+from tests.kit.scene.remote import change
 
 Happens = Callable[[Scene], Any]
 Change = Callable[[Object], Any]

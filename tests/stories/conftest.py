@@ -14,8 +14,8 @@ from extender.values.config.configuration import Extender, ExtenderManagedResour
 from extender.values.targets.target import Target
 from tests.kit.control_plane import ControlPlane
 from tests.kit.objects import GROUP_GATES
+from tests.kit.scene.stages import STAGE, InMemory, OverSockets, Stage
 from tests.kit.service import running
-from tests.stories.stages import STAGE, InMemory, OverSockets, Stage
 
 ASSETS: Final = "KUBEBUILDER_ASSETS"
 """Names the folder of a kube-apiserver."""

@@ -2,7 +2,7 @@
 
 from extender.rules.api_resources import RESOURCE_CLAIMS, Object
 from tests.kit.device_objects import DRIVER, GROUP
-from tests.stories.scene import Scene
+from tests.kit.scene import Scene
 
 
 def leftover(scene: Scene, name: str, *, allocated: bool = True) -> None:

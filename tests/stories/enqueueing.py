@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import final
 
 from extender.rules.api_resources import Object
+from tests.kit.scene import a_scene
 from tests.stories.cluster_changes import Happens
-from tests.stories.scene import a_scene
 
 
 @final

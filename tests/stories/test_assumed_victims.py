@@ -25,11 +25,11 @@ from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import Verbs
 from tests.kit.device_objects import WITH_DEVICE, device_claim, device_class, devices
 from tests.kit.objects import budget, node, pod
+from tests.kit.saying_plugins import holding, pre_binding
+from tests.kit.scene import Scene, a_scene
 from tests.kit.service import serving
 from tests.kit.storage_objects import DATA, PROVISIONED, WITH_DATA
 from tests.stories.conftest import OURS
-from tests.stories.plugins import holding, pre_binding
-from tests.stories.scene import Scene, a_scene
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("stage", [OURS], indirect=True)]
 

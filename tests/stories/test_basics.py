@@ -4,8 +4,8 @@ import pytest
 
 from extender.rules.api_resources import NODES, Object
 from tests.kit.objects import node, pod
-from tests.stories.pod_specs import port
-from tests.stories.scene import a_scene
+from tests.kit.pod_specs import port
+from tests.kit.scene import a_scene
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 from tests.kit.objects import PRIORITIES, budget, node, pod
-from tests.stories.scene import Scene, a_scene
+from tests.kit.scene import Scene, a_scene
 
 NAMES = tuple(each["metadata"]["name"] for each in PRIORITIES[:2])
 

@@ -12,7 +12,7 @@ import pytest
 
 from extender.rules.api_resources import EVENTS, NODES
 from tests.kit.objects import node, pod
-from tests.stories.scene import Scene, a_scene
+from tests.kit.scene import Scene, a_scene
 
 SEEDS: Final = int(os.environ.get("CHURN_SEEDS", "20"))
 AT_ONCE: Final = 5

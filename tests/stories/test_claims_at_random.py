@@ -14,7 +14,7 @@ from extender.rules.api_resources import POD_GROUPS, PODS, RESOURCE_CLAIMS, RESO
 from extender.rules.statuses import ApiStatus
 from tests.kit.device_objects import GROUP, device_class, devices
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group
-from tests.stories.scene import Scene, a_scene
+from tests.kit.scene import Scene, a_scene
 
 SEEDS: Final = 100
 AT_ONCE: Final = 20

@@ -8,7 +8,7 @@ import pytest
 from extender.rules.api_resources import Object
 from tests.kit.device_objects import WITH_DEVICE, device_claim, device_class, devices
 from tests.kit.objects import node, pod
-from tests.stories.scene import a_scene
+from tests.kit.scene import a_scene
 
 
 def claim_of_all() -> Object:

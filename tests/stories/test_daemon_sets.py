@@ -2,7 +2,7 @@
 
 from extender.rules.api_resources import PODS, Object
 from tests.kit.objects import node, pod, workload
-from tests.stories.scene import a_scene
+from tests.kit.scene import a_scene
 
 PORT = {"ports": [{"containerPort": 9100, "hostPort": 9100}]}
 EVERYWHERE = [{"operator": "Exists"}]

@@ -12,8 +12,8 @@ from extender.rules.api_resources import DEVICE_TAINT_RULES, RESOURCE_SLICES, Ob
 from extender.rules.statuses import ApiStatus
 from tests.kit.device_objects import DRIVER, device_class, devices, wanting
 from tests.kit.objects import node
+from tests.kit.scene import a_scene
 from tests.stories.devices import held
-from tests.stories.scene import a_scene
 
 RULES = {"DRADeviceTaintRules": True}
 BROKEN = {"key": "example.com/broken", "effect": "NoSchedule"}

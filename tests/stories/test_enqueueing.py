@@ -17,6 +17,7 @@ import pytest
 from extender.rules.api_resources import DEVICE_CLASSES, NAMESPACES, NODES, RESOURCE_CLAIMS, Object
 from tests.kit.device_objects import BY_CLASS, DRIVER, GPU, device_claim, device_class, devices, wanting
 from tests.kit.objects import node, pod
+from tests.kit.pod_specs import away_from, near, on_node_named, on_nodes_with, port, spread, taint, tolerating
 from tests.stories.cluster_changes import (
     allocatable,
     annotations,
@@ -35,7 +36,6 @@ from tests.stories.cluster_changes import (
     tolerates,
 )
 from tests.stories.enqueueing import Case, assert_called
-from tests.stories.pod_specs import away_from, near, on_node_named, on_nodes_with, port, spread, taint, tolerating
 
 pytestmark = pytest.mark.with_whole_objects
 

@@ -18,6 +18,7 @@ from extender.rules.api_resources import (
     Object,
 )
 from tests.kit.objects import node, pod
+from tests.kit.pod_specs import claims, volume as inline
 from tests.kit.storage_objects import (
     attachment,
     capacity,
@@ -42,7 +43,6 @@ from tests.stories.cluster_changes import (
     then,
 )
 from tests.stories.enqueueing import Case, assert_called
-from tests.stories.pod_specs import claims, volume as inline
 
 pytestmark = pytest.mark.with_whole_objects
 

@@ -6,9 +6,9 @@ import pytest
 
 from extender.rules.api_resources import NODES
 from tests.kit.objects import node, pod
+from tests.kit.pod_specs import taint, tolerating
+from tests.kit.scene import a_scene
 from tests.stories.cluster_changes import labels, spec
-from tests.stories.pod_specs import taint, tolerating
-from tests.stories.scene import a_scene
 
 pytestmark = pytest.mark.with_whole_objects
 

@@ -20,9 +20,9 @@ from tests.kit.device_objects import (
     with_containers,
 )
 from tests.kit.objects import node, pod, refusal
+from tests.kit.scene import Scene, a_scene
+from tests.kit.scene.stages import Interfere
 from tests.stories.devices import claims, held, leftover
-from tests.stories.scene import Scene, a_scene
-from tests.stories.stages import Interfere
 
 NOT_ENOUGH = (
     "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, "

@@ -12,9 +12,9 @@ from extender.engine import framework as fwk
 from extender.values.config.configuration import Extender, ExtenderManagedResource
 from tests.kit.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
 from tests.kit.objects import node, pod
+from tests.kit.saying_plugins import filtering, scoring_nodes
+from tests.kit.scene import Scene, a_scene
 from tests.stories.conftest import OURS
-from tests.stories.plugins import filtering, scoring_nodes
-from tests.stories.scene import Scene, a_scene
 
 
 @pytest.mark.over_a_socket
@@ -27,7 +27,7 @@ async def test_extenders_filter_score_and_bind_together() -> None:
     scenes: list[Scene] = []
 
     def binds(arguments: Any) -> Any:
-        scenes[0].binds(arguments["PodName"], arguments["Node"])
+        scenes[0].bind(arguments["PodName"], arguments["Node"])
         return {"Error": ""}
 
     memory = InMemory(
@@ -215,7 +215,7 @@ async def test_a_pod_is_bound_by_the_extender_that_binds_it_or_else_as_ever(
     def bind(arguments: Any) -> Any:
         if says == "fails":
             return {"Error": "not today"}
-        scenes[0].binds(arguments["PodName"], arguments["Node"])
+        scenes[0].bind(arguments["PodName"], arguments["Node"])
         return {"Error": ""}
 
     memory = InMemory(one_bind=bind, one_filter=lambda arguments: NO_FAILURES | {"NodeNames": arguments["NodeNames"]})

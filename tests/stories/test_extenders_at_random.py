@@ -30,9 +30,9 @@ from extender.values.protocol.verb_results import filter_result, preemption_resu
 from extender.values.protocol.wire_types import MetaVictims
 from tests.kit.extenders import InMemory, an_extender
 from tests.kit.objects import budget, node, pod
-from tests.stories.plugins import pre_binding
-from tests.stories.pod_specs import away_from
-from tests.stories.scene import Scene, a_scene
+from tests.kit.pod_specs import away_from
+from tests.kit.saying_plugins import pre_binding
+from tests.kit.scene import Scene, a_scene
 
 SEEDS: Final = int(os.environ.get("EXTENDER_SEEDS", "5"))
 STEPS: Final = 14

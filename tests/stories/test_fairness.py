@@ -5,9 +5,9 @@ import pytest
 from extender.engine import framework as fwk
 from extender.rules.api_resources import NODES
 from tests.kit.objects import node, pod
+from tests.kit.saying_plugins import looking_first
+from tests.kit.scene import Scene, a_scene
 from tests.stories.cluster_changes import labels
-from tests.stories.plugins import looking_first
-from tests.stories.scene import Scene, a_scene
 
 
 class Turns:

@@ -16,11 +16,11 @@ from extender.values.config.feature_gates import FeatureGates
 from extender.values.objects.pod import Pod
 from tests.kit.device_objects import device_class, devices, wanting
 from tests.kit.objects import is_deletion, node, pod, refusal
+from tests.kit.pod_specs import taint
+from tests.kit.saying_plugins import holding, pre_binding
+from tests.kit.scene import a_scene
 from tests.kit.storage_objects import capacity, claim, csi, csi_driver, csi_node, storage_class, volume
 from tests.stories.cluster_changes import labels
-from tests.stories.plugins import holding, pre_binding
-from tests.stories.pod_specs import taint
-from tests.stories.scene import a_scene
 
 SYNCHRONOUS = {"SchedulerAsyncPreemption": False}
 COMPARING = {"TaintTolerationComparisonOperators": True}

@@ -14,7 +14,7 @@ from extender.values.config.configuration import Configuration
 from reprieve.lab.plan.plan import plan
 from reprieve.lab.plan.plan_answer import PlanAnswer, PlanRequest
 from tests.kit.fleets import Fleet, random_fleet
-from tests.stories.scene import Scene, a_scene
+from tests.kit.scene import Scene, a_scene
 from tests.stories.test_plans import App, Sizes, budgets, filled, objects_of
 
 CLUSTERS: Final = 200

@@ -9,8 +9,8 @@ import pytest
 
 from extender.rules.api_resources import PODS, Object
 from tests.kit.objects import node, pod
+from tests.kit.scene import Scene, a_scene
 from tests.stories.cluster_changes import changed
-from tests.stories.scene import Scene, a_scene
 
 
 def _nominate(scene: Scene, name: str, where: str) -> None:

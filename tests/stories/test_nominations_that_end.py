@@ -8,10 +8,10 @@ from extender.engine import framework as fwk
 from extender.rules.api_resources import NODES, Object
 from extender.values.objects.pod import Pod
 from tests.kit.objects import node, pod
+from tests.kit.pod_specs import taint
+from tests.kit.saying_plugins import pre_binding
+from tests.kit.scene import a_scene
 from tests.stories.cluster_changes import Happens, changed_node, goes, spec
-from tests.stories.plugins import pre_binding
-from tests.stories.pod_specs import taint
-from tests.stories.scene import a_scene
 
 
 async def _fails(_: Pod) -> fwk.Status:

@@ -14,8 +14,8 @@ from extender.engine import framework as fwk
 from extender.rules.api_resources import PODS
 from extender.values.objects.pod import Pod
 from tests.kit.objects import is_binding, node, pod, refusal
-from tests.stories.plugins import WAIT, filtering, permitting, pre_binding, reserving
-from tests.stories.scene import a_scene
+from tests.kit.saying_plugins import WAIT, filtering, permitting, pre_binding, reserving
+from tests.kit.scene import a_scene
 
 BOUND = ("Scheduled", "Successfully assigned default/p to n")
 FAILED, REFUSED = "error backoff", "unschedulable"

@@ -15,9 +15,9 @@ from extender.engine import framework as fwk
 from extender.rules.api_resources import EVENTS, NODES
 from extender.values.objects.pod import Pod
 from tests.kit.objects import is_binding, node, pod, refusal
-from tests.stories.plugins import WAIT, filtering, holding, permitting, pre_binding
-from tests.stories.scene import a_scene
-from tests.stories.stages import Interfere
+from tests.kit.saying_plugins import WAIT, filtering, holding, permitting, pre_binding
+from tests.kit.scene import a_scene
+from tests.kit.scene.stages import Interfere
 
 NO_ROOM = (
     "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: "
@@ -204,7 +204,7 @@ async def test_a_pod_that_others_bind_is_dropped() -> None:
     async with a_scene(node("n", "500m")) as scene:
         await scene.has(pod("p"))
         assert scene.waits_in("p") == "unschedulable"
-        scene.binds("p", "n")
+        scene.bind("p", "n")
         await scene.passes(1)
 
         assert scene.waits_in("p") == ""
@@ -226,7 +226,7 @@ async def test_a_pod_that_others_bind_elsewhere_on_its_way_stays_there() -> None
         assumed = scene.alone.world.cluster.cache.pod(uid)
         assert assumed is not None
         other = "b" if assumed.spec.node_name == "a" else "a"
-        scene.binds("p", other)
+        scene.bind("p", other)
         await scene.passes(10)
 
         assert scene.node_of("p") == other
@@ -257,7 +257,7 @@ async def test_pod_bound_by_another_scheduler_is_not_tried_again() -> None:
         assumed = scene.alone.world.cluster.cache.pod(uid)
         assert assumed is not None
         other = "b" if assumed.spec.node_name == "a" else "a"
-        scene.binds("p", other)
+        scene.bind("p", other)
         await scene.passes(10)
 
         assert scene.node_of("p") == other
@@ -326,7 +326,7 @@ async def test_pods_of_other_schedulers_take_their_room_and_are_left_alone() -> 
         assert (scene.node_of("theirs"), scene.node_of("ours"), scene.waits_in("theirs")) == ("", "n", "")
 
         await scene.loses("ours")
-        scene.binds("theirs", "n")
+        scene.bind("theirs", "n")
         await scene.has(pod("ours", "1500m"))
 
         assert scene.node_of("ours") == ""

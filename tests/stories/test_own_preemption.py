@@ -19,7 +19,7 @@ from extender.values.objects.meta import LabelSelector
 from extender.values.objects.pod import Pod
 from tests.kit.extenders import InMemory, an_extender
 from tests.kit.objects import node, pod
-from tests.stories.scene import a_scene
+from tests.kit.scene import a_scene
 
 
 class OwnRules(fwk.PostFilterPlugin):

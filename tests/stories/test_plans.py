@@ -18,8 +18,8 @@ from extender.values.config.configuration import Configuration
 from reprieve.lab.plan.plan import plan
 from reprieve.lab.plan.plan_answer import PlanAnswer, PlanRequest
 from tests.kit.objects import budget, node, pod, resource_of
-from tests.stories.pod_specs import away_from
-from tests.stories.scene import Scene, a_scene
+from tests.kit.pod_specs import away_from
+from tests.kit.scene import Scene, a_scene
 
 CLUSTERS: Final = 200
 AT_ONCE: Final = 10

@@ -13,8 +13,8 @@ from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
 from tests.kit.objects import is_binding, node, pod, refusal
 from tests.kit.places import without_place
-from tests.stories.plugins import WAIT, binding, filtering, holding, permitting, post_binding, pre_binding, reserving
-from tests.stories.scene import a_scene
+from tests.kit.saying_plugins import WAIT, binding, filtering, holding, permitting, post_binding, pre_binding, reserving
+from tests.kit.scene import a_scene
 
 REFUSED = "0/1 nodes are available: 1 not now."
 BOUND = ("Scheduled", "Successfully assigned default/p to n")

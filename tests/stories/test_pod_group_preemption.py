@@ -17,8 +17,7 @@ from extender.rules.api_resources import POD_GROUPS, Object
 from reprieve.cluster.in_memory import EmbeddedTransport
 from reprieve.cluster.kube_api import KubeApi
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, budget, members, node, pod, pod_group, priority_class
-from tests.stories import stages
-from tests.stories.scene import a_scene
+from tests.kit.scene import a_scene, stages
 from tests.stories.test_pod_groups import nodes_of, said_of
 
 

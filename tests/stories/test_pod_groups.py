@@ -9,7 +9,7 @@ import pytest
 
 from extender.rules.api_resources import POD_GROUPS
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, is_binding, members, node, pod_group, refusal
-from tests.stories.scene import Scene, a_scene
+from tests.kit.scene import Scene, a_scene
 
 WAITING = (
     "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "

@@ -12,8 +12,8 @@ import pytest
 from extender.rules.api_resources import Object
 from tests.kit.device_objects import GROUP, WITH_DEVICE, device_claim, device_class, devices
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group
+from tests.kit.scene import Scene, a_scene
 from tests.stories.devices import claims, held
-from tests.stories.scene import Scene, a_scene
 
 NETWORK: Final[Object] = {
     **GROUP,

@@ -4,10 +4,10 @@ import pytest
 
 from extender.rules.api_resources import Object
 from tests.kit.objects import node, pod
+from tests.kit.pod_specs import claims, near, taint
+from tests.kit.scene import a_scene
 from tests.kit.storage_objects import claim, volume
 from tests.stories.cluster_changes import Happens, changed_node, changed_pod, gone, labels, new_node, new_pod, spec
-from tests.stories.pod_specs import claims, near, taint
-from tests.stories.scene import a_scene
 
 pytestmark = pytest.mark.with_whole_objects
 

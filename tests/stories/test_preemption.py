@@ -11,9 +11,9 @@ from extender.rules.api_resources import NAMESPACES, POD_DISRUPTION_BUDGETS, POD
 from extender.values.objects.pod import Pod
 from tests.kit.device_objects import DRIVER, WITH_DEVICE, device_claim, device_class, devices
 from tests.kit.objects import budget, node, pod, priority_class
-from tests.stories.plugins import filtering
-from tests.stories.pod_specs import away_from
-from tests.stories.scene import a_scene
+from tests.kit.pod_specs import away_from
+from tests.kit.saying_plugins import filtering
+from tests.kit.scene import a_scene
 
 FITS_NOT = "0/1 nodes are available: 1 Insufficient cpu."
 

@@ -13,10 +13,10 @@ from extender.engine import framework as fwk
 from extender.testing import make_node, make_pod
 from extender.values.objects.pod import Pod
 from tests.kit.objects import GROUP_GATES, is_deletion, members, node, pod, pod_group, refusal
+from tests.kit.pod_specs import away_from
+from tests.kit.saying_plugins import binding_when, holding, lending_one, pre_binding, reserving
+from tests.kit.scene import a_scene
 from tests.kit.told_scheduler import ToldScheduler
-from tests.stories.plugins import binding_when, holding, lending_one, pre_binding, reserving
-from tests.stories.pod_specs import away_from
-from tests.stories.scene import a_scene
 
 
 async def _takes_long(_: Pod) -> fwk.Status:
@@ -338,7 +338,7 @@ async def test_no_victim_is_evicted_for_a_preemptor_that_was_replaced_or_bound_m
             await scene.loses("high", at_once=True, within=0)
             await scene.has(pod("high", "1500m", "high", schedulingGates=[{"name": "wait"}]), within=10)
         else:
-            scene.binds("high", "n")
+            scene.bind("high", "n")
             await scene.passes(10)
 
         assert scene.pods() == {"low", "high"}

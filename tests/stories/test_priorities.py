@@ -3,9 +3,9 @@
 import pytest
 
 from tests.kit.objects import node, pod, priority_class
+from tests.kit.pod_specs import claims
+from tests.kit.scene import a_scene
 from tests.kit.storage_objects import claim, volume
-from tests.stories.pod_specs import claims
-from tests.stories.scene import a_scene
 
 ONCE = "ReadWriteOncePod"
 

@@ -12,9 +12,9 @@ import pytest
 from extender.engine import framework as fwk
 from extender.rules.api_resources import NODES
 from tests.kit.objects import is_binding, node, pod, priority_class, refusal
+from tests.kit.saying_plugins import WAIT, filtering, gating, permitting, reserving
+from tests.kit.scene import a_scene
 from tests.stories.cluster_changes import allocatable, labels, spec
-from tests.stories.plugins import WAIT, filtering, gating, permitting, reserving
-from tests.stories.scene import a_scene
 
 # TestSchedulingGates, four cases.
 

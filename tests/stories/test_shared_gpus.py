@@ -20,8 +20,8 @@ from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.verbs import Verbs
 from tests.kit.objects import budget, node, pod
+from tests.kit.scene import Scene, a_scene
 from tests.kit.shared_gpu import ARGUMENTS, EXAMPLE, cards_of, limits, shared_gpu, with_cards
-from tests.stories.scene import Scene, a_scene
 
 NODES = [with_cards(node(f"n{number}", "16"), 4) for number in range(4)]
 KEPT = budget("kept", {"matchLabels": {"kept": "yes"}}, maxUnavailable=0)
@@ -52,7 +52,7 @@ async def test_an_urgent_pod_frees_one_card(scheduler: str) -> None:
     async with a_scene(*NODES, plugins=[shared_gpu.SharedGpu], profiles=[scheduler], arguments=ARGUMENTS) as scene:
         if scheduler == "second":
             await scene.has(pod("other", schedulerName="first"))
-            scene.binds("other", "n2")
+            scene.bind("other", "n2")
         await scene.has(*(gpu_pod(f"low-{at}", "low", scheduler=scheduler, memory=8192) for at in range(32)))
         full = by_card(scene)
         assert sorted(map(len, full.values())) == [2] * 16, "all cards are full"

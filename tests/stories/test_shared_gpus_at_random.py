@@ -12,8 +12,8 @@ import pytest
 from extender.rules.api_resources import NODES, PODS, Object
 from extender.rules.statuses import ApiStatus
 from tests.kit.objects import PRIORITIES, node, pod
+from tests.kit.scene import Scene, a_scene
 from tests.kit.shared_gpu import ARGUMENTS, cards_of, limits, shared_gpu, with_cards
-from tests.stories.scene import Scene, a_scene
 
 SEEDS: Final = 500
 AT_ONCE: Final = 25

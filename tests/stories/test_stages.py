@@ -7,8 +7,8 @@ import pytest
 
 from extender.rules.api_resources import PODS, Object, Resource
 from tests.kit.control_plane import ControlPlane
-from tests.stories.passing_time import kubelets_act
-from tests.stories.remote import NotFoundError, RemoteApi
+from tests.kit.scene.passing_time import kubelets_act
+from tests.kit.scene.remote import NotFoundError, RemoteApi
 
 FAKE = Path(__file__).parents[1] / "kit" / "fake_program.py"
 

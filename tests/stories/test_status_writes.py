@@ -9,8 +9,8 @@ import pytest
 from extender.engine import framework as fwk
 from extender.rules.api_resources import PODS, Object
 from tests.kit.objects import node, pod
-from tests.stories.plugins import filtering
-from tests.stories.scene import a_scene
+from tests.kit.saying_plugins import filtering
+from tests.kit.scene import a_scene
 
 LONG_AGO = "2020-05-12T01:01:01Z"
 WHY = "0/1 nodes are available: 1 not now."

@@ -26,7 +26,7 @@ from tests.extender.engine.cache.snapshot_contents import seen
 from tests.kit.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, slice_of
 from tests.kit.objects import priority_class
 from tests.kit.owners import make_budget, owned_by
-from tests.stories.pod_specs import near
+from tests.kit.pod_specs import near
 
 HIGH = priority_class("high", 1000)
 

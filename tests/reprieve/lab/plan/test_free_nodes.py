@@ -22,8 +22,8 @@ from reprieve.lab.simulation.sweeping import read_workloads
 from tests.api.in_process import reprieve
 from tests.kit.fleets import Fleet, FleetApp, fewest_moves, random_fleet
 from tests.kit.objects import budget, node, pod
+from tests.kit.pod_specs import away_from
 from tests.kit.tables import cases
-from tests.stories.pod_specs import away_from
 
 CLUSTERS: Final = 200
 AT_ONCE: Final = 2

@@ -22,7 +22,7 @@ from reprieve.lab.plan.plan_answer import PlanAnswer, PlanRequest
 from tests.extender.answers.what_if.test_what_if import cluster, node, owned, running, written
 from tests.kit.objects import GROUP_GATES, members, pod_group, priority_class
 from tests.kit.owners import make_budget
-from tests.stories.pod_specs import away_from
+from tests.kit.pod_specs import away_from
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 PROTECTING = """

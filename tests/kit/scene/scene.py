@@ -5,57 +5,49 @@ import json
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, final
 
-from extender.assembly.scheduling import Scheduling, assemble_scheduler
-from extender.client.http_extender import Transports, no_transport, reads_whole
-from extender.client.informers.informers import Informers
+from extender.assembly.scheduling import Scheduling
+from extender.client.http_extender import Transports, no_transport
+from extender.client.informers.store import Change
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.engine import framework as fwk
-from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
-from extender.rules.api_resources import EVENTS, PODS, Object, Resource
+from extender.rules.api_resources import PODS, Object, Resource
 from extender.values.config.configuration import Configuration, Extender
 from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load
-from extender.values.objects.kinds import KINDS
-from tests.kit.objects import resource_of
-from tests.stories import remote
-from tests.stories.passing_time import Watched
-from tests.stories.remote import Api
-from tests.stories.stages import STAGE, Interfere, Setting
+from tests.kit.scene.by_hand import ClusterByHand
+from tests.kit.scene.running_scheduler import RunningScheduler
+from tests.kit.scene.stages import STAGE, Interfere, Opening, Setting
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What can be seen of the cluster from outside, and where the scheduler keeps its pods."""
+class Scene(ClusterByHand):
+    """A cluster, the scheduler that decides for it, and where that one keeps its pods."""
 
-    setting: Setting
-    watched: Watched
-    acting: asyncio.TaskGroup
-    """For what a story does by hand."""
-    told: list[Callable[[Any, Any], None]]
-    """Are told of every change besides the scheduler."""
-
-    # What is done to it.
+    def __init__(self, setting: Setting, running: RunningScheduler, acting: asyncio.TaskGroup) -> None:
+        """`acting` is for what a story does by hand."""
+        super().__init__(setting.api)
+        self.setting = setting
+        self.running = running
+        self.told: list[Callable[[Any, Any], None]] = []
+        """Are told of every change besides the scheduler."""
+        self._acting = acting
 
     async def has(self, *objects: Object, within: float = 5.0) -> None:
         """Objects come, one after the other; then time passes."""
         for each in objects:
-            resource = resource_of(each)
-            self.api.create(resource, "default" if resource.namespaced else "", each)
+            self.create(each)
         await self.passes(within)
 
     async def loses(self, name: str, *, resource: Resource = PODS, at_once: bool = False, within: float = 5.0) -> None:
         """An object is deleted, a pod with the time it has to say goodbye unless it has to go at once; then time
         passes.
         """
-        self.api.delete(
-            resource, "default" if resource.namespaced else "", name, {"gracePeriodSeconds": 0} if at_once else None
-        )
+        self.delete(name, resource, at_once=at_once)
         await self.passes(within)
 
     async def changes(
@@ -68,75 +60,31 @@ class Scene:
         within: float = 5.0,
     ) -> None:
         """An object is changed in place; then time passes."""
-        remote.change(
-            self.api, resource, "default" if resource.namespaced else "", name, change, subresource=subresource
-        )
+        self.change(name, change, resource=resource, subresource=subresource)
         await self.passes(within)
 
     async def lets_go(self, name: str, *, within: float = 5.0) -> None:
         """Nothing keeps the pod from going any more."""
-        await self.changes(name, lambda found: found["metadata"].pop("finalizers"), within=within)
-
-    def binds(self, name: str, node: str) -> None:
-        """Somebody else gives a pod its node."""
-        body = {
-            "metadata": {"name": name, "uid": self.pod(name)["metadata"]["uid"]},
-            "target": {"kind": "Node", "name": node},
-        }
-        self.setting.bind(name, body)
+        self.let_go(name)
+        await self.passes(within)
 
     async def passes(self, seconds: float) -> None:
         """Time passes; where that takes time, no more of it than until nothing is going to happen."""
-        await self.setting.passes(seconds, self.watched)
+        await self.setting.passes(seconds, self.running)
 
     async def tries(self, number: int) -> None:
         """By hand: so many pods are tried, each as often as it is its turn."""
         for _ in range(number):
             info = self.alone.world.queue.pop_nowait()
             assert info is not None, "nobody waits"
-            await self.alone.scheduler.schedule_one(info, self.acting)
+            await self.alone.scheduler.schedule_one(info, self._acting)
         await self.passes(0.1)
 
     # What is seen.
 
     @property
-    def api(self) -> Api:
-        return self.setting.api
-
-    @property
     def alone(self) -> Scheduling:
-        return self.watched.alone
-
-    def pod(self, name: str) -> Object:
-        return self.api.get(PODS, "default", name)
-
-    def node_of(self, name: str) -> str:
-        return str(self.pod(name)["spec"].get("nodeName", ""))
-
-    def nominated_node_of(self, name: str) -> str:
-        return str(self.pod(name)["status"].get("nominatedNodeName", ""))
-
-    def pods(self) -> set[str]:
-        return {each["metadata"]["name"] for each in self.api.list(PODS, "default")}
-
-    def leaving(self) -> set[str]:
-        return {
-            each["metadata"]["name"]
-            for each in self.api.list(PODS, "default")
-            if "deletionTimestamp" in each["metadata"]
-        }
-
-    def condition(self, name: str, kind: str = "PodScheduled") -> tuple[str, str, str] | None:
-        """(status, reason, message)."""
-        for each in self.pod(name)["status"].get("conditions", []):
-            if each["type"] == kind:
-                return each["status"], each.get("reason", ""), each.get("message", "")
-        return None
-
-    def events(self, name: str) -> list[tuple[str, str]]:
-        """(reason, note) of the events about pods of that name."""
-        found = [event for event in self.api.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
-        return [(event["reason"], event["message"]) for event in found]
+        return self.running.alone
 
     def history(self, since: int) -> list[Object]:
         """Pods as they became, one after the other; those that are gone as they were last."""
@@ -218,41 +166,34 @@ async def a_scene(
         _configuration([*_needed(only), *also], ["*"] if only else without, profiles, gates, arguments or {}),
         extenders=(*extenders, *STAGE.get().extenders),
     )
-    async with STAGE.get().open(
-        objects, kubelet=kubelet, controllers=controllers, interfere=interfere, features=gates
-    ) as setting:
-        dispatcher = ApiDispatcher(setting.client, rng=random.Random(1), instance="host")
-        informers = Informers(setting.client, rng=random.Random(1), is_whole=reads_whole(configuration.extenders))
-        plugins_there = Registry(IN_TREE, (), also=also)
-        chance = random.Random(seed)
-        told: list[Callable[[Any, Any], None]] = []
-        alone = assemble_scheduler(
-            configuration, Cluster(), dispatcher, chance, transports=transports, plugins=plugins_there
+    opening = Opening(objects, kubelet, controllers, interfere, gates)
+    async with STAGE.get().open(opening) as setting:
+        running = RunningScheduler(
+            setting.client,
+            configuration,
+            ApiDispatcher(setting.client, rng=random.Random(1), instance="host"),
+            hearing=random.Random(1),
+            deciding=random.Random(seed),
+            plugins=Registry(IN_TREE, (), also=also),
+            transports=transports,
+            by_hand=by_hand,
         )
-
-        async def schedule() -> None:
-            await informers.wait_for_sync()
-            if not by_hand:
-                await alone.scheduler.run()
-
-        def take(changes: Any) -> None:
-            for change in changes:
-                for each in (alone.handlers.changed, *told):
-                    each(change.old, change.new)
-
-        for kind in KINDS:
-            if kind.gate and not gates.enabled(kind.gate):
-                continue
-            informers.add(kind, take)
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(work) for work in (informers.run(), dispatcher.run(), schedule())]
+                scene = Scene(setting, running, group)
+
+                def hears(_: object, changes: Sequence[Change[Any]]) -> None:
+                    for change in changes:
+                        for each in (running.alone.handlers.changed, *scene.told):
+                            each(change.old, change.new)
+
+                running.follow(hears)
+                task = group.create_task(running.run())
                 try:
-                    await informers.wait_for_sync()
-                    yield Scene(setting, Watched(alone, informers, dispatcher, by_hand), group, told)
+                    await running.informers.wait_for_sync()
+                    yield scene
                 finally:
-                    for task in tasks:
-                        task.cancel()
+                    task.cancel()
         finally:
             await setting.client.aclose()
 

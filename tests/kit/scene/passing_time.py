@@ -3,14 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, final
 
-from extender.assembly.scheduling import Scheduling
 from extender.client.informers.informers import Informers
-from extender.client.writes.dispatcher import ApiDispatcher
 from extender.rules.api_resources import PODS, Object
-from tests.stories.remote import Api, NotFoundError, RemoteApi, change
+from tests.kit.scene.remote import Api, NotFoundError, RemoteApi, change
+from tests.kit.scene.running_scheduler import RunningScheduler
 
 GLANCE: Final = 0.01
 GLANCES: Final = 3
@@ -22,44 +20,6 @@ PATIENCE: Final = 30.0
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """A scheduler, and what it is connected by."""
-
-    alone: Scheduling
-    informers: Informers
-    dispatcher: ApiDispatcher
-    by_hand: bool = False
-    """Pods wait until the story has one tried."""
-
-    async def is_busy(self, num_held: int) -> bool:
-        """True while it has something to do that need not wait.
-
-        Arguments:
-            num_held: requests that the story holds up.
-        """
-        world = self.alone.world
-        if not self.by_hand and world.queue.pods_in_active_q():
-            return True
-        held = {waiting.pod.uid for waiting in world.waiting_pods}
-        if any(info.pod.uid not in held for info in world.queue.in_flight_pods()):
-            return True
-        return not num_held and not await self.dispatcher.drain(0)
-
-    def waits_until(self, when: float) -> bool:
-        """True if something may happen by itself until then: a pause ends, or somebody lets a pod go on."""
-        world = self.alone.world
-        pausing = (
-            [] if self.by_hand else [*world.queue.pods_in_backoff_q(), *world.queue.pods_in_backoff_q(failed=True)]
-        )
-        ends = [end for end in map(world.queue.backoff_time, pausing) if end is not None]
-        is_on_its_way = any(world.waiting_pods) or any(
-            world.cluster.cache.pod(uid) is not None for uid in world.cluster.pending
-        )
-        return is_on_its_way or any(end <= when for end in ends)
-
-
-@final
 class Settling:
     """Lets a scheduler and its API server come to rest."""
 
@@ -68,7 +28,7 @@ class Settling:
         self._num_held = num_held
         self._kubelet = kubelet
 
-    async def passes(self, seconds: float, watched: Watched) -> None:
+    async def passes(self, seconds: float, watched: RunningScheduler) -> None:
         """Returns when nothing more is going to happen within so many seconds, which are not over at that time as a
         rule.
         """
@@ -82,7 +42,7 @@ class Settling:
             for _ in range(TURNS):
                 await asyncio.sleep(0)
 
-    async def _is_at_rest(self, until: float, now: float, watched: Watched) -> bool:
+    async def _is_at_rest(self, until: float, now: float, watched: RunningScheduler) -> bool:
         if self._kubelet and kubelets_act(self._api):
             return False
         if not self._knows_all(watched.informers) or await watched.is_busy(self._num_held()):

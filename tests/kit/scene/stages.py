@@ -3,9 +3,10 @@
 import asyncio
 import random
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, final
 
@@ -16,16 +17,16 @@ from extender.rules.api_resources import PODS, Object
 from extender.rules.seeding import seed
 from extender.testing import virtual_time
 from extender.values.config.configuration import Extender
-from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.values.config.feature_gates import FeatureGates
 from extender.values.targets.target import Target
 from reprieve.cluster import own_cluster
 from reprieve.cluster.in_memory import EmbeddedTransport
 from reprieve.cluster.kube_api import KubeApi
-from reprieve.cluster.registry import subresources
 from tests.kit.cluster import make_registry
 from tests.kit.objects import PRIORITIES, resource_of
-from tests.stories.passing_time import Settling, Watched
-from tests.stories.remote import Api, RemoteApi, verification
+from tests.kit.scene.passing_time import Settling
+from tests.kit.scene.remote import Api, RemoteApi, verification
+from tests.kit.scene.running_scheduler import RunningScheduler
 
 Interfere = Callable[[httpx.Request], Any]
 """What stands between the scheduler and its API server: an answer of its own, None to let the request pass; or
@@ -36,28 +37,31 @@ LONGEST: Final = 120.0
 """Seconds that a story may take where time passes as it does."""
 
 
-class Setting(ABC):
+@final
+@dataclass(frozen=True)
+class Opening:
+    """What a cluster is to have when a story begins."""
+
+    objects: Iterable[Object]
+    kubelet: bool
+    controllers: bool
+    interfere: Interfere | None
+    features: FeatureGates
+
+
+@final
+@dataclass(frozen=True)
+class Setting:
     """A cluster without a scheduler."""
 
-    def __init__(self, api: Api, client: Client) -> None:
-        self.api = api
-        self.client = client
-
-    @abstractmethod
-    def bind(self, name: str, body: Object) -> None:
-        """A pod gets its node."""
-
-    @abstractmethod
-    def version(self) -> int:
-        """How far history is."""
-
-    @abstractmethod
-    def history(self, since: int) -> list[Object]:
-        """Pods as they became, one after the other; those that are gone as they were last."""
-
-    @abstractmethod
-    async def passes(self, seconds: float, watched: Watched) -> None:
-        """So much time passes; or as much as is needed for all to happen that would have happened meanwhile."""
+    api: Api
+    client: Client
+    passes: Callable[[float, RunningScheduler], Awaitable[None]]
+    """So much time passes; or as much as is needed for all to happen that would have happened meanwhile."""
+    version: Callable[[], int]
+    """How far history is."""
+    history: Callable[[int], list[Object]]
+    """Pods as they became since a version, one after the other; those that are gone as they were last."""
 
 
 class Stage(ABC):
@@ -71,15 +75,7 @@ class Stage(ABC):
         """Tell it."""
 
     @abstractmethod
-    def open(
-        self,
-        objects: Iterable[Object],
-        *,
-        kubelet: bool,
-        controllers: bool,
-        interfere: Interfere | None,
-        features: FeatureGates = DEFAULT_FEATURES,
-    ) -> AbstractAsyncContextManager[Setting]:
+    def open(self, opening: Opening) -> AbstractAsyncContextManager[Setting]:
         """A cluster with these objects and some priority classes, and with nothing else in it."""
 
 
@@ -94,48 +90,30 @@ class InMemory(Stage):
         virtual_time.run(tale)
 
     @asynccontextmanager
-    async def open(
-        self,
-        objects: Iterable[Object],
-        *,
-        kubelet: bool,
-        controllers: bool,
-        interfere: Interfere | None,
-        features: FeatureGates = DEFAULT_FEATURES,
-    ) -> AsyncIterator[Setting]:
-        if controllers:
-            async with own_cluster(
-                [*PRIORITIES, *map(_placed, objects)], rng=random.Random(1), kubelet=kubelet, features=features
-            ) as own:
-                yield _InMemorySetting(own.api, interfere)
+    async def open(self, opening: Opening) -> AsyncIterator[Setting]:
+        objects, features = [*PRIORITIES, *map(_placed, opening.objects)], opening.features
+        if opening.controllers:
+            async with own_cluster(objects, rng=random.Random(1), kubelet=opening.kubelet, features=features) as own:
+                yield _in_memory(own.api, opening.interfere)
         else:
             registry = make_registry("default", now=lambda: datetime.now(UTC), features=features)
-            seed(registry, [*PRIORITIES, *map(_placed, objects)])
-            yield _InMemorySetting(KubeApi(registry), interfere)
+            seed(registry, objects)
+            yield _in_memory(KubeApi(registry), opening.interfere)
 
 
 def _placed(obj: Object) -> Object:
     return {**obj, "metadata": {"namespace": "default", **obj["metadata"]}} if resource_of(obj).namespaced else obj
 
 
-@final
-class _InMemorySetting(Setting):
-    def __init__(self, api: KubeApi, interfere: Interfere | None) -> None:
-        transport = _Between(EmbeddedTransport(api), interfere or (lambda request: None))
-        super().__init__(api.registry, Client(Target("http://embedded"), transport=transport))
-        self._registry = api.registry
-
-    def bind(self, name: str, body: Object) -> None:
-        subresources.bind(self._registry, "default", name, body)
-
-    def version(self) -> int:
-        return self._registry.store.resource_version
-
-    def history(self, since: int) -> list[Object]:
-        return [change.new.decoded() for change in self._registry.store.follow([PODS], since).take()]
-
-    async def passes(self, seconds: float, watched: Watched) -> None:
-        await asyncio.sleep(seconds)
+def _in_memory(api: KubeApi, interfere: Interfere | None) -> Setting:
+    store = api.registry.store
+    return Setting(
+        api.registry,
+        Client(Target("http://embedded"), transport=_Between(EmbeddedTransport(api), interfere or (lambda _: None))),
+        passes=lambda seconds, _: asyncio.sleep(seconds),
+        version=lambda: store.resource_version,
+        history=lambda since: [change.new.decoded() for change in store.follow([PODS], since).take()],
+    )
 
 
 @final
@@ -179,52 +157,29 @@ class OverSockets(Stage):
         asyncio.run(bounded())
 
     @asynccontextmanager
-    async def open(
-        self,
-        objects: Iterable[Object],
-        *,
-        kubelet: bool,
-        controllers: bool,
-        interfere: Interfere | None,
-        features: FeatureGates = DEFAULT_FEATURES,
-    ) -> AsyncIterator[Setting]:
+    async def open(self, opening: Opening) -> AsyncIterator[Setting]:
         api = RemoteApi(self._target)
         between = None
-        if interfere is not None:
+        if opening.interfere is not None:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-            between = _Between(
-                httpx.AsyncHTTPTransport(verify=verification(self._target), trust_env=False, limits=limits), interfere
-            )
+            carrier = httpx.AsyncHTTPTransport(verify=verification(self._target), trust_env=False, limits=limits)
+            between = _Between(carrier, opening.interfere)
         try:
             api.clear()
             known = {each["metadata"]["name"] for each in api.list(resource_of(PRIORITIES[0]))}
-            for each in (*(each for each in PRIORITIES if each["metadata"]["name"] not in known), *objects):
+            for each in (*(each for each in PRIORITIES if each["metadata"]["name"] not in known), *opening.objects):
                 resource = resource_of(each)
                 api.create(resource, "default" if resource.namespaced else "", each)
             held = (lambda: 0) if between is None else (lambda: between.num_held)
-            yield _RemoteSetting(api, Client(self._target, transport=between), Settling(api, held, kubelet=kubelet))
+            yield Setting(
+                api,
+                Client(self._target, transport=between),
+                passes=Settling(api, held, kubelet=opening.kubelet).passes,
+                version=api.version,
+                history=lambda since: api.changes(PODS, since),
+            )
         finally:
             api.close()
-
-
-@final
-class _RemoteSetting(Setting):
-    def __init__(self, api: RemoteApi, client: Client, settling: Settling) -> None:
-        super().__init__(api, client)
-        self._remote = api
-        self._settling = settling
-
-    def bind(self, name: str, body: Object) -> None:
-        self._remote.bind("default", name, body)
-
-    def version(self) -> int:
-        return self._remote.version()
-
-    def history(self, since: int) -> list[Object]:
-        return self._remote.changes(PODS, since)
-
-    async def passes(self, seconds: float, watched: Watched) -> None:
-        await self._settling.passes(seconds, watched)
 
 
 STAGE: Final[ContextVar[Stage]] = ContextVar("STAGE", default=InMemory())  # noqa: B039 - it has no state
