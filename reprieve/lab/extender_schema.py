@@ -25,19 +25,19 @@ _DEFINITIONS: Final = "#/$defs/"
 
 def extender_schema(document: dict[str, Any]) -> dict[str, Any]:
     """Returns the schema, whose definitions are `TYPES` and what they consist of, from the OpenAPI document."""
-    components, wanted, found = document["components"]["schemas"], list(TYPES), dict[str, Any]()
-    while wanted:
-        name = wanted.pop()
-        if name not in found:
-            found[name] = _moved(components[name])
-            wanted += _references(components[name])
+    components, to_visit, definitions = document["components"]["schemas"], list(TYPES), dict[str, Any]()
+    while to_visit:
+        name = to_visit.pop()
+        if name not in definitions:
+            definitions[name] = _moved(components[name])
+            to_visit += _references(components[name])
     lists = {"HostPriorityList": {"type": "array", "items": {"$ref": f"{_DEFINITIONS}HostPriority"}}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": PATH,
         "title": "Kubernetes scheduler extender, v1",
         "description": f"The requests and answers of a scheduler extender: {', '.join(TYPES)}.",
-        "$defs": {name: found[name] for name in sorted(found)} | lists,
+        "$defs": {name: definitions[name] for name in sorted(definitions)} | lists,
     }
 
 

@@ -71,7 +71,7 @@ class PluginEffects(Answer, frozen=True, kw_only=True):
     """Every pending pod that was looked at."""
     running: tuple[RunningEffect, ...]
     looked_at: int
-    """The number of running pods that the plugins were asked about."""
+    """The number of running pods that the plugins judged."""
     left_out: int = 0
     """The number of pods beyond the limit."""
     errors: tuple[str, ...] = ()
@@ -83,32 +83,37 @@ async def plugin_effects(
     registry: Registry,
     before: Configuration,
     after: Configuration,
-    own: Collection[str],
+    plugin_names: Collection[str],
     limit: int,
 ) -> PluginEffects:
-    """Returns what the plugins named in `own` change in a copy of the cluster, of so many pods. Raises ConfigErrors."""
+    """Returns the effects of the plugins in a copy of the cluster, for up to `limit` pods. Raises ConfigErrors."""
     frameworks = [
-        registry.make_frameworks(each, random.Random(0), live=cluster.cache, is_exhaustive=True)
-        for each in (before, after)
+        registry.make_frameworks(configuration, random.Random(0), live=cluster.cache, is_exhaustive=True)
+        for configuration in (before, after)
     ]
     with closed_at_the_end(frameworks[0]), closed_at_the_end(frameworks[1]):
-        without, those = (SingleProfile(*each.values()) if len(each) == 1 else each for each in frameworks)
-        nominations = Nominations(cluster.nominees(those))
-        pending = [pod for pod in cluster.pending.values() if _is_ours(pod, those)]
+        baseline, candidates = (
+            SingleProfile(*by_name.values()) if len(by_name) == 1 else by_name for by_name in frameworks
+        )
+        nominations = Nominations(cluster.nominees(candidates))
+        pending = [pod for pod in cluster.pending.values() if _is_ours(pod, candidates)]
         snapshot = cluster.cache.update_snapshot()
         looked_at = pending[:limit]
         errors: dict[str, None] = {}
-        effects = [await _pending_effect(pod, snapshot, nominations, without, those, own, errors) for pod in looked_at]
+        effects = [
+            await _pending_effect(pod, snapshot, nominations, baseline, candidates, plugin_names, errors)
+            for pod in looked_at
+        ]
         rest = [pod for pod in cluster.cache.pods if not pod.is_terminating]
-        asked = rest[: limit - len(looked_at)]
-        running = tuple(_running_effects(asked, snapshot, those, own, errors))
+        running_pods = rest[: limit - len(looked_at)]
+        running = tuple(_running_effects(running_pods, snapshot, candidates, plugin_names, errors))
     return PluginEffects(
-        plugins=tuple(sorted(own)),
+        plugins=tuple(sorted(plugin_names)),
         nodes=len(snapshot.nodes),
         pending=tuple(effects),
         running=running,
-        looked_at=len(asked),
-        left_out=len(pending) + len(rest) - len(looked_at) - len(asked),
+        looked_at=len(running_pods),
+        left_out=len(pending) + len(rest) - len(looked_at) - len(running_pods),
         # That a plugin is quarantined follows from errors that are listed.
         errors=tuple(islice((error for error in errors if QUARANTINED not in error), 10)),
     )
@@ -122,24 +127,24 @@ async def _pending_effect(
     pod: Pod,
     snapshot: Snapshot,
     nominations: Nominations,
-    without: Mapping[str, Framework],
-    those: Mapping[str, Framework],
-    own: Collection[str],
+    baseline: Mapping[str, Framework],
+    candidates: Mapping[str, Framework],
+    plugin_names: Collection[str],
     errors: dict[str, None],
 ) -> PendingEffect:
-    first = await evaluate(Cycle(without[pod.scheduler_name], snapshot, pod, nominations))
-    then = await evaluate(Cycle(those[pod.scheduler_name], snapshot, pod, nominations))
+    first = await evaluate(Cycle(baseline[pod.scheduler_name], snapshot, pod, nominations))
+    then = await evaluate(Cycle(candidates[pod.scheduler_name], snapshot, pod, nominations))
     if then.error and then.error != first.error:
         errors[then.error] = None
     # Where others refuse the nodes before, a plugin that fails is no error of the attempt.
-    for verdicts in _of(own, then):
+    for verdicts in _of(plugin_names, then):
         failed = verdicts.codes == fwk.Code.ERROR
         errors.update(dict.fromkeys(reason for reason, mask in verdicts.reasons if (mask & failed).any()))
     return PendingEffect(
         pod=PodName.of(pod),
         before=_destination(first, ()),
         after=_destination(then, first.top_nodes),
-        refused=_refused(then, own),
+        refused=_refused(then, plugin_names),
         message=then.error or then.message,
     )
 
@@ -152,24 +157,24 @@ def _destination(evaluation: Evaluation, preferred: Sequence[str]) -> Destinatio
     return Destination(node=next((name for name in preferred if name in best), next(iter(best), "")))
 
 
-def _refused(evaluation: Evaluation, own: Collection[str]) -> tuple[ReasonCount, ...]:
+def _refused(evaluation: Evaluation, plugin_names: Collection[str]) -> tuple[ReasonCount, ...]:
     counts: Counter[str] = Counter()
-    for verdicts in _of(own, evaluation):
+    for verdicts in _of(plugin_names, evaluation):
         for reason, mask in verdicts.reasons:
             counts[reason] += int(np.count_nonzero(mask & (verdicts.codes != fwk.Code.ERROR)))
     counts += Counter()  # without those that are errors alone
     return tuple(ReasonCount(reason=reason, nodes=nodes) for reason, nodes in counts.most_common())
 
 
-def _of(own: Collection[str], evaluation: Evaluation) -> Iterator[fwk.Verdicts]:
-    return (verdicts for name, verdicts in (evaluation.by_plugin or {}).items() if name in own)
+def _of(plugin_names: Collection[str], evaluation: Evaluation) -> Iterator[fwk.Verdicts]:
+    return (verdicts for name, verdicts in (evaluation.by_plugin or {}).items() if name in plugin_names)
 
 
 def _running_effects(
     pods: Sequence[Pod],
     snapshot: Snapshot,
     frameworks: Mapping[str, Framework],
-    own: Collection[str],
+    plugin_names: Collection[str],
     errors: dict[str, None],
 ) -> Iterator[RunningEffect]:
     slots = {snapshot.pod_at(slot).uid: slot for on_node in snapshot.pods.on_node for slot in on_node}
@@ -178,7 +183,7 @@ def _running_effects(
         if place is None or slot is None or not _is_ours(pod, frameworks):
             continue
         framework = frameworks[pod.scheduler_name]
-        filters = [(name, plugin) for name, plugin in framework.plugins.filter if name in own]
+        filters = [(name, plugin) for name, plugin in framework.plugins.filter if name in plugin_names]
         without_itself = PodChanges(np.array([0], np.intp), np.array([slot], np.intp), np.array([-1], np.int64))
         row = Rows.of(snapshot, np.array([place], np.intp)).changed(without_itself)
         cycle = Cycle(framework, snapshot, pod)

@@ -25,7 +25,7 @@ _BROKEN: Final = b'{"Pod": {"metadata": {"name":'
 
 @final
 class NoAnswerError(Exception):
-    """There is no answer whose content could be looked at; the finding says why."""
+    """No answer has content to judge; the finding says why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding)
@@ -42,7 +42,7 @@ async def answered(service: ExaminedService, verb: str, body: bytes, check: str)
 
 
 def _wrong(service: ExaminedService, verb: str, reply: Reply, check: str) -> Finding | None:
-    """Returns what is wrong with a reply before its content is looked at; None if nothing is."""
+    """Returns a finding about status and connection of a reply; None if they are right."""
     if reply.failure:
         advice = "see the extender's log" if reply.seconds < service.seconds else "answer faster, or raise httpTimeout"
         if reply.failure.endswith("connection refused"):
@@ -80,15 +80,15 @@ def is_valid(service: ExaminedService, result: str, reply: Reply) -> Finding:
     if error is None:
         return ok(VALID)
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path).lstrip(".")
-    said = f"{where}: {error.message}" if where else error.message
-    if len(said) > limits.SCHEMA_ERROR_CHARACTERS:
-        said = f"{said[: limits.SCHEMA_ERROR_CHARACTERS]}..."
-    return warning(VALID, said, advice)
+    problem = f"{where}: {error.message}" if where else error.message
+    if len(problem) > limits.SCHEMA_ERROR_CHARACTERS:
+        problem = f"{problem[: limits.SCHEMA_ERROR_CHARACTERS]}..."
+    return warning(VALID, problem, advice)
 
 
 @cache
 def _validator(schema: ProtocolSchema, result: str) -> jsonschema_rs.Draft202012Validator:
-    """Returns what finds errors in answers of a type, of whose fields none may be unknown."""
+    """Returns a validator of answers of a type, which refuses unknown fields."""
     definitions = copy.deepcopy(schema()["$defs"])
     for name in (result, "HostPriority"):
         if definitions[name].get("type") == "object":
@@ -110,8 +110,8 @@ async def checks(service: ExaminedService, verb: str, body: bytes) -> AsyncItera
         return
     fault = f"status {broken.status}: it looks like a fault of the extender" if broken.status >= 500 else ""
     yield judged(check, fault, "answer with status 400", Grade.WARNING)
-    again = await service.ask(verb, body)
-    wrong = "" if again.is_ok else again.words
+    repeated = await service.ask(verb, body)
+    wrong = "" if repeated.is_ok else repeated.words
     yield judged("answers after that as before", wrong, "no request may harm the next one")
 
 

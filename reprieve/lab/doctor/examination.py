@@ -41,11 +41,11 @@ async def examine(service: ExaminedService) -> AsyncIterator[Finding]:
 
 async def _answers(service: ExaminedService) -> AsyncIterator[Finding]:
     extender = service.extender
-    asked = samples.asked(service.names, in_full=service.in_full)
+    question = samples.asked(service.names, in_full=service.in_full)
     is_any_served = not service.may_lack_verbs
     for verb, understood, checks in (
-        (extender.filter_verb, asked, node_verbs.filter_checks),
-        (extender.prioritize_verb, asked, node_verbs.prioritize_checks),
+        (extender.filter_verb, question, node_verbs.filter_checks),
+        (extender.prioritize_verb, question, node_verbs.prioritize_checks),
         (extender.preempt_verb, None, pod_verbs.preempt_checks),
         (extender.bind_verb, None, pod_verbs.bind_checks),
     ):

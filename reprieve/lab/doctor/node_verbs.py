@@ -59,24 +59,28 @@ def _fault(reply: Reply) -> str:
 def _of_answer(answer: Filtered, names: Sequence[str], *, in_full: bool) -> Iterator[Finding]:
     passed = [node.name for node in answer.nodes or ()] if in_full else [*(answer.node_names or ())]
     other = answer.node_names if in_full else answer.nodes
-    wanted, given = ("Nodes", "NodeNames") if in_full else ("NodeNames", "Nodes")
+    right_field, wrong_field = ("Nodes", "NodeNames") if in_full else ("NodeNames", "Nodes")
     is_other = (answer.nodes if in_full else answer.node_names) is None and other
-    said = f"{given} is filled and {wanted} is null: kube-scheduler reads that as no node at all" if is_other else ""
-    yield judged(FORM, said, f"fill {wanted}, or set nodeCacheCapable: {str(in_full).lower()}")
+    problem = (
+        f"{wrong_field} is filled and {right_field} is null: kube-scheduler reads that as no node at all"
+        if is_other
+        else ""
+    )
+    yield judged(FORM, problem, f"fill {right_field}, or set nodeCacheCapable: {str(in_full).lower()}")
     strangers = sorted({*passed} - {*names})
-    said = f"{strangers[0]!r} was not asked for: kube-scheduler rejects the whole answer" if strangers else ""
-    yield judged(SUBSET, said, "pass only what was sent")
+    problem = f"{strangers[0]!r} was not asked for: kube-scheduler rejects the whole answer" if strangers else ""
+    yield judged(SUBSET, problem, "pass only what was sent")
     both = sorted({*passed} & ({*answer.failed} | {*answer.failed_and_unresolvable}))
-    said = f"{both[0]!r} is in both" if both else ""
-    yield judged("does not pass and fail the same node", said, "a node is in one place", Grade.WARNING)
+    problem = f"{both[0]!r} is in both" if both else ""
+    yield judged("does not pass and fail the same node", problem, "a node is in one place", Grade.WARNING)
 
 
 def _numbers_survive(reply: Reply) -> Finding:
     document: Any = orjson.loads(reply.body)
     nodes = (document.get("Nodes") or document.get("nodes") or {}).get("items") or []
-    sent = samples.BEYOND_DOUBLES
-    got = [(node.get("metadata") or {}).get("generation", sent) for node in nodes]
-    wrong = next((f"a generation of {sent} came back as {each}" for each in got if each != sent), "")
+    expected = samples.BEYOND_DOUBLES
+    got = [(node.get("metadata") or {}).get("generation", expected) for node in nodes]
+    wrong = next((f"a generation of {expected} came back as {number}" for number in got if number != expected), "")
     advice = "read whole numbers as 64-bit integers, not as floats"
     return judged("returns large numbers unchanged", wrong, advice)
 
@@ -131,7 +135,7 @@ async def prioritize_checks(service: ExaminedService) -> AsyncIterator[Finding]:
 
 
 def _of_range(scores: Sequence[HostPriority]) -> Finding:
-    beyond = next((each for each in scores if not 0 <= each.score <= MAX_EXTENDER_PRIORITY), None)
+    beyond = next((priority for priority in scores if not 0 <= priority.score <= MAX_EXTENDER_PRIORITY), None)
     if beyond is None:
         return ok(RANGE)
     outweighs = (
@@ -144,11 +148,11 @@ def _of_range(scores: Sequence[HostPriority]) -> Finding:
 def _of_scores(scores: Sequence[HostPriority], names: Sequence[str]) -> Finding:
     check, hosts = "scores the nodes that were asked for", [score.host for score in scores]
     strangers = sorted({*hosts} - {*names})
-    missing = sorted({*names} - {*hosts})
+    unscored = sorted({*names} - {*hosts})
     if strangers:
         return bad(check, f"{strangers[0]!r} was not asked for", "score what was sent")
-    if missing and hosts:
-        return warning(check, f"{missing[0]!r} has no score", "a node without a score counts as 0")
+    if unscored and hosts:
+        return warning(check, f"{unscored[0]!r} has no score", "a node without a score counts as 0")
     if len(hosts) != len({*hosts}):
         return warning(check, "a node has two scores", "kube-scheduler adds them up")
     return ok(check)

@@ -19,7 +19,7 @@ ASSUMED: Final = "keeps nodes whose victims are not bound yet"
 KNOWN: Final = "names only nodes and pods that were sent"
 NO_SUCH_POD: Final = "says in Error that there is no such pod"
 
-Sent = dict[str, list[dict[str, Any]] | None]
+PodsOfNode = dict[str, list[dict[str, Any]] | None]
 Answer = Mapping[str, MetaVictims | None]
 
 
@@ -30,8 +30,8 @@ async def preempt_checks(service: ExaminedService) -> AsyncIterator[Finding]:
     """
     verb = service.extender.preempt_verb
     names = (service.nodes or NAMES)[:2]
-    sent: Sent = {name: [samples.running(f"victim-{place}", name)] for place, name in enumerate(names)}
-    reply = await answered(service, verb, samples.candidates(sent, by_uid=not service.in_full), READABLE)
+    pods_of_node: PodsOfNode = {name: [samples.running(f"victim-{place}", name)] for place, name in enumerate(names)}
+    reply = await answered(service, verb, samples.candidates(pods_of_node, by_uid=not service.in_full), READABLE)
     yield is_valid(service, "ExtenderPreemptionResult", reply)
     answer = _read(reply)
     if isinstance(answer, str):
@@ -39,7 +39,7 @@ async def preempt_checks(service: ExaminedService) -> AsyncIterator[Finding]:
         yield bad(READABLE, answer, advice)
     else:
         yield _by_uid(reply, answer)
-        yield _known(answer, sent, may_add=bool(service.nodes))
+        yield _known(answer, pods_of_node, may_add=bool(service.nodes))
         yield _violations(answer)
     yield await _assumed(service, verb)
     yield await _without_victims(service, verb, {names[0]: []}, EMPTY)
@@ -63,12 +63,12 @@ def _by_uid(reply: Reply, answer: Answer) -> Finding:
     return ok(READABLE)
 
 
-def _known(answer: Answer, sent: Sent, *, may_add: bool = False) -> Finding:
+def _known(answer: Answer, pods_of_node: PodsOfNode, *, may_add: bool = False) -> Finding:
     for node, victims in answer.items():
-        if node not in sent:
+        if node not in pods_of_node:
             detail = f"node {node!r} was not sent: kube-scheduler gives up the whole preemption"
             return bad(KNOWN, detail, "leave it out")
-        uids = {pod["metadata"]["uid"] for pod in sent[node] or ()}
+        uids = {pod["metadata"]["uid"] for pod in pods_of_node[node] or ()}
         if victims is None:
             detail = f"the victims on {node!r} are null: kube-scheduler crashes on that"
             return bad(KNOWN, detail, "leave the node out, or name its victims")
@@ -87,7 +87,11 @@ def _known(answer: Answer, sent: Sent, *, may_add: bool = False) -> Finding:
 
 
 def _violations(answer: Answer) -> Finding:
-    below = {node: gone.num_pdb_violations for node, gone in answer.items() if gone and gone.num_pdb_violations < 0}
+    below = {
+        node: victims.num_pdb_violations
+        for node, victims in answer.items()
+        if victims and victims.num_pdb_violations < 0
+    }
     wrong = next(
         (
             f"{number} on {node!r}: it would win against every node with a correct count"
@@ -101,10 +105,12 @@ def _violations(answer: Answer) -> Finding:
 async def _assumed(service: ExaminedService, verb: str) -> Finding:
     if not service.nodes:
         return skipped(ASSUMED, "this cannot be checked with nodes that do not exist: name some with --nodes")
-    sent: Sent = {name: [samples.assumed(f"assumed-{at}", name)] for at, name in enumerate(service.nodes[:2])}
-    reply = await answered(service, verb, samples.candidates(sent, by_uid=not service.in_full), ASSUMED)
+    pods_of_node: PodsOfNode = {
+        name: [samples.assumed(f"assumed-{number}", name)] for number, name in enumerate(service.nodes[:2])
+    }
+    reply = await answered(service, verb, samples.candidates(pods_of_node, by_uid=not service.in_full), ASSUMED)
     answer = _read(reply)
-    left_out = [] if isinstance(answer, str) else sorted(sent.keys() - answer.keys())
+    left_out = [] if isinstance(answer, str) else sorted(pods_of_node.keys() - answer.keys())
     wrong = f"{left_out[0]!r} is left out, on which kube-scheduler has assumed its victim" if left_out else ""
     advice = (
         "keep a victim that is not known: kube-scheduler names pods that wait at Permit or in PreBind, for minutes; "
@@ -113,8 +119,8 @@ async def _assumed(service: ExaminedService, verb: str) -> Finding:
     return judged(ASSUMED, wrong, advice, Grade.WARNING)
 
 
-async def _without_victims(service: ExaminedService, verb: str, sent: Sent, check: str) -> Finding:
-    reply = await service.ask(verb, samples.candidates(sent, by_uid=not service.in_full))
+async def _without_victims(service: ExaminedService, verb: str, pods_of_node: PodsOfNode, check: str) -> Finding:
+    reply = await service.ask(verb, samples.candidates(pods_of_node, by_uid=not service.in_full))
     advice = (
         "return the node without victims if this extender needs no eviction, name its victims, or leave it out to "
         "refuse it (since 1.38 kube-scheduler sends nodes that only extenders refused without victims)"
@@ -122,8 +128,8 @@ async def _without_victims(service: ExaminedService, verb: str, sent: Sent, chec
     answer = _read(reply) if reply.is_ok else reply.words
     if isinstance(answer, str):
         return bad(check, answer, advice)
-    known = _known(answer, sent)
-    return ok(check) if known.grade is Grade.OK else bad(check, known.detail, known.advice)
+    finding = _known(answer, pods_of_node)
+    return ok(check) if finding.grade is Grade.OK else bad(check, finding.detail, finding.advice)
 
 
 async def bind_checks(service: ExaminedService) -> AsyncIterator[Finding]:

@@ -103,7 +103,7 @@ def candidates(victims: dict[str, list[dict[str, Any]] | None], *, by_uid: bool)
     """Returns ExtenderPreemptionArgs, with UIDs of victims alone for an extender that is nodeCacheCapable."""
     by_node = {
         name: {
-            "Pods": [{"UID": each["metadata"]["uid"]} for each in pods] if by_uid and pods is not None else pods,
+            "Pods": [{"UID": victim["metadata"]["uid"]} for victim in pods] if by_uid and pods is not None else pods,
             "NumPDBViolations": 0,
         }
         for name, pods in victims.items()

@@ -23,7 +23,7 @@ _NAMED: Final = 4
 
 @final
 class Conversation(Reporter):
-    """Tells of each attempt when the cluster shows how it ended. State: lines about attempts that have not ended."""
+    """Describes each attempt when the cluster shows its end. State: lines about open attempts."""
 
     def __init__(self, rule: str, tell: Callable[[str, Rows], None]) -> None:
         """`rule` is what lines call the plugins; `tell` is called with namespace/name of a pod, and its lines."""
@@ -50,18 +50,20 @@ class Conversation(Reporter):
         ]
 
     def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
-        best = sorted(zip(nodes, scores, strict=True), key=lambda each: -each[1])
+        best = sorted(zip(nodes, scores, strict=True), key=lambda scored: -scored[1])
         self._add(call, "scored", [f"{node} {score}" for node, score in best])
 
     def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
-        found = [f"{each.node} ({plural(len(each.victims), 'pod')})" for each in candidates.listed()]
-        self._add(call, "lets evict on", found or ["no node"])
+        descriptions = [
+            f"{candidate.node} ({plural(len(candidate.victims), 'pod')})" for candidate in candidates.listed()
+        ]
+        self._add(call, "lets evict on", descriptions or ["no node"])
 
     def call_failed(self, call: VerbCall, message: str) -> None:
         self._add(call, "failed", [message])
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Ends the attempt of a pod whose change shows what was decided."""
+        """Ends the attempt of a pod whose change shows the decision."""
         decided = decision_in(old, new)
         if decided is not None and isinstance(new, Pod):
             why = "it did not call the extender" if decided.node else "its own plugins refused all"

@@ -49,12 +49,12 @@ class KubeScheduler:
             raise StartUpError(f"--kube-scheduler {path}: {'a folder' if path.is_dir() else 'no such file'}; {_WHERE}")
         if not os.access(path, os.X_OK):
             raise StartUpError(f"--kube-scheduler {path}: not executable; chmod +x {path}")
-        said = _answer(path, "--version")
-        version = re.fullmatch(r"Kubernetes (v1\.(\d+)\S*)", said.strip())
+        version_output = _answer(path, "--version")
+        version = re.fullmatch(r"Kubernetes (v1\.(\d+)\S*)", version_output.strip())
         usage = re.search(r"^Usage:\s+(\S+)", _answer(path, "--help"), re.MULTILINE) if version else None
         if version is None or usage is None or usage[1] != "kube-scheduler":
             line = "" if usage is None else f"{usage[1]} {version[1] if version else ''}"
-            what = line or next(iter(said.strip().splitlines()), "nothing")
+            what = line or next(iter(version_output.strip().splitlines()), "nothing")
             raise StartUpError(
                 f"--kube-scheduler {path}: not kube-scheduler; it says that it is {escaped(what, 100)!r}; {_WHERE}"
             )
@@ -127,12 +127,14 @@ def written_for(address: str, folder: Path) -> tuple[Path, str]:
     Returns the configuration's file, and its text.
     """
     kubeconfig, file = folder / "kubeconfig", folder / "kube-scheduler-config.yaml"
-    named: dict[str, Any] = {
+    contents: dict[str, Any] = {
         "clusters": [{"name": "memory", "cluster": {"server": address}}],
         "users": [{"name": "memory", "user": {}}],
         "contexts": [{"name": "memory", "context": {"cluster": "memory", "user": "memory"}}],
     }
-    kubeconfig.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "memory", **named}))
+    kubeconfig.write_text(
+        yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "memory", **contents})
+    )
     extender = Extender(
         url_prefix=f"{address}/extender",
         filter_verb="filter",
@@ -143,14 +145,14 @@ def written_for(address: str, folder: Path) -> tuple[Path, str]:
         ignorable=True,
     )
     document = written(Configuration(extenders=(extender,)))
-    shown = {
+    config = {
         "apiVersion": document["apiVersion"],
         "kind": document["kind"],
         "clientConnection": {"kubeconfig": str(kubeconfig)},
         "leaderElection": {"leaderElect": False},
         "extenders": document["extenders"],
     }
-    text = yaml.safe_dump(shown, sort_keys=False, default_flow_style=False, width=10_000)
+    text = yaml.safe_dump(config, sort_keys=False, default_flow_style=False, width=10_000)
     file.write_text(text)
     return file, text
 

@@ -1,8 +1,8 @@
 """FreeNodes: which pods move where, so that whole nodes are free.
 
-By numbers the cheapest nodes are emptied first, and fewer moves or more nodes are searched for afterwards. What comes
-out is played: the scheduler places each pod while the nodes that are to be free are cordoned. Only where a pod would
-end up without a node that way, the plan says where it has to go.
+By numbers the cheapest nodes are emptied first, then the search tries to save moves or free more nodes. Its result is
+played: the scheduler places each pod while the nodes to free are cordoned. Only for a pod that would get no node that
+way, the plan names its node.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ from reprieve.lab.plan.trial_moves import BoundReachedError, TrialMoves
 from reprieve.lab.plan.wanted_pods import Move
 
 _STEPS_OF_DOMAIN: Final = 20_000
-"""As many steps a packing has in one of many domains."""
+"""The least steps of a packing in one of many domains."""
 _TRIALS: Final = 20_000
 """How often the Filters may be asked about a pod while plans are played."""
 
@@ -45,31 +45,36 @@ class FreeNodesResult:
     @property
     def worth(self) -> tuple[int, int, float]:
         """The higher, the better."""
-        return len(self.nodes), -len(self.moves), -sum(each.gpu_hours for each, _ in self.moves)
+        return len(self.nodes), -len(self.moves), -sum(mover.gpu_hours for mover, _ in self.moves)
 
 
 @final
 class FreeNodes:
     """State: the cluster in which moves are tried, and what is known by numbers."""
 
-    def __init__(self, moving: TrialMoves, of: str, same: str) -> None:
-        """Raises QuestionError if no node has the resource `of`, or the label `same`; empty for none.
+    def __init__(self, moving: TrialMoves, resource: str, same: str) -> None:
+        """Raises QuestionError if no node has the resource, or the label `same`; empty for none.
 
-        With a resource, nodes are meant that offer it, and pods that request it.
+        With a resource, only nodes that offer it count, and pods that request it.
         """
         self._moving, self._pods = moving, [*moving.pods.by_uid.values()]
         moving.trials_left, moving.may_wait = _TRIALS + len(self._pods), True
         snapshot = moving.trial.cluster.cache.update_snapshot()
         rows, nodes = Rows.of(snapshot), snapshot.nodes.objects
         self._names = [node.name for node in nodes]
-        offered = rows.allocatable_of(of) if of else np.ones(len(nodes), np.int64)
+        offered = rows.allocatable_of(resource) if resource else np.ones(len(nodes), np.int64)
         if not offered.any():
             resources = {name for node in nodes for name in node.status.allocatable}
-            raise QuestionError(f"no node offers {of}{did_you_mean(of, resources)}" if of else "there are no nodes")
+            raise QuestionError(
+                f"no node offers {resource}{did_you_mean(resource, resources)}" if resource else "there are no nodes"
+            )
         labels = {key for node in nodes for key in node.labels}
         if same and same not in labels:
             raise QuestionError(f'no node has the label "{same}"{did_you_mean(same, labels)}')
-        self._of, self._requests = of, (snapshot.pods.requests[:, snapshot.resources.code_of(of)] if of else None)
+        self._of, self._requests = (
+            resource,
+            (snapshot.pods.requests[:, snapshot.resources.code_of(resource)] if resource else None),
+        )
         self._slots = dict(snapshot.pods.slots)
         self.kept: dict[str, KeptNode] = {}
         """Node -> why it cannot be free whatever moves, for nodes with the resource."""
@@ -95,11 +100,11 @@ class FreeNodes:
         return not belongs_to_node(pod) if self._requests is None else bool(self._requests[self._slots[pod.uid]])
 
     def _counted(self, rows: Rows) -> Packing:
-        slots = np.array([self._slots[each.uid] for each in self._pods], np.intp)
+        slots = np.array([self._slots[mover.uid] for mover in self._pods], np.intp)
         requests = np.c_[rows.snapshot.pods.requests[slots], np.ones(len(slots), np.int64)]
         free = np.c_[rows.allocatable - rows.requested, rows.allowed_pods - rows.pod_count]
-        used, leaves = requests.any(0), np.array([self._keeps(each.running) for each in self._pods], np.bool_)
-        where, kinds = rows.snapshot.pods.node[slots].tolist(), [each.kind for each in self._pods]
+        used, leaves = requests.any(0), np.array([self._keeps(mover.running) for mover in self._pods], np.bool_)
+        where, kinds = rows.snapshot.pods.node[slots].tolist(), [mover.kind for mover in self._pods]
         packing = Packing(free[:, used], requests[:, used], where, kinds, leaves)
         for pod in dict(zip(kinds, range(len(kinds)), strict=True)).values():
             packing.refuse(pod, ~self._moving.may_take(self._pods[pod].pod))
@@ -108,13 +113,11 @@ class FreeNodes:
     # The search.
 
     def run(self, number: int, max_moves: int) -> FreeNodesResult:
-        """Returns the moves after which so many nodes are free, or as many as can be. Raises QuestionError if there are
-        not that many nodes.
-        """
+        """Returns the moves that free so many nodes, or as many as possible. Raises QuestionError if fewer exist."""
         if number > (largest := max(map(len, self._domains.values()))):
-            of = f" that offer {self._of}" if self._of else ""
-            alike = " of one domain" if len(self._domains) > 1 else ""
-            raise QuestionError(f"{plural(number, 'node')} cannot be free: there are {largest}{of}{alike}")
+            offering = f" that offer {self._of}" if self._of else ""
+            in_domain = " of one domain" if len(self._domains) > 1 else ""
+            raise QuestionError(f"{plural(number, 'node')} cannot be free: there are {largest}{offering}{in_domain}")
         best = FreeNodesResult(is_complete=True)
         domains = [[node for node in nodes if self._names[node] not in self.kept] for nodes in self._domains.values()]
         for candidates in sorted(domains, key=lambda nodes: self._fewest(nodes, number)):
@@ -122,34 +125,34 @@ class FreeNodes:
                 break
             result = self._of_domain(candidates, number, max_moves)
             is_complete = best.is_complete and result.is_complete
-            best = max(best, result, key=lambda each: each.worth)
+            best = max(best, result, key=lambda option: option.worth)
             best = FreeNodesResult(best.nodes, best.moves, is_complete)
         return best
 
     def _fewest(self, candidates: Sequence[int], number: int) -> tuple[bool, int]:
-        """Returns whether there are too few candidates, and below how many moves so many cannot be free."""
+        """Returns whether there are too few candidates, and a lower bound of the moves that free so many."""
         leaving = sorted(len(self._packing.leaving(node)) for node in candidates)
         return len(candidates) < number, sum(leaving[:number])
 
     def _of_domain(self, candidates: Sequence[int], number: int, max_moves: int) -> FreeNodesResult:
-        """Returns what is found in one domain; what the scheduler refuses is not packed again."""
+        """Searches one domain; a place that the scheduler refuses is not packed again."""
         packing, best, was_refused = self._packing, FreeNodesResult(), False
         packing.steps = max(STEPS // len(self._domains), _STEPS_OF_DOMAIN)
-        most = min(number, packing.most_free(candidates, max_moves))
+        goal = min(number, packing.most_free(candidates, max_moves))
         try:
             while packing.steps > 0:
-                packed, is_complete = self._packed(candidates, most, max_moves)
+                packed, is_complete = self._packed(candidates, goal, max_moves)
                 moves, refused = self._played(packed)
                 if refused is None:
                     names = tuple(self._names[node] for node in packed.nodes)
                     is_complete = is_complete and not was_refused
-                    if len(names) == most:
-                        is_complete |= most < number or len(moves) == self._fewest(candidates, number)[1]
+                    if len(names) == goal:
+                        is_complete |= goal < number or len(moves) == self._fewest(candidates, number)[1]
                     best = FreeNodesResult(names, moves, is_complete)
                     break
                 was_refused = True
             if not best.is_complete and len(best.nodes) < number:
-                best = max(best, self._by_scheduler(candidates, number, max_moves), key=lambda each: each.worth)
+                best = max(best, self._by_scheduler(candidates, number, max_moves), key=lambda option: option.worth)
         except BoundReachedError:
             pass
         return best
@@ -166,7 +169,7 @@ class FreeNodes:
             lambda node: (weight[node],),
         ]
         attempts = [packing.cheapest_first(sorted(candidates, key=order), number, max_moves) for order in orders]
-        best = max(attempts, key=lambda each: (len(each.nodes), -len(each.moves), -self._lost(each)))
+        best = max(attempts, key=lambda packed: (len(packed.nodes), -len(packed.moves), -self._lost(packed)))
         is_fewest = False
         try:
             while len(best.nodes) < number:
@@ -186,56 +189,58 @@ class FreeNodes:
     # Played by the scheduler.
 
     def _played(self, packed: Packed) -> tuple[tuple[Move, ...], tuple[int, int] | None]:
-        """Returns the moves as the scheduler makes them; or the pod that it refuses to place, and the node."""
+        """Returns the moves as the scheduler makes them, or the pod and node that it refuses."""
         names = [self._names[node] for node in packed.nodes]
         for is_free in (True, False):
             moves: list[Move] = []
             refused = None
             with self._moving.cordoned(names), ExitStack() as stack:
                 for pod, target in packed.moves:
-                    each, node = self._pods[pod], self._names[target]
-                    if is_free and self._moving.node_of[each.uid] in names:
-                        node = self._choice(each, node)
-                    if not node or not stack.enter_context(self._moving.moved(each, node)):
+                    mover, node = self._pods[pod], self._names[target]
+                    if is_free and self._moving.node_of[mover.uid] in names:
+                        node = self._choice(mover, node)
+                    if not node or not stack.enter_context(self._moving.moved(mover, node)):
                         refused = pod, target
                         if not is_free:
                             self._refuse(pod, target)
                         break
-                    moves.append((each, node))
+                    moves.append((mover, node))
             if refused is None:
                 return tuple(moves), None
         return (), refused
 
     def _refuse(self, pod: int, target: int) -> None:
-        """Takes note of a place that was just refused: if it was for the sake of a pod that is alike, of all such."""
-        each, there = self._pods[pod], self._moving.movable_on(self._names[target])
-        if any(other.kind == each.kind for other in self._moving.in_the_way(each.pod, there)):
+        """Notes a refused place; if a pod of the same kind is the reason, such pods are kept apart everywhere."""
+        mover, residents = self._pods[pod], self._moving.movable_on(self._names[target])
+        if any(other.kind == mover.kind for other in self._moving.in_the_way(mover.pod, residents)):
             self._packing.keep_apart(pod)
         else:
             self._packing.refuse(pod, target)
 
-    def _choice(self, each: MovablePod, preferred: str) -> str:
-        """Returns where the scheduler would place the pod, the preferred node among equals; empty for nowhere."""
-        choices = self._moving.first_choices(each.pod)
+    def _choice(self, mover: MovablePod, preferred: str) -> str:
+        """Returns the node that the scheduler would choose, among equals the preferred one; empty for none."""
+        choices = self._moving.first_choices(mover.pod)
         return preferred if preferred in choices else min(choices, default="")
 
     def _by_scheduler(self, candidates: Sequence[int], number: int, max_moves: int) -> FreeNodesResult:
-        """Returns what comes out where the scheduler alone decides, the nodes first whose pods need least room."""
+        """Empties nodes by the scheduler's choices alone; nodes whose pods need least room come first."""
         moving, nodes, moves = self._moving, list[str](), dict[str, Move]()
         with ExitStack() as stack:
             for place in sorted(candidates, key=self._packing.weight):
-                node, made = self._names[place], list[Move]()
+                node, emptying = self._names[place], list[Move]()
                 with ExitStack() as attempt:
                     attempt.enter_context(moving.cordoned([node]))
-                    for each in self._leaving(node):
-                        target = self._choice(each, "")
-                        if not target or not attempt.enter_context(moving.moved(each, target)):
+                    for mover in self._leaving(node):
+                        target = self._choice(mover, "")
+                        if not target or not attempt.enter_context(moving.moved(mover, target)):
                             break
-                        made.append((each, target))
+                        emptying.append((mover, target))
                     else:
                         # A pod that moves again goes where it ends, as late as it does.
-                        after = {uid: move for uid, move in moves.items() if uid not in {each.uid for each, _ in made}}
-                        after |= {each.uid: (each, target) for each, target in made}
+                        after = {
+                            uid: move for uid, move in moves.items() if uid not in {mover.uid for mover, _ in emptying}
+                        }
+                        after |= {mover.uid: (mover, target) for mover, target in emptying}
                         if len(after) <= max_moves:
                             nodes.append(node)
                             moves = after
@@ -245,15 +250,15 @@ class FreeNodes:
         return FreeNodesResult(tuple(nodes), tuple(moves.values()))
 
     def _leaving(self, node: str) -> list[MovablePod]:
-        """Returns the pods that keep the node from being free now, those that need most room first."""
-        pods = [each for each in self._moving.movable_on(node) if self._keeps(each.running)]
-        return sorted(pods, key=lambda each: -self._weight[each.uid])
+        """Returns the pods that keep the node from being free now, the largest first."""
+        pods = [mover for mover in self._moving.movable_on(node) if self._keeps(mover.running)]
+        return sorted(pods, key=lambda mover: -self._weight[mover.uid])
 
-    # What keeps nodes.
+    # Nodes that stay in use.
 
     def kept_in(self, result: FreeNodesResult, *, is_enough: bool) -> Iterator[KeptNode]:
-        """Yields the nodes that cannot be free beside those of the result, which is played, and why; if these are
-        enough, only those that never can.
+        """Yields nodes that cannot be free beside those of the result, which is played, with the reason; if these are
+        enough, only nodes that never can.
         """
         moving = self._moving
         yield from (self.kept[name] for name in sorted(self.kept))
@@ -262,10 +267,10 @@ class FreeNodes:
                 continue
             leaving = self._leaving(name)
             with moving.cordoned([name]), ExitStack() as stack:
-                for each in leaving:
-                    target = self._choice(each, "")
-                    if not target or not stack.enter_context(moving.moved(each, target)):
-                        yield KeptNode(node=name, pod=PodName.of(each.running), why=moving.why_nowhere(each.pod))
+                for mover in leaving:
+                    target = self._choice(mover, "")
+                    if not target or not stack.enter_context(moving.moved(mover, target)):
+                        yield KeptNode(node=name, pod=PodName.of(mover.running), why=moving.why_nowhere(mover.pod))
                         break
                 else:
                     yield KeptNode(node=name, why=f"{plural(len(leaving), 'more move')} would free it")

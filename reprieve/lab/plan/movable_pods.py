@@ -35,7 +35,7 @@ class MovablePod:
     budgets: tuple[Key, ...]
     """The PodDisruptionBudgets that its eviction takes from: none, or one."""
     kind: Hashable
-    """Equal for pods that are alike to every Filter, so that it makes no difference which of them moves."""
+    """Equal for pods that no Filter distinguishes: any of them may move for another."""
     gpu_hours: float
     hours: float
     """How long it has run."""
@@ -51,28 +51,28 @@ class MovablePods:
     """The running pods of a cluster, by whether they may move."""
 
     by_uid: Mapping[str, MovablePod]
-    """Those that lose least by it come first: those of the lowest priority, then those that have computed least."""
+    """In order of what they lose: by priority, then by GPU time."""
     why_it_stays: Mapping[str, str]
-    """UID -> why each other pod stays, in words for several."""
+    """UID -> why another pod stays, worded for several."""
 
     def staying(self) -> Sequence[tuple[str, int]]:
-        """Returns why pods stay, and how many, the most first."""
-        return sorted(Counter(self.why_it_stays.values()).items(), key=lambda each: (-each[1], each[0]))
+        """Returns (reason, number of pods), the largest number first."""
+        return sorted(Counter(self.why_it_stays.values()).items(), key=lambda reason: (-reason[1], reason[0]))
 
     def why_stays(self, uid: str) -> str:
-        """Returns why the pod stays, in words for one."""
-        return re.sub(rf"\b({'|'.join(_SINGULAR)})\b", lambda found: _SINGULAR[found[0]], self.why_it_stays[uid])
+        """Returns why the pod stays, worded for one."""
+        return re.sub(rf"\b({'|'.join(_SINGULAR)})\b", lambda match: _SINGULAR[match[0]], self.why_it_stays[uid])
 
 
-def movable_pods(trial: Trial, wanted: Pod | None, now: Callable[[], datetime]) -> MovablePods:
-    """Returns the pods that eviction requests would evict now, and that come back. A victim policy protects some: that
-    of the wanted pod's profile, or without one that of their own, as from a pod of priority 0.
+def movable_pods(trial: Trial, newcomer: Pod | None, now: Callable[[], datetime]) -> MovablePods:
+    """Returns the pods that eviction requests would evict now, and a controller recreates. The victim policy of the
+    newcomer's profile protects some; without a newcomer that of their own, as from a pod of priority 0.
     """
     cluster, frameworks = trial.cluster, trial.frameworks
     budgets = cluster.cache.objects.pdbs
-    protected = _protected(cluster, frameworks, wanted)
+    protected = _protected(cluster, frameworks, newcomer)
     moment = now().timestamp()
-    found: list[MovablePod] = []
+    movable: list[MovablePod] = []
     staying: dict[str, str] = {}
     for running in cluster.cache.pods:
         spent = tuple(
@@ -91,13 +91,13 @@ def movable_pods(trial: Trial, wanted: Pod | None, now: Callable[[], datetime]) 
             staying[running.uid] = why
             continue
         pod = recreated(running)
-        # Claims and volumes of its own make a pod unlike all others.
-        own = pod.spec.resource_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
-        kind: Hashable = pod.uid if own else (signature_of(pod), spent)
+        # A pod with claims or volumes of its own is of a kind of its own.
+        has_own_claims = pod.spec.resource_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
+        kind: Hashable = pod.uid if has_own_claims else (signature_of(pod), spent)
         hours = round(max(moment - start_time(running), 0) / 3600, 3)
-        found.append(MovablePod(running, pod, spent, kind, lost_gpu_hours(running, moment), hours))
-    found.sort(key=lambda each: (each.pod.priority, each.gpu_hours, each.pod.key))
-    return MovablePods({each.uid: each for each in found}, staying)
+        movable.append(MovablePod(running, pod, spent, kind, lost_gpu_hours(running, moment), hours))
+    movable.sort(key=lambda mover: (mover.pod.priority, mover.gpu_hours, mover.pod.key))
+    return MovablePods({mover.uid: mover for mover in movable}, staying)
 
 
 def _why_it_stays(pod: Pod, framework: Framework | None) -> str:
@@ -114,17 +114,17 @@ def _why_it_stays(pod: Pod, framework: Framework | None) -> str:
     return ""
 
 
-def _protected(cluster: Cluster, frameworks: Mapping[str, Framework], wanted: Pod | None) -> frozenset[str]:
+def _protected(cluster: Cluster, frameworks: Mapping[str, Framework], newcomer: Pod | None) -> frozenset[str]:
     snapshot, protected = cluster.cache.update_snapshot(), set[str]()
     placed = np.flatnonzero(snapshot.pods.node >= 0)
     of_profile: dict[str, Index] = {}
-    if wanted is not None:
-        of_profile[wanted.scheduler_name] = placed
+    if newcomer is not None:
+        of_profile[newcomer.scheduler_name] = placed
     else:
         names = np.array([snapshot.pod_at(slot).scheduler_name for slot in placed.tolist()], np.object_)
         of_profile.update((name, placed[names == name]) for name in dict.fromkeys(names.tolist()))
     for name, slots in of_profile.items():
         if (framework := frameworks.get(name)) is not None:
-            may_go = may_be_victims(snapshot, wanted or Pod(), slots, rules_of(framework.plugins.post_filter))
+            may_go = may_be_victims(snapshot, newcomer or Pod(), slots, rules_of(framework.plugins.post_filter))
             protected.update(snapshot.pod_at(slot).uid for slot in slots[~may_go].tolist())
     return frozenset(protected)

@@ -16,9 +16,9 @@ Moves = tuple[tuple[int, int], ...]
 """Places of pods, each with the place of the node to which it moves, in their order."""
 
 STEPS: Final = 800_000
-"""The number of moves that are looked at: some seconds."""
+"""The number of moves to try: some seconds."""
 _STEPS_OF_ARRAYS: Final = 10
-"""As many count for a move that is looked for on all nodes."""
+"""The steps of a move for which all nodes are searched."""
 _DEPTH: Final = 2
 """How often room is made for a pod that makes room for another one."""
 _WIDTH: Final = 8
@@ -27,7 +27,7 @@ _WIDTH: Final = 8
 
 @final
 class StepsUsedUpError(Exception):
-    """As many moves were looked at as may be."""
+    """No more moves may be tried."""
 
 
 @final
@@ -82,20 +82,20 @@ class Packing:
         self._on: list[list[int]] = [[] for _ in range(len(free))]
         for pod, node in enumerate(where):
             self._on[node].append(pod)
-        most = np.maximum(np.abs(free).max(0, initial=1), 1)
-        self.weights = 1 / most
+        largest = np.maximum(np.abs(free).max(0, initial=1), 1)
+        self.weights = 1 / largest
         self.weight_of = sizes @ self.weights
         self.steps = STEPS
 
     def refuse(self, pod: int, nodes: Mask | int) -> None:
-        """Takes note that the nodes never take pods like this one."""
+        """Notes that the nodes never take pods like this one."""
         self.takes[self.kinds[pod], nodes] = False
 
     def keep_apart(self, pod: int) -> None:
-        """Takes note that no node takes two pods like this one."""
-        alike = np.array([kind == self.kinds[pod] for kind in self.kinds], np.int64)
-        self.sizes = np.c_[self.sizes, alike]
-        self.free = np.c_[self.free, 1 - np.bincount(self.where, alike, len(self.free)).astype(np.int64)]
+        """Notes that no node takes two pods like this one."""
+        is_same_kind = np.array([kind == self.kinds[pod] for kind in self.kinds], np.int64)
+        self.sizes = np.c_[self.sizes, is_same_kind]
+        self.free = np.c_[self.free, 1 - np.bincount(self.where, is_same_kind, len(self.free)).astype(np.int64)]
         self.weights = np.append(self.weights, 0.0)
 
     def leaving(self, node: int) -> list[int]:
@@ -103,12 +103,12 @@ class Packing:
         return [pod for pod in self._on[node] if self.leaves[pod]]
 
     def weight(self, node: int) -> float:
-        """Returns how much room the pods need that keep the node from being free."""
+        """Returns the room that the pods of `leaving` need."""
         return float(sum(self.weight_of[pod] for pod in self.leaving(node)))
 
     def most_free(self, candidates: Sequence[int], most_moves: int) -> int:
-        """Returns above how many candidates cannot be free, as their pods are more than the moves, or as they have more
-        room together than all nodes have left.
+        """Returns an upper bound of free candidates: their pods must not exceed the moves, nor their rooms together
+        what all nodes have left.
         """
         pods = np.cumsum(sorted(len(self.leaving(node)) for node in candidates))
         rooms = np.zeros((len(candidates), self.free.shape[1]), np.int64)
@@ -126,7 +126,7 @@ class Packing:
     # The cheapest nodes first.
 
     def cheapest_first(self, order: Sequence[int], number: int, most_moves: int) -> Packed:
-        """Returns as many of the nodes as can be emptied, those first that come first, but not more than `number`."""
+        """Empties up to `number` of the nodes, in their order."""
         best, low, high = Packed((), ()), 0, min(number, len(order)) + 1
         middle = high - 1
         while high - low > 1:
@@ -144,9 +144,7 @@ class Packing:
         return best
 
     def _moves_off(self, nodes: Collection[int], most_moves: int) -> Moves | None:
-        """Returns moves after which the nodes are free; the pods that need most room are placed first, where least is
-        left then.
-        """
+        """Returns moves that free the nodes: the largest pods are placed first, where least room remains."""
         layout = _Layout([*self.where], self.free.copy(), [])
         leaving = sorted((pod for node in nodes for pod in self.leaving(node)), key=lambda pod: -self.weight_of[pod])
         if len(leaving) > most_moves:
@@ -158,14 +156,14 @@ class Packing:
         return None
 
     def _put(self, layout: _Layout, pod: int, is_open: Mask, depth: int) -> bool:
-        """Moves the pod to one of the open nodes, if need be after others that make room for it there."""
+        """Moves the pod to an open node, if need be after pods that make room for it there."""
         self.steps -= _STEPS_OF_ARRAYS
         size, takes = self.sizes[pod], is_open & self.takes[self.kinds[pod]]
         takes[layout.where[pod]] = False
         fits = np.flatnonzero(takes & (layout.free >= size).all(1))
         if len(fits):
-            left = (layout.free[fits] * (self.weights * (size > 0))).sum(1)
-            layout.move(pod, int(fits[left.argmin()]), size)
+            room = (layout.free[fits] * (self.weights * (size > 0))).sum(1)
+            layout.move(pod, int(fits[room.argmin()]), size)
             return True
         if not depth or self.steps <= 0:
             return False
@@ -177,25 +175,27 @@ class Packing:
         ]
         for _, _, node, going in sorted(ways)[:_WIDTH]:
             attempt = layout.copy()
-            others = is_open.copy()
-            others[node] = False
-            if all(self._put(attempt, each, others, depth - 1) for each in going):
+            still_open = is_open.copy()
+            still_open[node] = False
+            if all(self._put(attempt, blocker, still_open, depth - 1) for blocker in going):
                 attempt.move(pod, node, size)
                 layout.where, layout.free, layout.moves = attempt.where, attempt.free, attempt.moves
                 return True
         return False
 
     def _in_the_way(self, layout: _Layout, pod: int, node: int) -> list[int]:
-        """Returns pods after which the pod fits on the node, smaller than it and not moved yet; empty if none do."""
+        """Returns smaller, unmoved pods whose leaving makes room on the node; empty if they do not suffice."""
         lacking = self.sizes[pod] - layout.free[node]
         smaller = [
-            each for each in self._on[node] if layout.where[each] == node and self.weight_of[each] < self.weight_of[pod]
+            blocker
+            for blocker in self._on[node]
+            if layout.where[blocker] == node and self.weight_of[blocker] < self.weight_of[pod]
         ]
         going: list[int] = []
-        for each in sorted(smaller, key=lambda each: -self.weight_of[each]):
+        for blocker in sorted(smaller, key=lambda blocker: -self.weight_of[blocker]):
             if (lacking <= 0).all():
                 break
-            if (self.sizes[each] * (lacking > 0)).any():
-                going.append(each)
-                lacking = lacking - self.sizes[each]
+            if (self.sizes[blocker] * (lacking > 0)).any():
+                going.append(blocker)
+                lacking = lacking - self.sizes[blocker]
         return going if (lacking <= 0).all() else []

@@ -38,7 +38,7 @@ def drawn(answer: PlanAnswer) -> str:
 
 
 def _bar(node: NodeUse, x: int, y: int, amount: int, before: int) -> Iterator[str]:
-    """Yields what is requested, in another colour what has come since, and what is free."""
+    """Yields the requested, the added and the free part, in three colours."""
     total = max(node.allocatable, amount, 1)
     cells = total if total <= _CELLS else 1
     width, stays = _WIDTH / cells, min(amount, before)
@@ -48,5 +48,5 @@ def _bar(node: NodeUse, x: int, y: int, amount: int, before: int) -> Iterator[st
         if cells == 1:
             parts = [(1.0, free), (amount / total, "#e08a2e"), (stays / total, "#4a78b5")]
         for part, fill in parts:
-            at = f'x="{x + cell * width:.1f}" y="{y}" width="{(width - 2) * part:.1f}" height="16"'
-            yield f'<rect {at} fill="{fill}"/>'
+            geometry = f'x="{x + cell * width:.1f}" y="{y}" width="{(width - 2) * part:.1f}" height="16"'
+            yield f'<rect {geometry} fill="{fill}"/>'

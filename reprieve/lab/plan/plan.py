@@ -52,7 +52,7 @@ def plan(
     for_everybody: bool = False,
     trials: int = TRIALS,
 ) -> PlanAnswer:
-    """Returns the moves after which the request's pods fit, or so many nodes are free; nothing is written. Raises
+    """Returns the moves that make room for the request's pods, or free its nodes; nothing is written. Raises
     QuestionError.
     """
     if (request.of or request.same) and not request.free_nodes:
@@ -62,9 +62,9 @@ def plan(
     if request.free_nodes:
         with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
             return nodes_plan(trial, request, now)
-    asked = WhatIfRequest(create=request.create)
+    what_if_request = WhatIfRequest(create=request.create)
     with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
-        without = what_if(cluster, configuration, asked, admits, for_everybody=for_everybody)
+        alternative = what_if(cluster, configuration, what_if_request, admits, for_everybody=for_everybody)
         applied = apply_manifests(trial, request.create, admits)
         pods = sorted(_wanted_of(applied), key=lambda pod: -pod.priority)
         drop_leftover_claims(trial, pods)
@@ -73,10 +73,10 @@ def plan(
         moving = TrialMoves(trial, movable)
         result = PlanSearch(moving, WantedPods(moving, with_groups), trials).run(request.max_moves)
         resource = next((name for pod in pods for name in requested(pod) if name.endswith(GPU)), CPU)
-        found, before = result.plan or FoundPlan((), {}), requests_by_node(moving, resource)
-        with carried_out(moving, found.moves) as moves, ExitStack() as stack:
+        best, before = result.plan or FoundPlan((), {}), requests_by_node(moving, resource)
+        with carried_out(moving, best.moves) as moves, ExitStack() as stack:
             for pod in pods if result.plan is not None else ():
-                stack.enter_context(moving.placed(pod, found.nodes[pod.uid]))
+                stack.enter_context(moving.placed(pod, best.nodes[pod.uid]))
             nodes = uses(moving, resource, before, requests_by_node(moving, resource), ())
     gated = (
         f"{pod.key} has scheduling gates: the plan applies once they are removed"
@@ -84,20 +84,20 @@ def plan(
         if pod.spec.scheduling_gates
     )
     notes = (*stand_in_notes(trial.frameworks), *applied.notes, *applied.missing, *gated)
-    answer = _answer(pods, result, moves, without, movable, request.max_moves, notes)
+    answer = _answer(pods, result, moves, alternative, movable, request.max_moves, notes)
     return msgspec.structs.replace(answer, resource=resource, nodes=nodes)
 
 
 def nodes_plan(trial: Trial, request: PlanRequest, now: Callable[[], datetime]) -> PlanAnswer:
-    """Returns the moves after which so many nodes are free, or else as many as can be. Raises QuestionError."""
+    """Returns the moves that free so many nodes, or as many as possible. Raises QuestionError."""
     movable = movable_pods(trial, None, now)
     moving, number, resource = TrialMoves(trial, movable), request.free_nodes, request.of or CPU
     search = FreeNodes(moving, request.of, request.same)
     result = search.run(number, request.max_moves)
     before, is_enough = requests_by_node(moving, resource), len(result.nodes) == number
-    leaving = Counter(moving.node_of[each.uid] for each, _ in result.moves)
+    leaving = Counter(moving.node_of[mover.uid] for mover, _ in result.moves)
     with carried_out(moving, result.moves, result.nodes) as moves:
-        kept = tuple(islice(search.kept_in(result, is_enough=is_enough), limits.PLANNED_NODES))
+        kept_nodes = tuple(islice(search.kept_in(result, is_enough=is_enough), limits.PLANNED_NODES))
         nodes = uses(moving, resource, before, requests_by_node(moving, resource), result.nodes)
     return PlanAnswer(
         summary=_nodes_summary(result, number, request.max_moves),
@@ -106,7 +106,7 @@ def nodes_plan(trial: Trial, request: PlanRequest, now: Callable[[], datetime]) 
         gpu_hours=round(sum((move.gpu_hours for move in moves), 0.0), 3),
         hours=round(sum((move.hours for move in moves), 0.0), 3),
         free=tuple(FreeNode(node=name, leaving=leaving[name]) for name in result.nodes),
-        kept=kept,
+        kept=kept_nodes,
         resource=resource,
         nodes=nodes,
         staying=tuple(StayingPods(reason=why, pods=count) for why, count in movable.staying()),
@@ -129,9 +129,9 @@ def _nodes_summary(result: FreeNodesResult, number: int, max_moves: int) -> str:
     after = (
         f"would be free after {plural(len(result.moves), 'move')}" if result.moves else f"{are} free without any move"
     )
-    left = len(result.nodes) - _TOLD
-    named = all_of((*result.nodes[:_TOLD], *([f"{left} more"] if left > 0 else [])))
-    return f"{nodes} {after}: {named}. {more}".rstrip()
+    num_more = len(result.nodes) - _TOLD
+    names = all_of((*result.nodes[:_TOLD], *([f"{num_more} more"] if num_more > 0 else [])))
+    return f"{nodes} {after}: {names}. {more}".rstrip()
 
 
 def _wanted_of(applied: Applied) -> Sequence[Pod]:
@@ -163,35 +163,35 @@ def _answer(
     pods: Sequence[Pod],
     result: SearchResult,
     moves: tuple[PlannedMove, ...],
-    without: WhatIf,
+    alternative: WhatIf,
     movable: MovablePods,
     max_moves: int,
     notes: tuple[str, ...],
 ) -> PlanAnswer:
-    found = result.plan
-    nodes = {} if found is None else found.nodes
-    messages = {placement.pod.key: placement.message for placement in without.placements}
+    best = result.plan
+    nodes = {} if best is None else best.nodes
+    messages = {placement.pod.key: placement.message for placement in alternative.placements}
     placements = tuple(
         Placement(
             pod=PodName.of(pod),
             cause="created",
             requests=requested(pod),
             node=nodes.get(pod.uid, ""),
-            message="" if found is not None and not found.moves else messages.get(pod.key, ""),
+            message="" if best is not None and not best.moves else messages.get(pod.key, ""),
         )
         for pod in pods
     )
     return PlanAnswer(
         summary=_summary(pods, nodes, moves, result, max_moves),
-        fits=found is not None,
+        fits=best is not None,
         moves=moves,
         placements=placements,
-        are_pinned=found is not None and found.is_pinned,
+        are_pinned=best is not None and best.is_pinned,
         gpu_hours=round(sum((move.gpu_hours for move in moves), 0.0), 3),
         hours=round(sum((move.hours for move in moves), 0.0), 3),
         instead=()
-        if found is not None and not found.moves
-        else tuple(each for each in without.evictions if each.why == "preempted"),
+        if best is not None and not best.moves
+        else tuple(eviction for eviction in alternative.evictions if eviction.why == "preempted"),
         staying=tuple(StayingPods(reason=why, pods=number) for why, number in movable.staying()),
         looked_through=result.looked_through,
         is_complete=result.is_complete,
@@ -207,12 +207,12 @@ def _summary(
         whom = pods[0].key if len(pods) == 1 else f"all {len(pods)} pods"
         if result.is_complete:
             return f"No plan of at most {plural(max_moves, 'move')} makes room for {whom}."
-        tried = (
+        extent = (
             f" All plans of at most {plural(result.looked_through, 'move')} were tried; longer ones may exist."
             if result.looked_through > 0
             else " A plan may exist."
         )
-        return f"No plan was found that makes room for {whom} before the search reached its limit.{tried}"
+        return f"No plan was found that makes room for {whom} before the search reached its limit.{extent}"
     where = f" on {nodes[pods[0].uid]}" if len(pods) == 1 else ""
     if not moves:
         return f"{who} {'fits' if len(pods) == 1 else 'fit'}{where} without any move."

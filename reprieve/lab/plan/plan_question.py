@@ -22,7 +22,7 @@ class PlanQuestion(Question[PlanAnswer], frozen=True):
 
     request: PlanRequest
 
-    def ask(self, answering: Any, **further: object) -> PlanAnswer:
+    def ask(self, answering: Any, **options: object) -> PlanAnswer:
         """Searches in the cluster that `answering`, a `Questions`, is about."""
         from reprieve.lab.plan.plan import plan  # noqa: PLC0415 - commands ask a service without the engine
 

@@ -1,4 +1,4 @@
-"""Plays the moves of a plan once more, for what has to be known of each, and of the nodes."""
+"""Plays the moves of a plan once more, to describe each move, and the nodes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,35 +28,35 @@ def carried_out(
     restarts: Counter[str] = Counter()
     trial.trials_left, trial.may_wait = TRIALS, True
     with trial.cordoned(free), ExitStack() as stack:
-        for each, node in moves:
-            restarts[each.uid] += 1
-            planned.append(_planned(trial, each, node, restarts[each.uid]))
-            if not stack.enter_context(trial.moved(each, node)):
-                raise LookupError(f"{each.pod.key} could move to {node}, and cannot any more")
+        for mover, node in moves:
+            restarts[mover.uid] += 1
+            planned.append(_planned(trial, mover, node, restarts[mover.uid]))
+            if not stack.enter_context(trial.moved(mover, node)):
+                raise LookupError(f"{mover.pod.key} could move to {node}, and cannot any more")
         yield tuple(planned)
 
 
-def _planned(trial: TrialMoves, each: MovablePod, node: str, restarts: int) -> PlannedMove:
+def _planned(trial: TrialMoves, mover: MovablePod, node: str, restarts: int) -> PlannedMove:
     rivals, cordon, needs_steering = [""], set[str](), False
     while rivals:
         with trial.trial.among([name for name in trial.trial.cluster.nodes if name not in cordon] if cordon else None):
-            scores = trial.scores(each.pod)
+            scores = trial.scores(mover.pod)
         # Fewer nodes may change the scores of those that are left.
         rivals = [name for name, score in scores.items() if score >= scores[node] and name != node]
-        needs_steering |= any(scores[name] > scores[node] and name != trial.node_of[each.uid] for name in rivals)
+        needs_steering |= any(scores[name] > scores[node] and name != trial.node_of[mover.uid] for name in rivals)
         cordon.update(rivals)
     return PlannedMove(
-        pod=PodName.of(each.pod),
-        from_node=trial.node_of[each.uid],
+        pod=PodName.of(mover.pod),
+        from_node=trial.node_of[mover.uid],
         to_node=node,
-        owner=victim(each.running, 0.0).owner,
-        requests=requested(each.pod),
-        gpu_hours=each.gpu_hours if restarts == 1 else 0.0,
-        hours=each.hours if restarts == 1 else 0.0,
+        owner=victim(mover.running, 0.0).owner,
+        requests=requested(mover.pod),
+        gpu_hours=mover.gpu_hours if restarts == 1 else 0.0,
+        hours=mover.hours if restarts == 1 else 0.0,
         restarts=restarts,
         needs_steering=needs_steering,
         cordon=tuple(sorted(cordon)) if len(cordon) <= limits.PLANNED_NODES else (),
-        waits_for=trial.budgets_used_up(each),
+        waits_for=trial.budgets_used_up(mover),
     )
 
 

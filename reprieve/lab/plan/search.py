@@ -18,31 +18,31 @@ from reprieve.lab.plan.wanted_pods import FoundPlan, Move, WantedPods
 
 @final
 class ExactSearch:
-    """State: the distributions seen so far, and those among them from which no further move was tried."""
+    """State: the visited distributions, and the frontier, from which no move was tried yet."""
 
-    def __init__(self, trial: TrialMoves, wanted: WantedPods, *, may_wait: bool) -> None:
-        """Only the cluster as it is was seen, and nothing fits. With `may_wait`, moves wait until budgets recover."""
+    def __init__(self, trial: TrialMoves, goal: WantedPods, *, may_wait: bool) -> None:
+        """Starts at the cluster as it is, where nothing fits. With `may_wait`, moves wait until budgets recover."""
         self._trial = trial
-        self._wanted = wanted
+        self._goal = goal
         self._may_wait = may_wait
         self._seen: set[Hashable] = {frozenset()}
         self._frontier: list[tuple[Move, ...]] = [()]
         self._is_spread = False
         """Whether the frontier's moves are still to be made: only those that make room at once were looked at."""
         self.has_met_budget = False
-        """Whether a pod was left where it is because earlier moves had used its budget up."""
+        """Whether a pod was left on its node because earlier moves had used up its budget."""
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether there is no distribution left that has not been looked at."""
+        """Whether all distributions were visited."""
         return not self._frontier
 
     def with_one_more_move(self) -> FoundPlan | None:
-        """Returns a plan with one move more than the last call looked at; raises BoundReachedError when time is up."""
+        """Looks for a plan with one move more than the last call. Raises BoundReachedError."""
         trial = self._trial
         trial.may_wait, trial.has_met_budget = self._may_wait, False
         try:
-            if not self._wanted.is_decided_by_nodes:
+            if not self._goal.is_decided_by_nodes:
                 return self._advanced()
             if self._is_spread:
                 self._advanced()
@@ -53,49 +53,49 @@ class ExactSearch:
 
     def _opened(self) -> FoundPlan | None:
         """Returns a plan whose last move leaves the wanted pod's node: the only help if each node decides by itself."""
-        (pod,) = self._wanted.pods
+        (pod,) = self._goal.pods
         for moves in self._made():
-            for each in self._trial.in_the_way(pod, self._trial.different_pods_everywhere()):
-                for node in self._trial.nodes_for(each.pod):
-                    found = self._found((*moves, (each, node)))
-                    if found is not None:
-                        return found
+            for mover in self._trial.in_the_way(pod, self._trial.different_pods_everywhere()):
+                for node in self._trial.nodes_for(mover.pod):
+                    plan = self._found((*moves, (mover, node)))
+                    if plan is not None:
+                        return plan
         return None
 
     def _advanced(self) -> FoundPlan | None:
-        """Makes every move from every distribution of the frontier; returns a plan if that lets the pods fit.
+        """Makes every move from every distribution of the frontier; returns a plan if the pods fit after one.
 
-        Where each node decides by itself, what lets the pod fit was looked at before.
+        Where each node decides by itself, `_opened` has looked for plans already.
         """
         trial, frontier = self._trial, []
         pods, nodes = trial.different_pods_everywhere(), len(trial.trial.cluster.nodes)
         if max(len(self._frontier), nodes - 1) * len(pods) > trial.trials_left:
             raise BoundReachedError
         for moves in self._made():
-            for each in trial.different_pods_everywhere():
-                for node in trial.nodes_for(each.pod, best_first=False):
-                    after = trial.state_after(each, node)
+            for mover in trial.different_pods_everywhere():
+                for node in trial.nodes_for(mover.pod, best_first=False):
+                    after = trial.state_after(mover, node)
                     if after in self._seen:
                         continue
                     self._seen.add(after)
-                    further = (*moves, (each, node))
-                    if not self._wanted.is_decided_by_nodes and (found := self._found(further)) is not None:
-                        return found
-                    frontier.append(further)
+                    longer = (*moves, (mover, node))
+                    if not self._goal.is_decided_by_nodes and (plan := self._found(longer)) is not None:
+                        return plan
+                    frontier.append(longer)
         self._frontier = frontier
         return None
 
     def _made(self) -> Iterator[Sequence[Move]]:
         for moves in self._frontier:
             with ExitStack() as stack:
-                if all(stack.enter_context(self._trial.moved(each, node)) for each, node in moves):
+                if all(stack.enter_context(self._trial.moved(mover, node)) for mover, node in moves):
                     yield moves
 
     def _found(self, moves: tuple[Move, ...]) -> FoundPlan | None:
-        """Returns the plan if the last of the moves, which is not made yet, lets the wanted pods fit."""
-        each, node = moves[-1]
-        with self._trial.moved(each, node) as has_moved:
-            nodes = self._wanted.nodes() if has_moved else None
+        """Makes the last move, and returns the plan if the wanted pods fit then."""
+        mover, node = moves[-1]
+        with self._trial.moved(mover, node) as has_moved:
+            nodes = self._goal.nodes() if has_moved else None
         return None if nodes is None else FoundPlan(moves, nodes)
 
 
@@ -110,7 +110,7 @@ _DEPTH: Final = 3
 @final
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search has found, if anything; the other fields are those of the answer."""
+    """The plan of a search, if any; the other fields are those of the answer."""
 
     plan: FoundPlan | None
     looked_through: int
@@ -121,9 +121,9 @@ class SearchResult:
 class PlanSearch:
     """State: the nodes that are kept for wanted pods, and how far the search has come."""
 
-    def __init__(self, trial: TrialMoves, wanted: WantedPods, trials: int = TRIALS) -> None:
+    def __init__(self, trial: TrialMoves, goal: WantedPods, trials: int = TRIALS) -> None:
         self._trial = trial
-        self._wanted = wanted
+        self._goal = goal
         self._trials = trials
         self._spared: frozenset[str] = frozenset()
         """Nodes that are cheap to empty: pods that move go elsewhere, if they can."""
@@ -135,30 +135,30 @@ class PlanSearch:
         trial.trials_left = self._trials
         plan: FoundPlan | None = None
         try:
-            nodes = self._wanted.nodes()
+            nodes = self._goal.nodes()
             if nodes is not None:
                 return SearchResult(FoundPlan((), nodes), 0, is_complete=True)
             self._looked_through = 0
-            if self._wanted.is_decided_by_nodes and not trial.nodes_to_clear(self._wanted.pods[0]):
+            if self._goal.is_decided_by_nodes and not trial.nodes_to_clear(self._goal.pods[0]):
                 return SearchResult(None, max_moves, is_complete=True)  # no node takes it, whatever moves away
             plan = self._cheapest_first(max_moves)
         except BoundReachedError:
             if self._looked_through < 0:
                 return SearchResult(None, -1, is_complete=False)
-        exact, trial.trials_left = [ExactSearch(trial, self._wanted, may_wait=False)], self._trials
-        most = max_moves if plan is None else len(plan.moves)
+        exact, trial.trials_left = [ExactSearch(trial, self._goal, may_wait=False)], self._trials
+        bound = max_moves if plan is None else len(plan.moves)
         try:
-            for limit in range(1, most + 1):
-                found = self._exactly(exact, limit)
-                self._looked_through = limit - (found is not None)
-                if found is not None:
-                    return SearchResult(found, self._looked_through, is_complete=True)
-                if all(each.is_exhausted for each in exact):
-                    self._looked_through = most  # no move leads to anything new
+            for limit in range(1, bound + 1):
+                exact_plan = self._exactly(exact, limit)
+                self._looked_through = limit - (exact_plan is not None)
+                if exact_plan is not None:
+                    return SearchResult(exact_plan, self._looked_through, is_complete=True)
+                if all(search.is_exhausted for search in exact):
+                    self._looked_through = bound  # no move leads to anything new
                     break
         except BoundReachedError:
             pass
-        return SearchResult(plan, self._looked_through, is_complete=self._looked_through >= most)
+        return SearchResult(plan, self._looked_through, is_complete=self._looked_through >= bound)
 
     def _exactly(self, searches: list[ExactSearch], limit: int) -> FoundPlan | None:
         """Returns a plan of just so many moves; first without, then with moves that wait for a budget."""
@@ -166,65 +166,65 @@ class PlanSearch:
         if plan is not None or not searches[0].has_met_budget:
             return plan
         if len(searches) == 1:
-            searches.append(ExactSearch(self._trial, self._wanted, may_wait=True))
+            searches.append(ExactSearch(self._trial, self._goal, may_wait=True))
             for _ in range(limit - 1):
                 searches[1].with_one_more_move()
         return searches[1].with_one_more_move()
 
     # The cheapest nodes first.
 
-    def _cheapest_first(self, most: int) -> FoundPlan | None:
+    def _cheapest_first(self, max_moves: int) -> FoundPlan | None:
         """Returns a plan of at most so many moves; first without, then with moves that wait for a budget."""
         for self._trial.may_wait in (False, True):
             self._trial.has_met_budget = False
-            for domain in self._wanted.domains():
-                if (plan := self._emptied(most, domain)) is not None:
+            for domain in self._goal.domains():
+                if (plan := self._emptied(max_moves, domain)) is not None:
                     return plan
             if not self._trial.has_met_budget:
                 break
         return None
 
-    def _emptied(self, most: int, domain: Domain) -> FoundPlan | None:
+    def _emptied(self, max_moves: int, domain: Domain) -> FoundPlan | None:
         """Returns a plan that makes room for one wanted pod after the other."""
         trial, moves, placed = self._trial, list[Move](), dict[str, str]()
         with ExitStack() as stack:
-            for pod in self._wanted.pods:
-                cheap = trial.nodes_to_clear(pod, domain)[: len(self._wanted.pods)]
+            for pod in self._goal.pods:
+                cheap = trial.nodes_to_clear(pod, domain)[: len(self._goal.pods)]
                 self._spared = frozenset(node for node, _ in cheap)
-                found = self._room_for(stack, pod, most - len(moves), _DEPTH, frozenset(), domain)
-                if found is None or not stack.enter_context(trial.placed(pod, found[0])):
+                room = self._room_for(stack, pod, max_moves - len(moves), _DEPTH, frozenset(), domain)
+                if room is None or not stack.enter_context(trial.placed(pod, room[0])):
                     return None
-                placed[pod.uid] = found[0]
-                moves += found[1]
+                placed[pod.uid] = room[0]
+                moves += room[1]
         with ExitStack() as stack:
-            if not all(stack.enter_context(trial.moved(each, node)) for each, node in moves):
+            if not all(stack.enter_context(trial.moved(mover, node)) for mover, node in moves):
                 return None
-            if (nodes := self._wanted.nodes()) is not None:
+            if (nodes := self._goal.nodes()) is not None:
                 return FoundPlan(tuple(moves), nodes)
-            pinned = (trial.placed(pod, placed[pod.uid]) for pod in self._wanted.pods)
-            if self._wanted.groups or not all(map(stack.enter_context, pinned)):
+            pinned = (trial.placed(pod, placed[pod.uid]) for pod in self._goal.pods)
+            if self._goal.groups or not all(map(stack.enter_context, pinned)):
                 return None
         return FoundPlan(tuple(moves), placed, is_pinned=True)
 
     def _room_for(
-        self, stack: ExitStack, pod: Pod, most: int, depth: int, busy: frozenset[str], domain: Domain = None
+        self, stack: ExitStack, pod: Pod, max_moves: int, depth: int, busy: frozenset[str], domain: Domain = None
     ) -> tuple[str, list[Move]] | None:
-        """Makes moves, until the stack is closed, after which a node takes the pod; none is busy with other pods."""
+        """Makes moves for the life of the stack, after which a node that is not busy takes the pod."""
         trial = self._trial
         free = [name for name in trial.nodes_for(pod, domain) if name not in busy]
         if free:
             return min(free, key=self._spared.__contains__), []
         best: tuple[str, list[Move]] | None = None
         ways = trial.nodes_to_clear(pod, domain) if depth else []
-        for node, leaving in [way for way in ways if way[0] not in busy and len(way[1]) <= most][:WIDTH]:
+        for node, leaving in [way for way in ways if way[0] not in busy and len(way[1]) <= max_moves][:WIDTH]:
             moves: list[Move] = []
             with ExitStack() as attempt:
-                for each in leaving:
-                    left = most - len(moves) - 1
-                    found = self._room_for(attempt, each.pod, left, depth - 1, busy | {node})
-                    if left < 0 or found is None or not attempt.enter_context(trial.moved(each, found[0])):
+                for mover in leaving:
+                    moves_left = max_moves - len(moves) - 1
+                    room = self._room_for(attempt, mover.pod, moves_left, depth - 1, busy | {node})
+                    if moves_left < 0 or room is None or not attempt.enter_context(trial.moved(mover, room[0])):
                         break
-                    moves += [*found[1], (each, found[0])]
+                    moves += [*room[1], (mover, room[0])]
                 else:
                     if best is None or len(moves) < len(best[1]):
                         best = node, moves

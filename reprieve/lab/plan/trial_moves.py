@@ -30,7 +30,7 @@ Domain = frozenset[str] | None
 
 @final
 class BoundReachedError(Exception):
-    """As many trials were made as a part of a search may make."""
+    """A part of a search has used up its trials."""
 
 
 @final
@@ -47,19 +47,19 @@ class TrialMoves:
         self.may_wait = False
         """Whether a pod may move after its budget was used up by earlier moves, once these pods run again."""
         self.has_met_budget = False
-        """Whether a pod was left where it is for the sake of a budget that earlier moves have used up."""
+        """Whether a pod was left on its node because earlier moves had used up its budget."""
         self.trials_left = 0
-        """How many trials may be made from now on before BoundReachedError."""
+        """The number of further trials before BoundReachedError."""
         self._moved: Counter[tuple[Hashable, str]] = Counter()
-        """How many pods of a kind a node has more than at the beginning."""
+        """(kind, node) -> number of pods now minus that at the beginning."""
         self._on: dict[str, dict[str, MovablePod]] = {}
         """Node -> its movable pods by UID."""
         self.node_of: dict[str, str] = {}
         """UID -> the node where a movable pod is now."""
         self._rank = {uid: rank for rank, uid in enumerate(pods.by_uid)}
-        for uid, each in pods.by_uid.items():
-            self.node_of[uid] = each.running.spec.node_name
-            self._on.setdefault(self.node_of[uid], {})[uid] = each
+        for uid, mover in pods.by_uid.items():
+            self.node_of[uid] = mover.running.spec.node_name
+            self._on.setdefault(self.node_of[uid], {})[uid] = mover
 
     def take(self, trials: int = 1) -> None:
         """Counts trials. Raises BoundReachedError if there are none left."""
@@ -69,47 +69,47 @@ class TrialMoves:
 
     # What is where.
 
-    def state_after(self, each: MovablePod, node: str) -> Hashable:
-        """Returns what is equal for equal distributions of pods once the pod has moved; alike pods count as equal."""
+    def state_after(self, mover: MovablePod, node: str) -> Hashable:
+        """Returns a key of the distribution after the move; pods of one kind count as one."""
         moved = Counter(self._moved)
-        moved[each.kind, self.node_of[each.uid]] -= 1
-        moved[each.kind, node] += 1
-        return frozenset((at, count) for at, count in moved.items() if count)
+        moved[mover.kind, self.node_of[mover.uid]] -= 1
+        moved[mover.kind, node] += 1
+        return frozenset((kind_and_node, count) for kind_and_node, count in moved.items() if count)
 
     def different_pods(self, node: str) -> list[MovablePod]:
-        """Returns one pod of each kind on the node that may move now, the one that loses least."""
-        return list({each.kind: each for each in self.movable_on(node)[::-1]}.values())[::-1]
+        """Returns, of each kind on the node, the movable pod that loses least."""
+        return list({mover.kind: mover for mover in self.movable_on(node)[::-1]}.values())[::-1]
 
     def different_pods_everywhere(self) -> list[MovablePod]:
-        """Returns one pod of each kind on each node that may move now, those that lose least first."""
+        """Returns `different_pods` of all nodes; pods that lose least come first."""
         return sorted(
-            (each for node in self._on for each in self.different_pods(node)), key=lambda each: self._rank[each.uid]
+            (mover for node in self._on for mover in self.different_pods(node)), key=lambda mover: self._rank[mover.uid]
         )
 
     def movable_on(self, node: str) -> list[MovablePod]:
-        """Returns the pods on the node that may move now, those that lose least first."""
+        """Returns the pods that may leave the node now; pods that lose least come first."""
         pods = self._on.get(node, {})
         return [pods[uid] for uid in sorted(pods, key=self._rank.__getitem__) if self._may_move(pods[uid])]
 
-    def _may_move(self, each: MovablePod) -> bool:
-        if self.may_wait or not self.budgets_used_up(each):
+    def _may_move(self, mover: MovablePod) -> bool:
+        if self.may_wait or not self.budgets_used_up(mover):
             return True
         self.has_met_budget = True
         return False
 
-    def budgets_used_up(self, each: MovablePod) -> tuple[str, ...]:
-        """Returns the names of the pod's budgets from which the moves so far have taken all that they allowed."""
+    def budgets_used_up(self, mover: MovablePod) -> tuple[str, ...]:
+        """Returns the names of the pod's budgets that allow no eviction after the moves so far."""
         budgets = self.trial.cluster.cache.objects.pdbs
-        return tuple(key[1] for key in each.budgets if budgets[key].status.disruptions_allowed <= 0)
+        return tuple(key[1] for key in mover.budgets if budgets[key].status.disruptions_allowed <= 0)
 
     # Questions.
 
     def nodes_for(self, pod: Pod, domain: Domain = None, *, best_first: bool = True) -> list[str]:
         """Returns the nodes that would take the pod now, other than its own; best first, if wanted."""
-        own = self.node_of.get(pod.uid)
+        own_node = self.node_of.get(pod.uid)
         with self._without(pod):
-            in_order = sorted(self._scored(pod, with_scores=best_first), key=lambda each: -each[1])
-        return [name for name, _ in in_order if name != own and (domain is None or name in domain)]
+            in_order = sorted(self._scored(pod, with_scores=best_first), key=lambda scored: -scored[1])
+        return [name for name, _ in in_order if name != own_node and (domain is None or name in domain)]
 
     def first_choices(self, pod: Pod) -> frozenset[str]:
         """Returns the nodes among which the scheduler would choose for the pod now, its own aside if it has one."""
@@ -130,7 +130,7 @@ class TrialMoves:
             if cycle is None:
                 return np.zeros(len(self.trial.cluster.nodes), np.bool_)
             snapshot = cycle.snapshot
-            slots = _slots(snapshot, [each for uid, each in self.pods.by_uid.items() if uid != pod.uid])
+            slots = _slots(snapshot, [mover for uid, mover in self.pods.by_uid.items() if uid != pod.uid])
             changes = PodChanges(snapshot.pods.node[slots], slots, np.full(len(slots), -1))
             rows, takes = Rows.of(snapshot).changed(changes), np.ones(len(snapshot.nodes), np.bool_)
             if cycle.within is not None:
@@ -149,19 +149,20 @@ class TrialMoves:
             return self.trial.schedule(pod).message
 
     def in_the_way(self, pod: Pod, leaving: Sequence[MovablePod]) -> list[MovablePod]:
-        """Returns those of the pods of which just one has to leave its node so that the pod fits there."""
+        """Returns each pod whose leaving alone makes room on its node."""
         with self._without(pod):
             cycle = self._cycle(pod)
             if cycle is None:
                 return []
-            places = [_place(cycle, self.node_of[each.uid]) for each in leaving]
+            places = [_place(cycle, self.node_of[mover.uid]) for mover in leaving]
             leaving = [
-                each for each, place in zip(leaving, places, strict=True) if place is not None and each.uid != pod.uid
+                mover
+                for mover, place in zip(leaving, places, strict=True)
+                if place is not None and mover.uid != pod.uid
             ]
             if not leaving:
                 return []
-            # A row for each pod, in which its node is without it: one run of the Filters tells of all. A node may have
-            # several rows.
+            # One row per pod: its node without it. One run of the Filters judges all; a node may have several rows.
             going = PodChanges(
                 np.arange(len(leaving)),
                 _slots(cycle.snapshot, leaving),
@@ -170,17 +171,17 @@ class TrialMoves:
             )
             index = cycle.snapshot.nodes.index
             rows = Rows.of(
-                cycle.snapshot, np.array([index[self.node_of[each.uid]] for each in leaving], np.intp)
+                cycle.snapshot, np.array([index[self.node_of[mover.uid]] for mover in leaving], np.intp)
             ).changed(going)
             try:
                 ok = cycle.run_filters_with_nominated_pods(rows).ok
             except PluginError:
                 return []
-            return [each for each, opens in zip(leaving, ok.tolist(), strict=True) if opens]
+            return [mover for mover, opens in zip(leaving, ok.tolist(), strict=True) if opens]
 
     def nodes_to_clear(self, pod: Pod, domain: Domain = None) -> list[tuple[str, list[MovablePod]]]:
-        """Returns the nodes that would take the pod if all that may move left them, and which have to leave, fewest
-        first. Pods are taken back one by one, those that lose most first, so that there may be too many.
+        """Returns nodes that would take the pod without their movable pods, each with the pods that have to leave, in
+        order of their number. Pods are taken back one by one, those that lose most first: the sets may not be minimal.
         """
         with self._without(pod):
             cycle = self._cycle(pod)
@@ -192,36 +193,36 @@ class TrialMoves:
             for name in self._on if domain is None else domain & self._on.keys():
                 place = index.get(name)
                 if place is not None and (in_play is None or place in in_play) and (pods := self.movable_on(name)):
-                    leaving[name] = [each for each in pods[::-1] if each.uid != pod.uid]
+                    leaving[name] = [mover for mover in pods[::-1] if mover.uid != pod.uid]
             try:
                 return self._cleared(cycle, leaving) if leaving else []
             except PluginError:
                 return []
 
     def _cleared(self, cycle: Cycle, leaving: Mapping[str, list[MovablePod]]) -> list[tuple[str, list[MovablePod]]]:
-        """Returns `nodes_to_clear` among the keys; `leaving` has pods in the order in which they are taken back."""
+        """Returns `nodes_to_clear` among the keys of `leaving`, whose pods are taken back in their order."""
         snapshot, names = cycle.snapshot, list(leaving)
-        # (V,) of each pod that leaves: the row of its node, and its slot. -1 takes a pod away.
+        # (V,) row of the node, and slot, of each leaving pod. -1 removes a pod.
         row = np.repeat(np.arange(len(names)), [len(pods) for pods in leaving.values()])
         slots = np.concatenate([_slots(snapshot, pods) for pods in leaving.values()])
         places = np.array([snapshot.nodes.index[name] for name in names], np.intp)
-        without = Rows.of(snapshot, places).changed(PodChanges(row, slots, np.full(len(slots), -1)))
-        fits = cycle.run_filters_with_nominated_pods(without).ok
-        kept = fits[row]
-        # The row of a node among those that fit is the number of those before it.
-        back = (np.cumsum(fits) - 1)[row[kept]]
-        # Pods are taken back on all nodes at a time, so that the node with most of them says how many runs there are.
+        emptied = Rows.of(snapshot, places).changed(PodChanges(row, slots, np.full(len(slots), -1)))
+        fits = cycle.run_filters_with_nominated_pods(emptied).ok
+        on_fitting = fits[row]
+        # The new row of a fitting node is the number of fitting nodes before it.
+        back = (np.cumsum(fits) - 1)[row[on_fitting]]
+        # Pods are taken back on all nodes at a time: the node with most of them sets the number of runs.
         self.take(int(np.bincount(back, minlength=1).max()) * (1 + len(names) // _ROWS_OF_A_TRIAL))
-        stays = reprieve(cycle, without.take(fits), slots[kept], back)
-        pods = np.array([each for pods in leaving.values() for each in pods], np.object_)[kept][~stays].tolist()
+        stays = reprieve(cycle, emptied.take(fits), slots[on_fitting], back)
+        pods = np.array([mover for pods in leaving.values() for mover in pods], np.object_)[on_fitting][~stays].tolist()
         going: dict[int, list[MovablePod]] = {}
-        for each, place in zip(pods, row[kept][~stays].tolist(), strict=True):
-            going.setdefault(place, []).append(each)
+        for mover, place in zip(pods, row[on_fitting][~stays].tolist(), strict=True):
+            going.setdefault(place, []).append(mover)
         cleared = [(names[place], going.get(place, [])) for place in np.flatnonzero(fits).tolist()]
-        return sorted(cleared, key=lambda way: (len(way[1]), sum(each.gpu_hours for each in way[1])))
+        return sorted(cleared, key=lambda way: (len(way[1]), sum(mover.gpu_hours for mover in way[1])))
 
     def is_decided_by_nodes(self, pod: Pod) -> bool:
-        """Returns whether each node by itself decides whether it takes the pod. Then more pods on a node never help."""
+        """Returns whether no Filter looks beyond the node itself. Then more pods on a node never help."""
         cycle = self._cycle(pod, is_counted=False)
         return cycle is not None and all(
             plugin.looks_only_at_node
@@ -241,19 +242,19 @@ class TrialMoves:
             yield
 
     @contextmanager
-    def moved(self, each: MovablePod, node: str) -> Iterator[bool]:
+    def moved(self, mover: MovablePod, node: str) -> Iterator[bool]:
         """Moves the pod to another node for the block; yields False, with nothing moved, if the node refuses it."""
-        before = self.node_of[each.uid]
-        with self._without(each.pod):
-            if not self._settle(each.pod, node):
+        before = self.node_of[mover.uid]
+        with self._without(mover.pod):
+            if not self._settle(mover.pod, node):
                 yield False
                 return
-            self.trial.disrupt([self.trial.cluster.cache.pod(each.uid) or each.running])
-            self._relocate(each, before, node)
+            self.trial.disrupt([self.trial.cluster.cache.pod(mover.uid) or mover.running])
+            self._relocate(mover, before, node)
             try:
                 yield True
             finally:
-                self._relocate(each, node, before)
+                self._relocate(mover, node, before)
 
     @contextmanager
     def placed(self, pod: Pod, node: str) -> Iterator[bool]:
@@ -273,12 +274,12 @@ class TrialMoves:
         cycle = self._passing(pod, node)
         return cycle is not None and bool(self.trial.place(cycle, node).node)
 
-    def _relocate(self, each: MovablePod, before: str, node: str) -> None:
-        del self._on[before][each.uid]
-        self._on.setdefault(node, {})[each.uid] = each
-        self.node_of[each.uid] = node
-        self._moved[each.kind, before] -= 1
-        self._moved[each.kind, node] += 1
+    def _relocate(self, mover: MovablePod, before: str, node: str) -> None:
+        del self._on[before][mover.uid]
+        self._on.setdefault(node, {})[mover.uid] = mover
+        self.node_of[mover.uid] = node
+        self._moved[mover.kind, before] -= 1
+        self._moved[mover.kind, node] += 1
 
     # Cycles.
 
@@ -323,4 +324,4 @@ def _place(cycle: Cycle, node: str) -> int | None:
 
 
 def _slots(snapshot: Snapshot, pods: Sequence[MovablePod]) -> Index:
-    return np.array([snapshot.pods.slots[each.uid] for each in pods], np.intp)
+    return np.array([snapshot.pods.slots[mover.uid] for mover in pods], np.intp)

@@ -29,7 +29,7 @@ class FoundPlan:
 
 @final
 class WantedPods:
-    """The pods that are to fit, in the order in which the scheduler tries them. Pod groups are tried as groups."""
+    """The pods to make room for, in the scheduler's order. Pod groups are tried as groups."""
 
     def __init__(self, moving: TrialMoves, pods: Sequence[tuple[GroupKey | None, Pod]]) -> None:
         """Nothing is placed. Each pod comes with the group with which it is scheduled, if any."""
@@ -42,13 +42,13 @@ class WantedPods:
         self.is_decided_by_nodes: Final = (
             len(pods) == 1 and not self.groups and moving.is_decided_by_nodes(self.pods[0])
         )
-        """Whether there is only one pod, and each node by itself decides whether it takes it."""
+        """Whether there is one pod alone, and no Filter looks beyond the node itself."""
 
     def domains(self) -> Sequence[Domain]:
-        """Returns the sets of nodes of which one has to take all pods."""
+        """Returns sets of nodes; one of them has to take all pods."""
         cluster = self._moving.trial.cluster
-        (group, *others) = [cluster.cache.objects.pod_groups.get(each) for each in self.groups] or [None]
-        if group is None or others or not group.topology_key:
+        (group, *more_groups) = [cluster.cache.objects.pod_groups.get(key) for key in self.groups] or [None]
+        if group is None or more_groups or not group.topology_key:
             return (None,)
         domains: dict[str, set[str]] = {}
         for node in cluster.nodes.values():

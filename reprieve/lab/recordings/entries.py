@@ -1,8 +1,8 @@
 """The entries of a recording: a line of JSON each, a list that begins with the kind of entry; the file is gzipped.
 
-A file begins with `Begins`, then come the objects that were there, then `Ready`, then what happened, in the order in
-which the scheduler saw and decided it. Each file stands for itself. One whose end is missing, because its process was
-killed, the disk was full, or it is still being written, holds up to there.
+A file has `RecordingStarted`, the objects at the beginning, `Ready`, and then the events in the order in which the
+scheduler saw and decided them. Each file stands for itself. A file without its end, since its process was killed, the
+disk was full, or it is still being written, is valid up to there.
 """
 
 import zlib
@@ -41,8 +41,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 @final
-class Begins(Entry, frozen=True, tag="recording"):
-    """The first entry of each file: which scheduler is recorded, and how it is configured."""
+class RecordingStarted(Entry, frozen=True, tag="recording"):
+    """The first entry of each file: the version of the scheduler, and its configuration."""
 
     format: int
     version: str
@@ -50,7 +50,7 @@ class Begins(Entry, frozen=True, tag="recording"):
     began: str
     """RFC 3339. Times of entries are seconds after it."""
     configuration: dict[str, Any]
-    """The KubeSchedulerConfiguration in force, without what is about connections."""
+    """The KubeSchedulerConfiguration in force, without its connections."""
     emulated_version: str
     gates: list[str]
     """The feature gates that are on."""
@@ -58,20 +58,18 @@ class Begins(Entry, frozen=True, tag="recording"):
     """How many extenders the scheduler calls."""
     redacted: str = ""
     called: list[dict[str, Any]] = []
-    """The extenders of the configuration with names for their addresses; empty in files of versions that did not record
-    their answers.
-    """
+    """The extenders, with aliases for their addresses; empty in files of versions that did not record answers."""
 
 
 @final
 class ExtenderAnswer(msgspec.Struct, frozen=True, array_like=True):
-    """What an extender answered to a question of an attempt. Nodes are places in the question."""
+    """The answer of an extender during an attempt. Nodes are places in the question."""
 
     extender: str
     """The name that stands for its address."""
     verb: str
     question: str
-    """A digest of what it was asked about."""
+    """A digest of the nodes or candidates in question."""
     error: str | None = None
     """Why the call failed."""
     is_left_out: bool = False
@@ -94,7 +92,7 @@ class ExtenderAnswer(msgspec.Struct, frozen=True, array_like=True):
 class ObjectPut(Entry, frozen=True, tag="+"):
     """An object came or changed."""
 
-    at: float
+    seconds: float
     kind: str
     object: Any
     """Typed when it is written, plain when it is read."""
@@ -104,7 +102,7 @@ class ObjectPut(Entry, frozen=True, tag="+"):
 class ObjectGone(Entry, frozen=True, tag="-"):
     """An object is gone."""
 
-    at: float
+    seconds: float
     kind: str
     namespace: str
     name: str
@@ -114,7 +112,7 @@ class ObjectGone(Entry, frozen=True, tag="-"):
 class Assumed(Entry, frozen=True, tag="assumed"):
     """In the beginning, a pod is already on its way to a node."""
 
-    at: float
+    seconds: float
     uid: str
     node: str
 
@@ -123,7 +121,7 @@ class Assumed(Entry, frozen=True, tag="assumed"):
 class Nominated(Entry, frozen=True, tag="nominated"):
     """In the beginning, a pod is already nominated to a node."""
 
-    at: float
+    seconds: float
     uid: str
     node: str
 
@@ -132,14 +130,14 @@ class Nominated(Entry, frozen=True, tag="nominated"):
 class Ready(Entry, frozen=True, tag="ready"):
     """The state at the beginning is complete."""
 
-    at: float
+    seconds: float
 
 
 @final
 class RecordedAttempt(Entry, frozen=True, tag="?"):
-    """The scheduler decided about a pod. It stands where the decision was taken, before anything that came of it."""
+    """The scheduler decided about a pod. The entry comes before all consequences of the decision."""
 
-    at: float
+    seconds: float
     uid: str
     pod: str
     """The pod as namespace/name."""
@@ -152,16 +150,16 @@ class RecordedAttempt(Entry, frozen=True, tag="?"):
     victims: list[str]
     """The UIDs of the pods to evict."""
     draws: list[tuple[int, int]]
-    """(number of bits, value) of every number that was drawn, such as the one that breaks a tie between nodes."""
+    """(number of bits, value) of each random number, such as one that breaks a tie between nodes."""
     answers: list[ExtenderAnswer] = []
-    """What extenders answered, in the order of the answers."""
+    """In the order in which they came."""
 
 
 @final
-class Written(Entry, frozen=True, tag="w"):
-    """A write of the scheduler for a pod, its volumes or devices was answered."""
+class WriteAnswered(Entry, frozen=True, tag="w"):
+    """The API server answered a write for a pod, its volumes or devices."""
 
-    at: float
+    seconds: float
     call: str
     key: str
     error: str = ""
@@ -169,47 +167,65 @@ class Written(Entry, frozen=True, tag="w"):
     message: str = ""
     kind: str = ""
     object: Any = None
-    """What the API server answered, where a plugin goes on with it."""
+    """The object in the answer, where a plugin uses it."""
 
 
 @final
-class Unbound(Entry, frozen=True, tag="!"):
+class BindingFailed(Entry, frozen=True, tag="!"):
     """A pod that had a node could not be bound to it."""
 
-    at: float
+    seconds: float
     uid: str
 
 
 @final
-class Ends(Entry, frozen=True, tag="ends"):
-    """The recording ended orderly: nothing is missing."""
+class RecordingEnded(Entry, frozen=True, tag="ends"):
+    """The recording ended in order: nothing is missing."""
 
-    at: float
+    seconds: float
 
 
-AnyEntry = Begins | ObjectPut | ObjectGone | Assumed | Nominated | Ready | RecordedAttempt | Written | Unbound | Ends
+AnyEntry = (
+    RecordingStarted
+    | ObjectPut
+    | ObjectGone
+    | Assumed
+    | Nominated
+    | Ready
+    | RecordedAttempt
+    | WriteAnswered
+    | BindingFailed
+    | RecordingEnded
+)
 
 _ERRORS: Final = {
-    each.__name__: each
-    for each in (fwk.CallError, fwk.CallNotFound, fwk.CallConflict, fwk.CallUnknown, fwk.CallSkipped, fwk.CallMerged)
+    error_type.__name__: error_type
+    for error_type in (
+        fwk.CallError,
+        fwk.CallNotFound,
+        fwk.CallConflict,
+        fwk.CallUnknown,
+        fwk.CallSkipped,
+        fwk.CallMerged,
+    )
 }
 
 
-def error_of(entry: Written) -> fwk.CallError | None:
+def error_of(entry: WriteAnswered) -> fwk.CallError | None:
     """Returns the error with which a write ended; None if it succeeded."""
     return _ERRORS.get(entry.error, fwk.CallError)(entry.message) if entry.error else None
 
 
-def object_of(entry: ObjectPut | Written) -> HasMetadata | None:
+def object_of(entry: ObjectPut | WriteAnswered) -> HasMetadata | None:
     """Returns the entry's object with its type; None if there is none, or its kind is unknown. Raises DecodeError."""
     kind = _KIND_OF_NAME.get(entry.kind)
     return None if kind is None or entry.object is None else decoding.convert(kind.type, entry.object)
 
 
 def key_of(kind: str, namespace: str, name: str) -> tuple[str, str, str]:
-    """Returns the name of an object among all of a recording."""
-    known = _KIND_OF_NAME.get(kind)
-    return kind, (namespace or "default") if known is not None and known.is_namespaced else "", name
+    """Returns the key of an object, unique in a recording."""
+    watched_kind = _KIND_OF_NAME.get(kind)
+    return kind, (namespace or "default") if watched_kind is not None and watched_kind.is_namespaced else "", name
 
 
 def is_recording(path: Path) -> bool:
@@ -223,15 +239,15 @@ def is_recording(path: Path) -> bool:
 
 @final
 class Recording:
-    """A file. What it holds is read again each time, so that the longest one takes no memory.
+    """A file. Entries are read anew each time, so that long files take no memory.
 
-    What reads it raises RecordingError if it cannot be read, or something else is in it.
+    Methods that read it raise RecordingError if it cannot be read, or holds something else.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         first = next(self.entries(), None)
-        if not isinstance(first, Begins) or first.format != FORMAT:
+        if not isinstance(first, RecordingStarted) or first.format != FORMAT:
             raise RecordingError(f"{path}: this version cannot read the recording")
         self.begins = first
 
@@ -244,13 +260,13 @@ class Recording:
                 raise RecordingError(f"{self.path}: entry {number}: {in_one_line(exc)}") from exc
 
     def _lines(self) -> Iterator[bytes]:
-        unpack, rest, most = zlib.decompressobj(wbits=31), b"", limits.RECORDING_LINE_BYTES
+        unpack, rest, max_bytes = zlib.decompressobj(wbits=31), b"", limits.RECORDING_LINE_BYTES
         try:
             with self.path.open("rb") as file:
                 while packed := unpack.unconsumed_tail or file.read(_PART):
-                    *lines, rest = (rest + unpack.decompress(packed, most + 1 - len(rest))).split(b"\n")
-                    if len(rest) > most:
-                        raise RecordingError(f"{self.path}: an entry has more than {most} bytes")
+                    *lines, rest = (rest + unpack.decompress(packed, max_bytes + 1 - len(rest))).split(b"\n")
+                    if len(rest) > max_bytes:
+                        raise RecordingError(f"{self.path}: an entry has more than {max_bytes} bytes")
                     yield from lines
         except OSError as exc:
             raise RecordingError(f"{self.path}: {in_one_line(exc)}") from exc
@@ -262,7 +278,7 @@ class Recording:
         try:
             return object_of(entry)
         except decoding.DecodeError as exc:
-            raise RecordingError(f"{self.path}: {entry.kind} at {entry.at} s: {exc}") from exc
+            raise RecordingError(f"{self.path}: {entry.kind} at {entry.seconds} s: {exc}") from exc
 
     @property
     def configuration(self) -> Configuration:
@@ -276,22 +292,22 @@ class Recording:
             raise RecordingError(f"{self.path}: its scheduler called extenders, whose answers are not recorded")
         return self._configuration(extenders=self.begins.called)
 
-    def _configuration(self, **further: object) -> Configuration:
+    def _configuration(self, **parts: object) -> Configuration:
         gates = FeatureGates(self.begins.emulated_version, frozenset(self.begins.gates))
-        return load(msgspec.json.encode({**self.begins.configuration, **further}), gates)
+        return load(msgspec.json.encode({**self.begins.configuration, **parts}), gates)
 
     @property
     def began(self) -> datetime:
-        found = moment_of(self.begins.began)
-        if found is None:
+        moment = moment_of(self.begins.began)
+        if moment is None:
             raise RecordingError(f"{self.path}: {self.begins.began!r:.40} is not a time")
-        return found
+        return moment
 
     def seconds_of(self, moment: str) -> float:
         """Returns the seconds of `2026-11-23T05:00:00Z`, or of a time after the beginning, such as `90s`."""
-        found = moment_of(moment)
+        date = moment_of(moment)
         try:
-            seconds = Duration.parse(moment).seconds if found is None else (found - self.began) / timedelta(seconds=1)
+            seconds = Duration.parse(moment).seconds if date is None else (date - self.began) / timedelta(seconds=1)
         except DurationError as exc:
             raise RecordingError(f"{moment!r:.40} is not a time; examples are 2026-11-23T05:00:00Z and 90s") from exc
         if seconds < 0:
@@ -300,19 +316,19 @@ class Recording:
 
     def objects_at(self, seconds: float | None = None) -> list[Object]:
         """Returns the objects of the cluster so many seconds after the beginning, or at the end, as dumps have them."""
-        found: dict[tuple[str, str, str], Any] = {}
+        object_by_key: dict[tuple[str, str, str], Any] = {}
         is_ready, last = False, 0.0
         for entry in self.entries():
-            if isinstance(entry, Begins):
+            if isinstance(entry, RecordingStarted):
                 continue
-            last = entry.at
+            last = entry.seconds
             if seconds is not None and last > seconds:
                 break
             if isinstance(entry, ObjectPut):
                 meta = entry.object.get("metadata", {})
-                found[key_of(entry.kind, meta.get("namespace", ""), meta.get("name", ""))] = entry.object
+                object_by_key[key_of(entry.kind, meta.get("namespace", ""), meta.get("name", ""))] = entry.object
             elif isinstance(entry, ObjectGone):
-                found.pop(key_of(entry.kind, entry.namespace, entry.name), None)
+                object_by_key.pop(key_of(entry.kind, entry.namespace, entry.name), None)
             is_ready = is_ready or isinstance(entry, Ready)
         if seconds is not None and (not is_ready or seconds > last):
             raise RecordingError(
@@ -321,6 +337,6 @@ class Recording:
         return [
             {"apiVersion": kind.api_version, "kind": kind.name, **obj}
             for kind in KINDS
-            for (name, _, _), obj in found.items()
+            for (name, _, _), obj in object_by_key.items()
             if name == kind.name
         ]

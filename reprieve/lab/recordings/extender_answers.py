@@ -45,13 +45,15 @@ def recorded_address(config: Extender) -> str:
 
 
 def question_about_nodes(nodes: Sequence[Node]) -> str:
-    """Returns the digest of the question which nodes pass, or how good they are."""
+    """Returns the digest of a question for verdicts or scores on nodes."""
     return _digest(node.name for node in nodes)
 
 
 def question_about_candidates(candidates: Sequence[Candidate]) -> str:
-    """Returns the digest of the question which pods are to be evicted."""
-    return _digest(f"{each.node} {' '.join(victim.uid for victim in each.victims)}" for each in candidates)
+    """Returns the digest of a question for victims."""
+    return _digest(
+        f"{candidate.node} {' '.join(victim.uid for victim in candidate.victims)}" for candidate in candidates
+    )
 
 
 def _digest(lines: Iterable[str]) -> str:
@@ -60,7 +62,7 @@ def _digest(lines: Iterable[str]) -> str:
 
 @final
 class RecordedCalls(ExtenderCalls):
-    """Passes calls on, and has their answers recorded."""
+    """Passes calls on, and records their answers."""
 
     def __init__(self, recorder: Recorder, config: Extender, calls: ExtenderCalls) -> None:
         self._recorder = recorder
@@ -69,21 +71,21 @@ class RecordedCalls(ExtenderCalls):
         self._calls = calls
 
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
-        asked = ExtenderAnswer(self._name, FILTER, question_about_nodes(nodes))
+        blank = ExtenderAnswer(self._name, FILTER, question_about_nodes(nodes))
         return await self._recorded(
-            pod, asked, self._calls.filter(pod, nodes), lambda answer: _filtered(asked, nodes, answer)
+            pod, blank, self._calls.filter(pod, nodes), lambda answer: _filtered(blank, nodes, answer)
         )
 
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
-        asked = ExtenderAnswer(self._name, PRIORITIZE, question_about_nodes(nodes))
+        blank = ExtenderAnswer(self._name, PRIORITIZE, question_about_nodes(nodes))
         return await self._recorded(
-            pod, asked, self._calls.prioritize(pod, nodes), lambda answer: _scored(asked, nodes, answer)
+            pod, blank, self._calls.prioritize(pod, nodes), lambda answer: _scored(blank, nodes, answer)
         )
 
     async def preempt(self, pod: Pod, candidates: Sequence[Candidate]) -> Mapping[str, MetaVictims | None]:
-        asked = ExtenderAnswer(self._name, PREEMPT, question_about_candidates(candidates))
+        blank = ExtenderAnswer(self._name, PREEMPT, question_about_candidates(candidates))
         return await self._recorded(
-            pod, asked, self._calls.preempt(pod, candidates), lambda answer: _with_victims(asked, answer)
+            pod, blank, self._calls.preempt(pod, candidates), lambda answer: _with_victims(blank, answer)
         )
 
     async def bind(self, pod: Pod, node: str) -> None:
@@ -98,13 +100,13 @@ class RecordedCalls(ExtenderCalls):
         await self._calls.aclose()
 
     async def _recorded(
-        self, pod: Pod, asked: ExtenderAnswer, call: Awaitable[T], recorded: Callable[[T], ExtenderAnswer]
+        self, pod: Pod, blank: ExtenderAnswer, call: Awaitable[T], recorded: Callable[[T], ExtenderAnswer]
     ) -> T:
         self._recorder.asked(pod)
         try:
             answer = await call
         except ExtenderError as exc:
-            self._recorder.answered(msgspec.structs.replace(asked, error=self._without_address(exc)))
+            self._recorder.answered(msgspec.structs.replace(blank, error=self._without_address(exc)))
             raise
         self._recorder.answered(recorded(answer))
         return answer
@@ -113,12 +115,12 @@ class RecordedCalls(ExtenderCalls):
         return str(exc).replace(self._address, self._name)
 
 
-def _filtered(asked: ExtenderAnswer, nodes: Sequence[Node], answer: Filtered) -> ExtenderAnswer:
-    place = {node.name: at for at, node in enumerate(nodes)}
+def _filtered(blank: ExtenderAnswer, nodes: Sequence[Node], answer: Filtered) -> ExtenderAnswer:
+    place = {node.name: index for index, node in enumerate(nodes)}
     names = answer.node_names if answer.node_names is not None else [node.name for node in answer.nodes or ()]
     passed = [place[name] for name in names if name in place]
     return msgspec.structs.replace(
-        asked,
+        blank,
         passed=None if passed == list(range(len(nodes))) else passed,
         failed=_by_reason(answer.failed, place),
         unresolvable=_by_reason(answer.failed_and_unresolvable, place),
@@ -126,28 +128,28 @@ def _filtered(asked: ExtenderAnswer, nodes: Sequence[Node], answer: Filtered) ->
     )
 
 
-def _scored(asked: ExtenderAnswer, nodes: Sequence[Node], answer: Iterable[HostPriority]) -> ExtenderAnswer:
+def _scored(blank: ExtenderAnswer, nodes: Sequence[Node], answer: Iterable[HostPriority]) -> ExtenderAnswer:
     scores = dict.fromkeys((node.name for node in nodes), 0)
-    for each in answer:
-        if each.host in scores:
-            scores[each.host] += each.score
-    return msgspec.structs.replace(asked, scores=[wrap(score) for score in scores.values()])
+    for priority in answer:
+        if priority.host in scores:
+            scores[priority.host] += priority.score
+    return msgspec.structs.replace(blank, scores=[wrap(score) for score in scores.values()])
 
 
-def _with_victims(asked: ExtenderAnswer, answer: Mapping[str, MetaVictims | None]) -> ExtenderAnswer:
+def _with_victims(blank: ExtenderAnswer, answer: Mapping[str, MetaVictims | None]) -> ExtenderAnswer:
     victims = [
-        (node, 0, None) if each is None else (node, each.num_pdb_violations, list(each.uids))
-        for node, each in answer.items()
+        (node, 0, None) if node_victims is None else (node, node_victims.num_pdb_violations, list(node_victims.uids))
+        for node, node_victims in answer.items()
     ]
-    return msgspec.structs.replace(asked, victims=victims)
+    return msgspec.structs.replace(blank, victims=victims)
 
 
 def _by_reason(reasons: Mapping[str, str], place: Mapping[str, int]) -> list[tuple[str, list[int]]]:
-    found: dict[str, list[int]] = defaultdict(list)
+    places_by_reason: dict[str, list[int]] = defaultdict(list)
     for name, reason in reasons.items():
         if name in place:
-            found[reason].append(place[name])
-    return list(found.items())
+            places_by_reason[reason].append(place[name])
+    return list(places_by_reason.items())
 
 
 def without_texts(answer: ExtenderAnswer) -> ExtenderAnswer:

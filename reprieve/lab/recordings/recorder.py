@@ -28,14 +28,14 @@ from extender.values.objects.pod import Pod
 from reprieve.lab import limits
 from reprieve.lab.recordings.entries import (
     Assumed,
+    BindingFailed,
     Entry,
     ExtenderAnswer,
     Nominated,
     ObjectGone,
     ObjectPut,
     RecordedAttempt,
-    Unbound,
-    Written,
+    WriteAnswered,
 )
 
 T = TypeVar("T")
@@ -51,28 +51,30 @@ BITS: Final = 53
 class ClusterAtOnce:
     """A cluster at one moment, collected without looking at single objects."""
 
-    at: float
+    seconds: float
     nodes: Sequence[HasMetadata] = ()
-    others: Sequence[HasMetadata] = ()
+    objects: Sequence[HasMetadata] = ()
     placed: Sequence[Pod] = ()
     pending: Sequence[Pod] = ()
     assumed: frozenset[str] = frozenset()
     nominated: Sequence[tuple[str, str]] = ()
 
     def entries(self) -> list[Entry]:
-        found: list[Entry] = [self._put(obj) for objects in (self.nodes, self.others) for obj in objects]
-        found += [self._put(pod) for pod in self.placed if pod.uid not in self.assumed]
-        found += [self._put(pod) for pod in self.pending]
-        found += [Assumed(self.at, pod.uid, pod.spec.node_name) for pod in self.placed if pod.uid in self.assumed]
-        return found + [Nominated(self.at, uid, node) for uid, node in self.nominated]
+        entries: list[Entry] = [self._put(obj) for group in (self.nodes, self.objects) for obj in group]
+        entries += [self._put(pod) for pod in self.placed if pod.uid not in self.assumed]
+        entries += [self._put(pod) for pod in self.pending]
+        entries += [
+            Assumed(self.seconds, pod.uid, pod.spec.node_name) for pod in self.placed if pod.uid in self.assumed
+        ]
+        return entries + [Nominated(self.seconds, uid, node) for uid, node in self.nominated]
 
     def _put(self, obj: HasMetadata) -> ObjectPut:
-        return ObjectPut(self.at, kind_of(obj).name, obj)
+        return ObjectPut(self.seconds, kind_of(obj).name, obj)
 
 
 @final
 class RecordedChance(random.Random):
-    """Draws from another generator, and remembers what was drawn for the attempt under way."""
+    """Draws from another generator, and remembers the numbers of the attempt under way."""
 
     def __init__(self, source: random.Random) -> None:
         super().__init__(0)
@@ -92,14 +94,14 @@ class RecordedChance(random.Random):
 
 @final
 class Recorder(Reporter):
-    """Takes note. State: the entries that wait for the file, and what is known of the attempt under way."""
+    """Collects entries. State: the entries that wait for the file, and the attempt under way."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         """Takes a clock of the seconds since the beginning."""
         self.is_on = True
         """Whether entries are kept. Off while the file takes none."""
         self.lost = 0
-        """How many entries there would have been while it was off."""
+        """The number of entries that it missed while off."""
         self._now = now
         self._waiting: list[Entry] = []
         self._begun_at: int | None = None  # the place of the attempt under way among those that wait
@@ -118,7 +120,7 @@ class Recorder(Reporter):
         return self._chance
 
     def watch(self, cluster: Cluster, queue: SchedulingQueue | None) -> None:
-        """Says with whose state a file begins that is not the first one; without a queue nothing is decided."""
+        """Sets the cluster whose state begins later files; without a queue nothing is decided."""
         self._cluster = cluster, queue
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
@@ -130,18 +132,20 @@ class Recorder(Reporter):
     def written(self, call: fwk.ApiCall[Any], result: object, error: fwk.CallError | None) -> None:
         kind = kind_of(result).name if isinstance(result, HasMetadata) else ""
         why = ("", "") if error is None else (type(error).__name__, str(error))
-        self._note(Written(self._time(), type(call).__name__, key_of_call(call), *why, kind, result if kind else None))
+        self._note(
+            WriteAnswered(self._time(), type(call).__name__, key_of_call(call), *why, kind, result if kind else None)
+        )
 
     # Decisions.
 
     def asked(self, pod: Pod) -> None:
-        """Takes note that an extender is asked about a pod, which is decided in the state of now."""
+        """Notes that an extender is asked about a pod, whose decision begins here."""
         if self._asking != pod.uid:
             self._asking, self._begun_at = pod.uid, len(self._waiting)
             self._answers, self._length_of_attempt = [], 0
 
     def answered(self, answer: ExtenderAnswer) -> None:
-        """Takes note of what an extender answered about that pod, but not of what is too long."""
+        """Records an extender's answer about that pod, unless it is too long."""
         length = len(msgspec.json.encode(answer))  # bytes of memory, roughly
         if length > limits.RECORDED_ANSWER_BYTES or self._length_of_answers + length > limits.RECORDED_ANSWERS_BYTES:
             answer, length = ExtenderAnswer(answer.extender, answer.verb, answer.question, is_left_out=True), 0
@@ -151,7 +155,7 @@ class Recorder(Reporter):
 
     def bound_by_extender(self, extender: str, pod: Pod, error: str | None) -> None:
         kind = "" if error is None else "CallError"
-        self._note(Written(self._time(), EXTENDER_BINDING, f"{extender}/{pod.uid}", kind, error or ""))
+        self._note(WriteAnswered(self._time(), EXTENDER_BINDING, f"{extender}/{pod.uid}", kind, error or ""))
 
     def scored(self, pod: Pod, choice: Choice) -> None:
         self._begun(pod)
@@ -175,7 +179,7 @@ class Recorder(Reporter):
         self._attempted(info.pod, "", status)
 
     def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
-        self._note(Unbound(self._time(), pod.uid))
+        self._note(BindingFailed(self._time(), pod.uid))
 
     def _attempted(self, pod: Pod, node: str, status: fwk.Status) -> None:
         outcome, self._preemption = self._preemption, None
@@ -192,17 +196,17 @@ class Recorder(Reporter):
         self._note(attempt, self._begun_at)
         self._begun_at, self._asking, self._answers, self._length_of_attempt = None, "", [], 0
 
-    # What waits for the file.
+    # Entries that wait for the file.
 
     def take(self) -> list[Entry]:
-        """Takes the entries that wait out, but for those after the beginning of an attempt under way."""
+        """Removes and returns the waiting entries up to the beginning of an attempt under way."""
         end = len(self._waiting) if self._begun_at is None else self._begun_at
-        taken = self._waiting[:end]
+        entries = self._waiting[:end]
         del self._waiting[:end]
         if self._begun_at is not None:
             self._begun_at = 0
         self._length_of_answers = self._length_of_attempt
-        return taken
+        return entries
 
     def stop(self) -> None:
         self.is_on = False
@@ -211,14 +215,14 @@ class Recorder(Reporter):
         self._begun_at, self._length_of_answers = None, self._length_of_attempt
 
     def cluster_at_once(self) -> ClusterAtOnce | None:
-        """Returns the cluster with which a file may begin now; None amid an attempt, whose snapshot has to last."""
+        """Returns the state to begin a file with; None amid an attempt, whose snapshot has to last."""
         if self._begun_at is not None or self._asking:
             return None
         return ClusterAtOnce(self._time()) if self._cluster is None else self._at_once(*self._cluster)
 
     def _at_once(self, cluster: Cluster, queue: SchedulingQueue | None) -> ClusterAtOnce:
         try:
-            # In the order in which the scheduler visits them: that of equals decides which one chance takes.
+            # In the scheduler's order: chance picks among equal nodes by it.
             nodes = list(cluster.cache.update_snapshot().nodes.objects)
         except CacheError:
             nodes = list(cluster.nodes.values())
@@ -242,7 +246,7 @@ class Recorder(Reporter):
 
 
 def key_of_call(call: fwk.ApiCall[Any]) -> str:
-    """Returns what tells a call from others of its type."""
+    """Returns the key of a call among those of its type."""
     if isinstance(call, storage_calls.CreateResourceClaim):
         # The name and UID of the claim are only known afterwards.
         return ",".join(owner.uid for owner in call.claim.metadata.owner_references)
@@ -250,13 +254,13 @@ def key_of_call(call: fwk.ApiCall[Any]) -> str:
 
 
 def is_answered(call: fwk.ApiCall[Any]) -> bool:
-    """Returns whether a pod's binding depends on what is answered. Other writes come back as changes alone."""
+    """Returns whether a pod's binding depends on the answer. Other writes come back as changes alone."""
     return not isinstance(call, fwk.PatchPodStatus | fwk.DeletePod | fwk.RecordEvent)
 
 
 @final
 class RecordingDispatcher(fwk.Dispatcher):
-    """Passes writes on, and has their answers recorded: those of bindings, and those about volumes and devices."""
+    """Passes writes on, and records the answers about bindings, volumes and devices."""
 
     def __init__(self, recorder: Recorder, dispatcher: fwk.Dispatcher) -> None:
         self._dispatcher = dispatcher

@@ -30,21 +30,21 @@ from extender.values.objects.meta import HasMetadata
 from extender.values.reasons import in_one_line
 from reprieve.lab.recordings.entries import (
     FORMAT,
-    Begins,
-    Ends,
     Entry,
     ObjectGone,
     ObjectPut,
     Ready,
     RecordedAttempt,
-    Written,
+    RecordingEnded,
+    RecordingStarted,
+    WriteAnswered,
 )
 from reprieve.lab.recordings.extender_answers import RecordedCalls, recorded_address, without_texts
 from reprieve.lab.recordings.recorder import ClusterAtOnce, Recorder, RecordingDispatcher
 from reprieve.lab.recordings.redaction import Redaction, Redacts
 
 WRITE_EVERY: Final = 0.25
-"""The file is written to every so many seconds."""
+"""Seconds between two writes to the file."""
 RETRY_EVERY: Final = 10.0
 """Seconds between two attempts to begin a file after the disk took none."""
 KEPT_FILES: Final = 4
@@ -69,9 +69,9 @@ async def recorded_in(
     max_bytes: int = 256 * 2**20,
     every: float = WRITE_EVERY,
 ) -> AsyncIterator[Tap]:
-    """Yields what has a backend recorded into the file until the end of the block. `max_bytes` are of all files.
+    """Yields a tap that records a backend until the end of the block. `max_bytes` bounds all files together.
 
-    A file that is there is kept as FILE.1. Raises RecordingFileError if the file cannot be written.
+    An existing file becomes FILE.1. Raises RecordingFileError if the file cannot be written.
     """
     clock = asyncio.get_running_loop().time
     file, began = RecordingFile(path, configuration, Redaction(redacts), max_bytes), clock()
@@ -144,12 +144,12 @@ async def _begin_again(recorder: Recorder, file: "RecordingFile") -> None:
     _LOG.info(0, message, file=str(file.path), entries=lost)
 
 
-def _finish(recorder: Recorder, file: "RecordingFile", at: float) -> None:
+def _finish(recorder: Recorder, file: "RecordingFile", seconds: float) -> None:
     """Writes the last entries. Only the end of the service waits for the disk."""
     if recorder.is_on:
         entries = recorder.take()
         try:
-            file.write([*entries, Ends(round(at, 4))])
+            file.write([*entries, RecordingEnded(round(seconds, 4))])
         except OSError as exc:
             _LOG.error(exc, "The end of the recording could not be written", file=str(file.path), entries=len(entries))
     file.close()
@@ -173,9 +173,7 @@ class RecordingFile:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next file is to be begun. A state that takes more than half of a share gets half a share for what
-        happens.
-        """
+        """Whether the next file is due. After a state of more than half a share, events get half a share."""
         return self._length > max(self._share, self._length_of_state + self._share // 2)
 
     def begin(self, at_once: ClusterAtOnce) -> None:
@@ -190,24 +188,24 @@ class RecordingFile:
                     older.replace(self._numbered(number))
             self._file = open(self.path, "wb", opener=private)  # noqa: SIM115 - it stays open
             self._pack, self._length = zlib.compressobj(level=1, wbits=31), 0
-            self.write([self._head, *at_once.entries(), Ready(at_once.at)])
+            self.write([self._head, *at_once.entries(), Ready(at_once.seconds)])
             self._length_of_state = self._length
 
     def write(self, entries: Sequence[Entry], next_one: ClusterAtOnce | None = None) -> None:
-        """Writes the entries, at once for readers; then the next file begins with `next_one`. Raises OSError."""
+        """Writes the entries through to readers; then begins the next file with `next_one`. Raises OSError."""
         with self._writing:
             if self._file is None:
                 raise OSError(errno.EBADF, "the file is closed")
             for entry in entries:
                 self._length += self._file.write(self._pack.compress(self._encode(self._redacted(entry)) + b"\n"))
-            is_end = next_one is not None or (bool(entries) and isinstance(entries[-1], Ends))
+            is_end = next_one is not None or (bool(entries) and isinstance(entries[-1], RecordingEnded))
             self._length += self._file.write(self._pack.flush(zlib.Z_FINISH if is_end else zlib.Z_SYNC_FLUSH))
             self._file.flush()
             if next_one is not None:
                 self.begin(next_one)
 
     def close(self) -> None:
-        """Closes the file. What cannot be written any more was reported before."""
+        """Closes the file. A failure to write was reported before."""
         with self._writing:
             file, self._file = self._file, None
             if file is not None:
@@ -220,7 +218,7 @@ class RecordingFile:
     def _redacted(self, entry: Entry) -> Entry:
         hide = self._redaction
         match entry:
-            case ObjectPut() | Written() if isinstance(entry.object, HasMetadata):
+            case ObjectPut() | WriteAnswered() if isinstance(entry.object, HasMetadata):
                 entry = msgspec.structs.replace(entry, object=hide.of(entry.object))
         if not hide.hides_names:
             return entry
@@ -230,21 +228,22 @@ class RecordingFile:
             case RecordedAttempt():
                 answers = [without_texts(answer) for answer in entry.answers]
                 return msgspec.structs.replace(entry, pod=hide.pod_name(entry.pod), message="", answers=answers)
-            case Written():
+            case WriteAnswered():
                 return msgspec.structs.replace(entry, message="")
         return entry
 
 
-def _head(configuration: Configuration, redaction: Redaction, began: str) -> Begins:
+def _head(configuration: Configuration, redaction: Redaction, began: str) -> RecordingStarted:
     plain: dict[str, Any] = {name: part for name, part in written(configuration).items() if name not in _OF_CONNECTIONS}
     gates, extenders = configuration.feature_gates, configuration.extenders
-    named = replace(
+    aliased = replace(
         configuration,
         extenders=tuple(
-            replace(each, url_prefix=recorded_address(each), enable_https=False, tls_config=None) for each in extenders
+            replace(extender, url_prefix=recorded_address(extender), enable_https=False, tls_config=None)
+            for extender in extenders
         ),
     )
-    called = written(named).get("extenders") or []
-    return Begins(
+    called = written(aliased).get("extenders") or []
+    return RecordingStarted(
         FORMAT, __version__, began, plain, gates.version, sorted(gates.on), len(extenders), redaction.redacts, called
     )

@@ -54,7 +54,7 @@ _HARDWARE: Final = frozenset(
 
 @final
 class Redaction:
-    """Takes from objects what is not to be recorded. State: the key of the names that replace others."""
+    """Removes from objects what must not be recorded. State: the key of the replacing names."""
 
     def __init__(self, redacts: Redacts) -> None:
         self.redacts: Final = redacts
@@ -73,21 +73,23 @@ class Redaction:
         if self.redacts == "nothing":
             return obj
         meta = obj.metadata
-        kept = {name: text for name, text in meta.annotations.items() if name.partition("/")[0].endswith(_OF_SYSTEM)}
-        if len(kept) < len(meta.annotations):
-            obj = msgspec.structs.replace(obj, metadata=msgspec.structs.replace(meta, annotations=kept))
+        annotations = {
+            name: text for name, text in meta.annotations.items() if name.partition("/")[0].endswith(_OF_SYSTEM)
+        }
+        if len(annotations) < len(meta.annotations):
+            obj = msgspec.structs.replace(obj, metadata=msgspec.structs.replace(meta, annotations=annotations))
         if not self.hides_names_of(kind_of(obj).name):
             return obj
         return self._hidden(msgspec.to_builtins(obj), "")
 
     def name(self, text: str) -> str:
-        """Returns the name that replaces another one everywhere in this process's recordings."""
+        """Returns the replacement of a name, the same in all recordings of this process."""
         if not self.hides_names or not text:
             return text
         return f"x{blake2b(text.encode(), key=self._key, digest_size=6).hexdigest()}"
 
     def pod_name(self, key: str) -> str:
-        """Returns what replaces namespace/name."""
+        """Returns the replacement of namespace/name."""
         return "/".join(map(self.name, key.split("/", 1)))
 
     def _hidden(self, value: Any, field: str) -> Any:
@@ -107,5 +109,5 @@ class Redaction:
             return {name: self.name(text) for name, text in value.items()}
         if "operator" in value and "key" in value:
             # A requirement of a label selector. Those of nodes are within fields that are kept.
-            return {**value, "values": [self.name(each) for each in value.get("values", [])]}
+            return {**value, "values": [self.name(text) for text in value.get("values", [])]}
         return {name: self._hidden(member, name) for name, member in value.items()}

@@ -23,15 +23,15 @@ def key_of(obj: HasMetadata) -> tuple[str, str, str]:
 @final
 @dataclass(frozen=True, slots=True)
 class ObservedChange:
-    """A change of the cluster, and when it was seen."""
+    """A change of the cluster, with its time by the event loop."""
 
-    at: float
+    time: float
     old: HasMetadata | None
     new: HasMetadata | None
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The name of the object among all of the cluster."""
+        """The key of the object, unique in the cluster."""
         obj = self.old if self.new is None else self.new
         return ("", "", "") if obj is None else key_of(obj)
 
@@ -67,7 +67,7 @@ def _looked_at(pod: Pod) -> tuple[object, ...]:
 
 
 def decision_in(old: HasMetadata | None, new: HasMetadata | None) -> Decided | None:
-    """Returns what a scheduler has decided about a pod, as far as a change of the pod shows it."""
+    """Returns the decision of a scheduler that a change of a pod shows, if any."""
     if (
         not isinstance(old, Pod)
         or not isinstance(new, Pod)
@@ -81,8 +81,7 @@ def decision_in(old: HasMetadata | None, new: HasMetadata | None) -> Decided | N
     was, now = _refusal(old), _refusal(new)
     nominated, before = new.status.nominated_node_name, old.status.nominated_node_name
     if was == now:
-        # Not a preemption, which says that the pod fits nowhere: the node is written where volumes or Permit may take
-        # long.
+        # Not a preemption, which says that the pod fits nowhere: the node is written early for slow volumes or Permit.
         return Decided(node=nominated) if nominated and not before else None
     if now is None or now.reason == "SchedulingGated" or new.is_terminal:
         return None
@@ -91,12 +90,17 @@ def decision_in(old: HasMetadata | None, new: HasMetadata | None) -> Decided | N
 
 def _refusal(pod: Pod) -> Condition | None:
     return next(
-        (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), None
+        (
+            condition
+            for condition in pod.status.conditions
+            if condition.type == "PodScheduled" and condition.status == "False"
+        ),
+        None,
     )
 
 
 def evicted_in(old: HasMetadata | None, new: HasMetadata | None) -> Pod | None:
-    """Returns the pod that a scheduler evicts for another one, if the change says so."""
+    """Returns the pod, if the change says that a scheduler evicts it for another one."""
     if isinstance(old, Pod) and isinstance(new, Pod) and new.spec.node_name and _is_victim(new) and not _is_victim(old):
         return new
     return None
@@ -104,8 +108,10 @@ def evicted_in(old: HasMetadata | None, new: HasMetadata | None) -> Pod | None:
 
 def _is_victim(pod: Pod) -> bool:
     return any(
-        each.type == "DisruptionTarget" and each.status == "True" and each.reason == "PreemptionByScheduler"
-        for each in pod.status.conditions
+        condition.type == "DisruptionTarget"
+        and condition.status == "True"
+        and condition.reason == "PreemptionByScheduler"
+        for condition in pod.status.conditions
     )
 
 
@@ -125,7 +131,7 @@ class Preemptor:
 
     def needs(self, victim: Pod) -> bool:
         # Which of equally important pods is kept depends on the order in which a scheduler heard of them.
-        return any(victim.uid == each.uid or _importance(victim) == _importance(each) for each in self.would_evict)
+        return any(victim.uid == pod.uid or _importance(victim) == _importance(pod) for pod in self.would_evict)
 
 
 @final
@@ -139,9 +145,9 @@ class ObservedEviction:
 
 @final
 class Evictions:
-    """For which pod a scheduler evicts another one: the API server does not say, but the nominated node tells.
+    """Finds the preemptor of each victim by the nominated node, since the API server does not name it.
 
-    State: the last preemptors of each node, and victims for whom none was seen yet.
+    State: the last preemptors of each node, and victims without one so far.
     """
 
     def __init__(self) -> None:
@@ -149,7 +155,7 @@ class Evictions:
         self._unexplained: dict[str, Pod] = {}
 
     def preempts(self, node: str, preemptor: Preemptor) -> Iterable[ObservedEviction]:
-        """Takes note that a pod was nominated to a node; returns the evictions there that were seen before."""
+        """Notes that a pod was nominated to a node; returns the evictions seen there before."""
         before = self._by_node.pop(node, ())
         self._by_node[node] = (preemptor, *before)[:PREEMPTORS_OF_NODE]
         if len(self._by_node) > KEPT:
@@ -163,10 +169,12 @@ class Evictions:
         return [victim for victim in self._unexplained.values() if victim.spec.node_name == node]
 
     def evicted(self, victim: Pod) -> ObservedEviction | None:
-        """Returns for whom a pod was evicted, if known: the last preemptor there, unless an earlier one needs it."""
+        """Returns the eviction with its preemptor, if known: the last one there, unless an earlier one needs it."""
         preemptors = self._by_node.get(victim.spec.node_name)
         if preemptors is not None:
-            return ObservedEviction(victim, next((each for each in preemptors if each.needs(victim)), preemptors[0]))
+            return ObservedEviction(
+                victim, next((preemptor for preemptor in preemptors if preemptor.needs(victim)), preemptors[0])
+            )
         self._unexplained[victim.uid] = victim
         if len(self._unexplained) > KEPT:
             del self._unexplained[next(iter(self._unexplained))]

@@ -29,7 +29,7 @@ UNSCHEDULABLE: Final = str(fwk.Code.UNSCHEDULABLE)
 @final
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What made two decisions differ."""
+    """The reason why two decisions differ."""
 
     kind: DifferenceKind
     plugin: str = ""
@@ -44,7 +44,7 @@ class Compared:
     verdict: Verdict
     ours: Decided
     plugins: frozenset[str] = frozenset()
-    """The Filter and Score plugins that had a say in ours."""
+    """The Filter and Score plugins that took part in ours."""
     cause: Cause | None = None
     """Set if the decisions differ and the cause was asked for."""
     victims: tuple[Pod, ...] = ()
@@ -56,7 +56,7 @@ class Compared:
 @final
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What we decide, with what it was chosen from."""
+    """Our decision, with the alternatives."""
 
     ours: Decided
     cycle: Cycle
@@ -67,7 +67,7 @@ class _Outcome:
 
 @final
 class DecisionComparer:
-    """Decides with frameworks that only answer. State: what these remember of the cluster."""
+    """Decides with frameworks that only answer. State: their memory of the cluster."""
 
     def __init__(self, configuration: Configuration, cluster: Cluster) -> None:
         """Makes the frameworks. Raises ConfigErrors."""
@@ -76,7 +76,7 @@ class DecisionComparer:
         self._algorithm = SchedulingAlgorithm()
 
     async def compare(self, pod: Pod, theirs: Decided, *, explains: bool = True) -> Compared:
-        """Decides about a pod, as it was before theirs, in the cluster of now, which must not change meanwhile."""
+        """Decides about a pod as it was before their decision. The cluster must not change meanwhile."""
         try:
             return await with_long_work(partial(self._compared, pod, theirs, explains=explains))
         except (PluginError, ValueError) as exc:
@@ -94,7 +94,7 @@ class DecisionComparer:
         cause = _cause(outcome, theirs) if verdict == "different" and explains else None
         preemption = None if outcome.post_filter is None else outcome.post_filter.preemption
         chosen = None if outcome.post_filter is None else outcome.post_filter.candidate
-        there = _candidate_on(preemption, theirs.nominated) or (
+        their_candidate = _candidate_on(preemption, theirs.nominated) or (
             chosen if chosen is not None and chosen.node == theirs.nominated else None
         )
         return Compared(
@@ -103,7 +103,7 @@ class DecisionComparer:
             _with_a_say(cycle),
             cause,
             () if chosen is None else chosen.victims,
-            () if there is None else there.victims,
+            () if their_candidate is None else their_candidate.victims,
         )
 
     async def _decided(self, cycle: Cycle) -> _Outcome:
@@ -115,12 +115,18 @@ class DecisionComparer:
         plugins = refusal.diagnosis.unschedulable_plugins
         if not cycle.framework.plugins.post_filter:
             return _Outcome(Decided(status=UNSCHEDULABLE, message=str(refusal)), cycle, refused_by=plugins)
-        found = await run_post_filter_plugins(cycle, refusal.diagnosis.statuses)
+        post_filter = await run_post_filter_plugins(cycle, refusal.diagnosis.statuses)
         # None leaves the nomination as it is.
-        nominated = cycle.pod.status.nominated_node_name if found.nominated_node is None else found.nominated_node
-        victims = () if found.candidate is None else tuple(sorted(victim.key for victim in found.candidate.victims))
+        nominated = (
+            cycle.pod.status.nominated_node_name if post_filter.nominated_node is None else post_filter.nominated_node
+        )
+        victims = (
+            ()
+            if post_filter.candidate is None
+            else tuple(sorted(victim.key for victim in post_filter.candidate.victims))
+        )
         ours = Decided(status=UNSCHEDULABLE, message=str(refusal), nominated=nominated, victims=victims)
-        return _Outcome(ours, cycle, post_filter=found, refused_by=plugins)
+        return _Outcome(ours, cycle, post_filter=post_filter, refused_by=plugins)
 
 
 def _with_a_say(cycle: Cycle) -> frozenset[str]:
@@ -150,7 +156,7 @@ def _is_tie(outcome: _Outcome, node: str) -> bool:
 
 
 def _is_equal_candidate(outcome: _Outcome, node: str) -> bool:
-    """Whether no criterion tells a node from the one that we would preempt on."""
+    """Whether a node equals, by all criteria, the one that we would preempt on."""
     preemption = None if outcome.post_filter is None else outcome.post_filter.preemption
     if preemption is None or preemption.candidates is None or preemption.best is None:
         return False
@@ -165,8 +171,8 @@ def _candidate_on(preemption: fwk.PreemptionOutcome | None, node: str) -> fwk.Ca
     place = candidates.snapshot.nodes.index.get(node)
     if place is None:
         return None
-    found = np.flatnonzero(candidates.node == place)
-    return candidates.at(int(found[0])) if len(found) else None
+    rows = np.flatnonzero(candidates.node == place)
+    return candidates.at(int(rows[0])) if len(rows) else None
 
 
 # Why.
@@ -177,13 +183,15 @@ def _cause(outcome: _Outcome, theirs: Decided) -> Cause:
     if theirs.node:
         plugin, reason = _why_not_there(outcome, theirs.node)
         return Cause("elsewhere" if ours.node else "kept-waiting", plugin, reason)
-    said = main_reason(theirs.message)
+    their_reason = main_reason(theirs.message)
     preempts = next(
         (plugin.name for plugin in outcome.cycle.framework.plugins.post_filter if plugin.chooses_candidates), ""
     )
     if ours.node:
         return Cause(
-            "would-not-evict" if theirs.nominated else "room", "", f"the scheduler says: {said}" if said else ""
+            "would-not-evict" if theirs.nominated else "room",
+            "",
+            f"the scheduler says: {their_reason}" if their_reason else "",
         )
     if not theirs.nominated:
         return Cause("would-evict", preempts, f"{_count(len(ours.victims))} would make room on {ours.nominated}")
@@ -206,11 +214,11 @@ def _why_not_there(outcome: _Outcome, node: str) -> tuple[str, str]:
     if ours and ours == before.pod.status.nominated_node_name:
         return "", f"the pod is nominated to {ours}, where it fits"
     cycle = Cycle(before.framework, snapshot, before.pod, before.nominations)
-    found = cycle.run_pre_filter_plugins()
-    if not found.status.is_success:
-        return found.status.plugin, found.status.message
+    narrowing = cycle.run_pre_filter_plugins()
+    if not narrowing.status.is_success:
+        return narrowing.status.plugin, narrowing.status.message
     if cycle.within is not None and place not in cycle.within:
-        return found.narrowed_by[0], out_of_play_reason(found.narrowed_by)
+        return narrowing.narrowed_by[0], out_of_play_reason(narrowing.narrowed_by)
     row = Rows.of(snapshot, np.array([place]))
     verdicts = cycle.run_filters_with_nominated_pods(row)
     if not verdicts.all_ok:
@@ -219,21 +227,21 @@ def _why_not_there(outcome: _Outcome, node: str) -> tuple[str, str]:
     rows = cycle.feasible_rows()
     cycle.run_pre_score_plugins(rows)
     scores = cycle.run_score_plugins(rows)
-    here, there = (int(np.flatnonzero(rows.node == snapshot.nodes.index[name])[0]) for name in (ours, node))
-    leads = {plugin: int(each[here] - each[there]) for plugin, each in scores.weighted.items()}
+    our_row, their_row = (int(np.flatnonzero(rows.node == snapshot.nodes.index[name])[0]) for name in (ours, node))
+    leads = {plugin: int(points[our_row] - points[their_row]) for plugin, points in scores.weighted.items()}
     plugin = max(leads, key=lambda name: leads[name])
-    lead = int(scores.total[here] - scores.total[there])
+    lead = int(scores.total[our_row] - scores.total[their_row])
     return plugin, f"{plugin} gives {ours} {leads[plugin]} more than {node}; with all plugins it is {lead} more"
 
 
 def main_reason(message: str) -> str:
-    """Returns the reason in kube-scheduler's message that holds on most nodes; a message of another form as it is."""
-    _, found, rest = message.partition(" nodes are available: ")
-    if not found:
+    """Returns the most frequent reason in kube-scheduler's message; a message of another form as it is."""
+    _, separator, rest = message.partition(" nodes are available: ")
+    if not separator:
         return message
     clauses = [clause.partition(" ") for clause in rest.partition(". ")[0].rstrip(".").split(", ")]
-    counted = [(int(number), reason) for number, _, reason in clauses if number.isascii() and number.isdigit()]
-    return max(counted, key=lambda each: each[0])[1] if counted else rest
+    reasons = [(int(number), reason) for number, _, reason in clauses if number.isascii() and number.isdigit()]
+    return max(reasons, key=lambda clause: clause[0])[1] if reasons else rest
 
 
 def _count(victims: int) -> str:

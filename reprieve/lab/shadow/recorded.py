@@ -11,7 +11,7 @@ from extender.values.config.configuration import Configuration
 from extender.values.objects.meta import HasMetadata
 from reprieve.lab import limits
 from reprieve.lab.agreement import Agreement
-from reprieve.lab.recordings.entries import Begins, ObjectGone, ObjectPut, Ready, Recording, key_of
+from reprieve.lab.recordings.entries import ObjectGone, ObjectPut, Ready, Recording, RecordingStarted, key_of
 from reprieve.lab.shadow.shadow import Shadow
 
 _HORIZON: Final = 10 * 366 * 24 * 3600.0
@@ -25,10 +25,10 @@ def agreement_over(
     name: str,
     advance: Callable[[int, int], None] = lambda done, expected: None,
 ) -> Agreement:
-    """Returns how far the configuration agrees with what was decided in the recording, by whichever scheduler.
+    """Returns how far the configuration agrees with the decisions in the recording, by whichever scheduler.
 
-    `name` is what the answer calls the configuration. `advance` is called now and then with the number of decisions so
-    far, and 0. Raises RecordingError, and ConfigErrors.
+    `name` is the configuration's name in the answer; `advance(done, 0)` reports progress. Raises RecordingError and
+    ConfigErrors.
     """
     return virtual_time.run(_followed(recording, configuration, name, advance), horizon=_HORIZON)
 
@@ -41,10 +41,10 @@ async def _followed(
     running = asyncio.create_task(shadow.run(), name="shadow")
     objects: dict[tuple[str, str, str], HasMetadata] = {}
     for number, entry in enumerate(recording.entries()):
-        if isinstance(entry, Begins):
+        if isinstance(entry, RecordingStarted):
             continue
-        if entry.at > loop.time():
-            await asyncio.sleep(entry.at - loop.time())
+        if entry.seconds > loop.time():
+            await asyncio.sleep(entry.seconds - loop.time())
         if isinstance(entry, ObjectPut):
             new = recording.object_of(entry)
             if new is not None:
@@ -59,8 +59,8 @@ async def _followed(
             await shadow.caught_up()
             advance(shadow.agreement(0).total.decisions, 0)
     await shadow.caught_up()
-    found = shadow.agreement()
+    agreement = shadow.agreement()
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
-    return found
+    return agreement

@@ -34,18 +34,18 @@ from reprieve.lab.shadow.states import BeforeBinding, Key, in_another_order
 from reprieve.lab.shadow.tally import AgreementTally, shape_of, share_of
 
 SETTLING: Final = 1.0
-"""Seconds for which a decision waits for what happens at about the same time."""
+"""Seconds for which a decision waits for events of about the same time."""
 LOOKS: Final = 12
 """The number of changes before a decision, and of placements after it, that are tried in another order."""
 PEEKED: Final = 200
-"""The number of changes after a decision among which placements are looked for."""
+"""The number of changes after a decision that are searched for placements."""
 
 _LOG: Final = Logger(__name__)
 
 
 @final
 class Shadow:
-    """State: a cluster of its own, the changes that wait for it and the last ones it took in, and what was counted."""
+    """State: a cluster of its own, the changes that wait for it, the last ones it took in, and the tally."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Shadow:
     ) -> None:
         """Begins with an empty cluster, in the event loop that will run it. Raises ConfigErrors.
 
-        `name` is what the answer calls the configuration, `now` the time of day.
+        `name` is the configuration's name in the answer, `now` the time of day.
         """
         self._name = name
         self._now = now
@@ -85,7 +85,7 @@ class Shadow:
         self._has_more.set()
 
     async def caught_up(self) -> None:
-        """Returns once everything that was seen so far is decided."""
+        """Returns once all changes so far are decided."""
         if self._waiting:
             self._has_none.clear()
             await self._has_none.wait()
@@ -127,7 +127,7 @@ class Shadow:
             self.tally.not_decided["attempts of the scheduler that ended with an error"] += 1
         else:
             self._is_behind = False
-            pause = change.at + SETTLING - asyncio.get_running_loop().time()
+            pause = change.time + SETTLING - asyncio.get_running_loop().time()
             if pause > 0:
                 await asyncio.sleep(pause)
             with self._before_binding.of(pod) as unbound:
@@ -136,7 +136,7 @@ class Shadow:
             self._before_binding.forget(pod)
 
     def _is_known_choice(self, change: ObservedChange, pod: Pod, node: str) -> bool:
-        """Whether this binding was decided when its node was written as the nominated one, which is noted here."""
+        """Whether the binding follows a nomination of the same node; nominations are noted here."""
         if isinstance(change.new, Pod) and change.new.spec.node_name:
             return self._chosen.pop(pod.uid, "") == node
         self._chosen[pod.uid] = node
@@ -154,22 +154,24 @@ class Shadow:
     # Decisions.
 
     async def _decide(self, change: ObservedChange, pod: Pod, theirs: Decided, unbound: Container[Key]) -> None:
-        found = await self._compared(pod, theirs, explains=True)
+        compared = await self._compared(pod, theirs, explains=True)
         shape, reason = shape_of(pod), main_reason(theirs.message)
-        if found.verdict == "not-decided":
-            self.tally.not_decided[found.ours.message] += 1
+        if compared.verdict == "not-decided":
+            self.tally.not_decided[compared.ours.message] += 1
             return
-        is_clear = found.verdict != "different" or not await self._in_another_order(
+        is_clear = compared.verdict != "different" or not await self._in_another_order(
             change, pod, theirs, unbound, _agrees
         )
         if theirs.nominated and theirs.nominated != pod.status.nominated_node_name:
-            would_go = () if found.verdict == "different" else await self._would_go(change, pod, theirs, unbound, found)
+            would_go = (
+                () if compared.verdict == "different" else await self._would_go(change, pod, theirs, unbound, compared)
+            )
             for eviction in self._evictions.preempts(theirs.nominated, Preemptor(pod, would_go, is_clear)):
                 self._judge(eviction)
-        if found.verdict != "different":
-            self.tally.agreed(found.verdict, shape, reason, found.plugins)
+        if compared.verdict != "different":
+            self.tally.agreed(compared.verdict, shape, reason, compared.plugins)
             return
-        cause = found.cause or Cause("elsewhere")
+        cause = compared.cause or Cause("elsewhere")
         difference = Difference(
             time=rfc3339(self._now()),
             pod=PodName.of(pod),
@@ -178,33 +180,35 @@ class Shadow:
             plugin=cause.plugin,
             reason=cause.reason,
             theirs=theirs,
-            ours=found.ours,
+            ours=compared.ours,
             is_clear=is_clear,
-            victims=tuple(map(PodName.of, found.victims)),
+            victims=tuple(map(PodName.of, compared.victims)),
         )
-        self.tally.differed(difference, reason, found.plugins)
+        self.tally.differed(difference, reason, compared.plugins)
 
     async def _compared(self, pod: Pod, theirs: Decided, *, explains: bool) -> Compared:
         began = thread_time()
-        found = await self._comparer.compare(pod, theirs, explains=explains)
+        compared = await self._comparer.compare(pod, theirs, explains=explains)
         self._seconds += thread_time() - began
         self._decisions += explains
         await asyncio.sleep(0)
-        return found
+        return compared
 
     async def _would_go(
-        self, change: ObservedChange, pod: Pod, theirs: Decided, unbound: Container[Key], found: Compared
+        self, change: ObservedChange, pod: Pod, theirs: Decided, unbound: Container[Key], compared: Compared
     ) -> tuple[Pod, ...]:
-        """Returns our victims on their node, in the state that explains the evictions seen there, if there is one."""
-        seen = self._evictions.unexplained(theirs.nominated)
-        victims = (evicted_in(each.old, each.new) for each in self._near(change))
-        seen += [each for each in victims if each is not None and each.spec.node_name == theirs.nominated]
+        """Returns our victims on their node, in a state that explains the evictions there, if there is one."""
+        victims_there = self._evictions.unexplained(theirs.nominated)
+        victims = (evicted_in(neighbour.old, neighbour.new) for neighbour in self._near(change))
+        victims_there += [
+            victim for victim in victims if victim is not None and victim.spec.node_name == theirs.nominated
+        ]
 
         def explains(state: Compared) -> bool:
-            return _agrees(state) and all(map(Preemptor(pod, state.victims_there, is_clear=True).needs, seen))
+            return _agrees(state) and all(map(Preemptor(pod, state.victims_there, is_clear=True).needs, victims_there))
 
-        other = None if explains(found) else await self._in_another_order(change, pod, theirs, unbound, explains)
-        return (other or found).victims_there
+        other = None if explains(compared) else await self._in_another_order(change, pod, theirs, unbound, explains)
+        return (other or compared).victims_there
 
     async def _in_another_order(
         self,
@@ -214,29 +218,33 @@ class Shadow:
         unbound: Container[Key],
         holds: Callable[[Compared], bool],
     ) -> Compared | None:
-        """Returns the first comparison for which the condition holds, in states that the scheduler may have seen."""
+        """Returns the first comparison that holds, among the states that the scheduler may have seen."""
 
         async def compares() -> Compared | None:
-            found = await self._compared(pod, theirs, explains=False)
-            return found if holds(found) else None
+            compared = await self._compared(pod, theirs, explains=False)
+            return compared if holds(compared) else None
 
         earlier = [
-            each for each in reversed(self._taken_in) if change.at - each.at <= SETTLING and each.key not in unbound
+            neighbour
+            for neighbour in reversed(self._taken_in)
+            if change.time - neighbour.time <= SETTLING and neighbour.key not in unbound
         ]
-        later = [each for each in self._near(change) if each.is_placement][:LOOKS]
+        later = [neighbour for neighbour in self._near(change) if neighbour.is_placement][:LOOKS]
         return await in_another_order(self._cluster, earlier, later, compares)
 
     def _near(self, change: ObservedChange) -> list[ObservedChange]:
-        """Returns what happens at about the time of a change that is looked at, after it."""
-        return [each for each in islice(self._waiting, 1, 1 + PEEKED) if each.at - change.at <= SETTLING]
+        """Returns the waiting changes of about the time of the first one."""
+        return [
+            neighbour for neighbour in islice(self._waiting, 1, 1 + PEEKED) if neighbour.time - change.time <= SETTLING
+        ]
 
     # Victims.
 
     def _see_eviction(self, change: ObservedChange) -> None:
         victim = evicted_in(change.old, change.new)
-        found = None if victim is None or self._is_behind else self._evictions.evicted(victim)
-        if found is not None:
-            self._judge(found)
+        eviction = None if victim is None or self._is_behind else self._evictions.evicted(victim)
+        if eviction is not None:
+            self._judge(eviction)
 
     def _judge(self, eviction: ObservedEviction) -> None:
         victim, preemptor = eviction.victim, eviction.preemptor
@@ -256,7 +264,7 @@ class Shadow:
         )
         self.tally.victim(spared)
 
-    # What was found.
+    # Findings.
 
     def metrics(self) -> Iterator[Metric]:
         yield from self.tally.metrics()
@@ -296,10 +304,10 @@ class Shadow:
 
     @property
     def behind(self) -> float:
-        """For how many seconds the next change has waited beyond what it has to."""
+        """The seconds for which the next change has waited too long."""
         if not self._waiting:
             return 0.0
-        return max(0.0, asyncio.get_running_loop().time() - self._waiting[0].at - SETTLING)
+        return max(0.0, asyncio.get_running_loop().time() - self._waiting[0].time - SETTLING)
 
     def _notes(self) -> tuple[str, ...]:
         notes = [f"not compared: {count} x {why}" for why, count in self.tally.not_decided.most_common(5)]
@@ -315,5 +323,5 @@ MIN_SAMPLED: Final = 100
 """Clusters of up to so many nodes are not sampled by kube-scheduler. Upstream: minFeasibleNodesToFind."""
 
 
-def _agrees(found: Compared) -> bool:
-    return found.verdict in ("same", "tie")
+def _agrees(compared: Compared) -> bool:
+    return compared.verdict in ("same", "tie")

@@ -18,7 +18,7 @@ from extender.values.objects.storage import PersistentVolume, PersistentVolumeCl
 from reprieve.lab.shadow.changes import ObservedChange, key_of
 
 Key = tuple[str, str, str]
-Found = TypeVar("Found")
+Outcome = TypeVar("Outcome")
 
 STATES: Final = 60
 """The number of states that are tried for one decision."""
@@ -46,18 +46,18 @@ class BeforeBinding:
 
     @contextmanager
     def of(self, pod: Pod) -> Iterator[frozenset[Key]]:
-        """Puts back what was bound for a pod, until the end of the block. Yields the keys of what was put back."""
-        found = [(now, self._before[key_of(now)]) for now in self._bound_for(pod)]
-        for now, before in found:
+        """Unbinds the objects bound for a pod until the end of the block. Yields their keys."""
+        restored = [(now, self._before[key_of(now)]) for now in self._bound_for(pod)]
+        for now, before in restored:
             self._cluster.changed(now, before)
         try:
-            yield frozenset(key_of(now) for now, _ in found)
+            yield frozenset(key_of(now) for now, _ in restored)
         finally:
-            for now, before in found:
+            for now, before in restored:
                 self._cluster.changed(before, now)
 
     def forget(self, pod: Pod) -> None:
-        """Forgets what was bound for a pod that has its node: for others it is bound."""
+        """Forgets the objects bound for a pod that has its node: for others they are bound."""
         for now in self._bound_for(pod):
             self._before.pop(key_of(now), None)
 
@@ -65,19 +65,19 @@ class BeforeBinding:
         if not self._before:
             return []
         objects, namespace = self._cluster.cache.objects, pod.namespace
-        found: list[HasMetadata | None] = []
+        bound: list[HasMetadata | None] = []
         for volume in pod.spec.volumes:
             claim = objects.pvcs.get((namespace, claim_name(pod, volume) or ""))
             if claim is not None and key_of(claim) in self._before:
-                found += [claim, objects.pvs.get(claim.spec.volume_name)]
+                bound += [claim, objects.pvs.get(claim.spec.volume_name)]
         names = [reference.resource_claim_name for reference in pod.spec.resource_claims]
         names += [status.resource_claim_name for status in pod.status.resource_claim_statuses]
-        found += [objects.resource_claims.get((namespace, name or "")) for name in names]
-        return [each for each in found if each is not None and key_of(each) in self._before]
+        bound += [objects.resource_claims.get((namespace, name or "")) for name in names]
+        return [obj for obj in bound if obj is not None and key_of(obj) in self._before]
 
     def _waits_for_pod(self, claim: PersistentVolumeClaim) -> bool:
-        found = self._cluster.cache.objects.storage_classes.get(claim_class(claim))
-        return found is not None and found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+        storage_class = self._cluster.cache.objects.storage_classes.get(claim_class(claim))
+        return storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
 
 
 def _binds(old: HasMetadata | None, new: HasMetadata | None) -> bool:
@@ -107,15 +107,14 @@ async def in_another_order(
     cluster: Cluster,
     earlier: Sequence[ObservedChange],
     later: Sequence[ObservedChange],
-    looks: Callable[[], Awaitable[Found | None]],
-) -> Found | None:
-    """Returns what `looks` finds first, in the states that the scheduler may have seen. The cluster then is as before.
+    looks: Callable[[], Awaitable[Outcome | None]],
+) -> Outcome | None:
+    """Returns the first result of `looks` in the states that the scheduler may have seen; the cluster stays as it is.
 
-    A scheduler knows of its own decisions at once: placements that are seen later may have been decided before. Of what
-    others changed it hears late. And where two of its writes overtook each other, a placement that was seen earlier was
-    decided later.
+    A scheduler knows its own decisions at once: later placements may have been decided before. It hears late of changes
+    by others. And where two of its writes overtook each other, an earlier placement was decided later.
 
-    `earlier` are changes that were taken in, the last one first; `later` are placements that will be seen, in order.
+    `earlier` are changes that were taken in, the last one first; `later` are placements to come, in order.
     """
     by_others = _by_others(earlier)
     nearest = sorted(product(range(len(by_others) + 1), range(len(later) + 1)), key=sum)[1:]
@@ -123,22 +122,22 @@ async def in_another_order(
     states += [(by_others[:unseen], later[:decided]) for unseen, decided in nearest]
     for undone, done in states[:STATES]:
         with _instead(cluster, undone, done):
-            found = await looks()
-        if found is not None:
-            return found
+            outcome = await looks()
+        if outcome is not None:
+            return outcome
     return None
 
 
 def _by_others(earlier: Sequence[ObservedChange]) -> list[ObservedChange]:
-    """Returns changes of others, the last one first. What was changed again cannot be taken back alone."""
-    found: list[ObservedChange] = []
-    kept: set[tuple[str, str, str]] = set()
+    """Returns changes by others, the last one first, except to objects that changed again."""
+    changes: list[ObservedChange] = []
+    fixed_keys: set[tuple[str, str, str]] = set()
     for change in earlier:
-        if change.is_placement or change.key in kept:
-            kept.add(change.key)
+        if change.is_placement or change.key in fixed_keys:
+            fixed_keys.add(change.key)
         else:
-            found.append(change)
-    return found
+            changes.append(change)
+    return changes
 
 
 @contextmanager

@@ -65,7 +65,7 @@ class AgreementTally:
             _of(self.by_plugin, plugin)[verdict] += 1
 
     def differed(self, difference: Difference, reason: str, plugins: Iterable[str]) -> None:
-        """Counts and keeps a difference. Plugins that had a say and did not make it count as agreeing."""
+        """Counts and keeps a difference. The other plugins that took part count as agreeing."""
         verdict: Verdict = "different" if difference.is_clear else "unclear"
         self._count(verdict, difference.shape, reason)
         self._keep(difference)
@@ -73,7 +73,7 @@ class AgreementTally:
             _of(self.by_plugin, plugin)[verdict if plugin == difference.plugin else "same"] += 1
 
     def victim(self, spared: Difference | None) -> None:
-        """Counts a pod that the scheduler evicted, and keeps why the shadow would not have; None if it would."""
+        """Counts a pod that the scheduler evicted; `spared` says why the shadow would not have."""
         self.evicted += 1
         if spared is not None:
             self.spared += spared.is_clear
@@ -81,8 +81,8 @@ class AgreementTally:
 
     def shares(self, counts: Mapping[str, _Count]) -> tuple[AgreementShare, ...]:
         """Returns the shares of sorts, those with most differences first."""
-        found = (share_of(count, name) for name, count in counts.items())
-        return tuple(sorted(found, key=lambda share: (-share.different, -share.unclear, -share.decisions, share.name)))
+        shares = (share_of(count, name) for name, count in counts.items())
+        return tuple(sorted(shares, key=lambda share: (-share.different, -share.unclear, -share.decisions, share.name)))
 
     def metrics(self) -> Iterator[Metric]:
         yield counter(

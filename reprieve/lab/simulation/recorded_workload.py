@@ -19,13 +19,13 @@ from extender.values.objects.storage import PersistentVolume, PersistentVolumeCl
 from extender.values.reasons import in_one_line
 from reprieve.lab import limits
 from reprieve.lab.recordings.entries import (
-    Begins,
     ObjectGone,
     ObjectPut,
     Ready,
     RecordedAttempt,
     Recording,
     RecordingError,
+    RecordingStarted,
     key_of,
     object_of,
 )
@@ -121,17 +121,17 @@ class RecordedWorkload(Workload):
                     life = lives.setdefault(uid, _RecordedLife())
                     life.is_deleted |= bool(meta.get("deletionTimestamp"))
                     if not spec.get("nodeName"):
-                        life.arrived = entry.at if life.arrived is None else life.arrived
+                        life.arrived = entry.seconds if life.arrived is None else life.arrived
                     elif life.bound is None:
-                        life.bound = entry.at
+                        life.bound = entry.seconds
                     if len(lives) > limits.WORKLOAD_PODS:
                         raise WorkloadError(f"{self.name}: more than {limits.WORKLOAD_PODS} pods")
                 case ObjectGone(kind="Pod"):
                     uid = names.get(key_of("Pod", entry.namespace, entry.name), "")
-                    lives.setdefault(uid, _RecordedLife()).gone = entry.at
+                    lives.setdefault(uid, _RecordedLife()).gone = entry.seconds
                 case RecordedAttempt():
-                    ready = entry.at if ready is None else ready
-                    for uid in entry.victims if entry.at >= self._from else ():
+                    ready = entry.seconds if ready is None else ready
+                    for uid in entry.victims if entry.seconds >= self._from else ():
                         lives.setdefault(uid, _RecordedLife()).is_evicted = True
         return lives, ready or 0.0
 
@@ -151,14 +151,14 @@ class _Playing:
 
     async def play(self, recording: Recording) -> None:
         for entry in recording.entries():
-            if isinstance(entry, Begins | Ready):
+            if isinstance(entry, RecordingStarted | Ready):
                 continue
-            if entry.at >= self._until:
+            if entry.seconds >= self._until:
                 break
-            if entry.at >= self._began:
+            if entry.seconds >= self._began:
                 # Whatever was known before the first attempt was there from the beginning.
                 self._arrive()
-                await self._scene.sleep_until(entry.at - self._began)
+                await self._scene.sleep_until(entry.seconds - self._began)
             if isinstance(entry, ObjectPut):
                 obj = object_of(entry)
                 if obj is not None:

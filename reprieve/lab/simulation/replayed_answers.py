@@ -13,7 +13,7 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.protocol.verb_results import Filtered
 from extender.values.protocol.wire_types import HostPriority, MetaVictims
-from reprieve.lab.recordings.entries import ExtenderAnswer, RecordedAttempt, Written, error_of, object_of
+from reprieve.lab.recordings.entries import ExtenderAnswer, RecordedAttempt, WriteAnswered, error_of, object_of
 from reprieve.lab.recordings.extender_answers import (
     FILTER,
     PREEMPT,
@@ -34,10 +34,10 @@ class ReplayedWrites(fwk.Dispatcher):
     """Answers writes when the recording comes to that. State: answers without a call, and calls without one."""
 
     def __init__(self) -> None:
-        self._answers: dict[tuple[str, str], deque[Written]] = defaultdict(deque)
+        self._answers: dict[tuple[str, str], deque[WriteAnswered]] = defaultdict(deque)
         self._calls: dict[tuple[str, str], deque[asyncio.Future[Any]]] = defaultdict(deque)
 
-    def answered(self, entry: Written) -> None:
+    def answered(self, entry: WriteAnswered) -> None:
         """Answers the call of which the entry speaks, or the next one like it."""
         key = entry.call, entry.key
         waiting = self._calls.pop(key, deque())
@@ -75,7 +75,7 @@ class ReplayedWrites(fwk.Dispatcher):
         return future
 
 
-def _answer(call: "asyncio.Future[Any]", entry: Written) -> None:
+def _answer(call: "asyncio.Future[Any]", entry: WriteAnswered) -> None:
     error = error_of(entry)
     if error is None:
         call.set_result(object_of(entry))

@@ -33,15 +33,15 @@ from reprieve.lab import limits
 from reprieve.lab.recordings.entries import (
     AnyEntry,
     Assumed,
-    Begins,
-    Ends,
+    BindingFailed,
     Nominated,
     ObjectGone,
     ObjectPut,
     RecordedAttempt,
     Recording,
-    Unbound,
-    Written,
+    RecordingEnded,
+    RecordingStarted,
+    WriteAnswered,
     key_of,
 )
 from reprieve.lab.recordings.recorder import BITS
@@ -177,8 +177,8 @@ class _Replay:
         return ReplayReport(
             recording=self._recording.path.name,
             began=self._recording.begins.began,
-            seconds=0.0 if isinstance(last, Begins) else round(last.at, 3),
-            is_complete=isinstance(last, Ends),
+            seconds=0.0 if isinstance(last, RecordingStarted) else round(last.seconds, 3),
+            is_complete=isinstance(last, RecordingEnded),
             **self._counts,
             differences=tuple(self._differences),
             unknown=tuple(self._unknown),
@@ -193,13 +193,13 @@ class _Replay:
             case RecordedAttempt():
                 await self._end_attempt()
                 # As much time as had passed then, on which some plugins depend.
-                await asyncio.sleep(max(entry.at - asyncio.get_running_loop().time(), 0))
+                await asyncio.sleep(max(entry.seconds - asyncio.get_running_loop().time(), 0))
                 self._attempt = asyncio.create_task(self._decide(entry), name=f"attempt {entry.pod}")
                 await asyncio.sleep(_MOMENT)
-            case Written():
+            case WriteAnswered():
                 self._writes.answered(entry)
                 await asyncio.sleep(_MOMENT)
-            case Unbound():
+            case BindingFailed():
                 await self._unbind(entry.uid)
             case Assumed():
                 self._scheduling.world.cluster.assume(entry.uid, entry.node)
@@ -252,14 +252,14 @@ class _Replay:
         if self._extenders.unasked:
             self._counts["not_decided"] += 1
             if len(self._unknown) < limits.REPLAY_DIFFERENCES:
-                self._unknown.append(UnknownDecision(at=entry.at, pod=entry.pod, why=self._extenders.unasked[0]))
+                self._unknown.append(UnknownDecision(at=entry.seconds, pod=entry.pod, why=self._extenders.unasked[0]))
             going_on = await self._imposed(entry, pod, outcome)
         elif recorded.is_like(replayed):
             self._counts["same"] += 1
         else:
             self._counts["different"] += 1
             if len(self._differences) < limits.REPLAY_DIFFERENCES:
-                found = DecisionDifference(at=entry.at, pod=entry.pod, recorded=recorded, replayed=replayed)
+                found = DecisionDifference(at=entry.seconds, pod=entry.pod, recorded=recorded, replayed=replayed)
                 self._differences.append(found)
             going_on = await self._imposed(entry, pod, outcome)
         if going_on is not None:

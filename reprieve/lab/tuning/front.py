@@ -11,9 +11,12 @@ TICKS = 4
 
 def picture(report: TuneReport) -> str:
     """Returns the file. A dot is a configuration on the half that was learnt on; the line joins what nothing beats."""
-    points = [(each.limited[0] if each.limited else float(len(each.settings)), each.value) for each in report.tried]
+    points = [
+        (configuration.limited[0] if configuration.limited else float(len(configuration.settings)), configuration.value)
+        for configuration in report.tried
+    ]
     low, high = ([pick(point[axis] for point in points) for axis in (0, 1)] for pick in (min, max))
-    wide, tall = (1.1 * (most - least) or 1.0 for least, most in zip(low, high, strict=True))
+    wide, tall = (1.1 * (highest - lowest) or 1.0 for lowest, highest in zip(low, high, strict=True))
     low = [low[0] - 0.05 * wide, low[1] - 0.05 * tall]
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -34,21 +37,21 @@ def picture(report: TuneReport) -> str:
     front = _front(report, points)
     line = " ".join("{:.1f},{:.1f}".format(*place(*point)) for point in front)
     parts.append(f'<polyline points="{line}" fill="none" stroke="#06c"/>')
-    for point, each in zip(points, report.tried, strict=True):
+    for point, configuration in zip(points, report.tried, strict=True):
         x, y = place(*point)
         colour = "#06c" if point in front else "#999"
-        words = ", ".join(f"{name}: {value}" for name, value in each.settings.items()) or "unchanged"
-        fill = colour if each.keeps_limits else "none"
+        words = ", ".join(f"{name}: {value}" for name, value in configuration.settings.items()) or "unchanged"
+        fill = colour if configuration.keeps_limits else "none"
         dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" stroke="{colour}" fill="{fill}">'
         parts.append(f"{dot}<title>{escape(words)}</title></circle>")
-        if not each.settings or each.settings == report.candidates[report.chosen].settings:
-            words, side = "chosen" if each.settings else "unchanged", 8 if x < WIDTH / 2 else -8
+        if not configuration.settings or configuration.settings == report.candidates[report.chosen].settings:
+            words, side = "chosen" if configuration.settings else "unchanged", 8 if x < WIDTH / 2 else -8
             parts.append(_text(x + side, y - 8, words, "start" if side > 0 else "end"))
     return "\n".join((*parts, "</svg>\n"))
 
 
 def _front(report: TuneReport, points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Returns the points that no other one beats in both figures, the one that is best across first."""
+    """Returns the points that no other one beats in both figures, the best across first."""
     is_more_better = bool(report.limits) and ExpectedFigure.read(report.limits[0]).relation.startswith(">")
     across, up = (-1 if is_more_better else 1), (-1 if report.goal.startswith("maximise") else 1)
     front: list[tuple[float, float]] = []

@@ -21,17 +21,17 @@ BATCH: Final = 8
 """The number of candidates that are played before the next ones are chosen."""
 PARENTS: Final = 4
 SURPRISE: Final = 0.15
-"""The part of the settings of a child that are of none of its parents."""
+"""The part of a child's settings that come from no parent."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a play came to."""
+    """The figures of a play."""
 
     value: float
     short: float
-    """By how much limits are broken, as parts of them; 0 if all are kept."""
+    """The excess over the limits, as parts of them; 0 if all are kept."""
     limited: tuple[float, ...]
     """The figures that have limits."""
 
@@ -58,7 +58,7 @@ class Goal:
             raise WorkloadError(f"--keep {exc}") from exc
 
     def judge(self, report: SimulationReport) -> Judged:
-        """Returns what the play came to. Raises WorkloadError if it has no such figure."""
+        """Returns the figures of a play. Raises WorkloadError if it lacks one."""
         value, *limited = (
             _judged(figure, report) for figure in (ExpectedFigure(self.figure, self.figure, ">", 0.0), *self.limits)
         )
@@ -70,17 +70,17 @@ class Goal:
         return Judged(value.found, short, tuple(now.found for now in limited))
 
     def rank(self, judged: Sequence[Judged]) -> tuple[float, float]:
-        """Returns what is smaller for plays that are nearer to the goal: limits first."""
-        value = fmean(each.value for each in judged)
-        return fmean(each.short for each in judged), -value if self.is_maximised else value
+        """Returns a key, smaller for plays nearer to the goal: limits come first."""
+        value = fmean(verdict.value for verdict in judged)
+        return fmean(verdict.short for verdict in judged), -value if self.is_maximised else value
 
 
 def _judged(figure: ExpectedFigure, report: SimulationReport) -> Assertion:
     try:
         return figure.judge(report)
     except ExpectationError as exc:
-        there = [*(name for name, _ in figures_of(report)), "waiting.p50", "waiting.p90"]
-        near = did_you_mean(figure.path, there, 0.6) or f"; there are {', '.join(report.allocated)}"
+        figures = [*(name for name, _ in figures_of(report)), "waiting.p50", "waiting.p90"]
+        near = did_you_mean(figure.path, figures, 0.6) or f"; there are {', '.join(report.allocated)}"
         raise WorkloadError(f"{report.workload} has no {figure.path}{near}") from exc
 
 
@@ -91,13 +91,13 @@ Play = Callable[[Sequence[tuple[Candidate, int]]], Iterator[tuple[int, Played]]]
 @final
 @dataclass(slots=True)
 class ConfigurationSearch:
-    """State: what each candidate came to by seed, and how many plays are done."""
+    """State: the figures of each candidate by seed, and the number of plays done."""
 
     space: Space
     goal: Goal
     seeds: Sequence[int]
     plays: int
-    """About how many are enough."""
+    """Their number, about."""
     play: Play
     advance: Callable[[int, float | None], None]
     """Takes the number of plays that are done, and the figure of the best so far; None at first."""
@@ -105,22 +105,22 @@ class ConfigurationSearch:
     _judged: dict[Candidate, dict[int, Judged]] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Searches until the plays are used up; what is the best so far is there at any time, also if it is stopped."""
+        """Searches until the plays are used up; `tried` has the best so far at any time."""
         self._try([self.space.unchanged, self.space.packing()], self.seeds)
         batch = self.space.beginning()[: self.plays // 2]
         while batch and self.done < 0.9 * self.plays:
             self._try(batch, self.seeds[:1])
-            batch.sort(key=lambda each: self._rank(each, self.seeds[:1]))
+            batch.sort(key=lambda candidate: self._rank(candidate, self.seeds[:1]))
             self._try(batch[: max(2, len(batch) // 3)], self.seeds[1:])
             batch = self._children()
         self._take_back()
 
     def tried(self) -> list[tuple[Candidate, list[Judged]]]:
         """Returns the candidates that were played with all seeds, the best first."""
-        done = [each for each, judged in self._judged.items() if len(judged) == len(self.seeds)]
+        done = [candidate for candidate, judged in self._judged.items() if len(judged) == len(self.seeds)]
         return [
-            (each, [self._judged[each][seed] for seed in self.seeds])
-            for each in sorted(done, key=lambda one: self._rank(one, self.seeds))
+            (candidate, [self._judged[candidate][seed] for seed in self.seeds])
+            for candidate in sorted(done, key=lambda one: self._rank(one, self.seeds))
         ]
 
     def _rank(self, candidate: Candidate, seeds: Sequence[int]) -> tuple[tuple[float, float], int, Candidate]:
@@ -128,29 +128,34 @@ class ConfigurationSearch:
         return self.goal.rank([judged[seed] for seed in seeds]), changes(candidate), candidate
 
     def _try(self, candidates: Sequence[Candidate], seeds: Sequence[int]) -> None:
-        asked = [(each, seed) for each in candidates for seed in seeds if seed not in self._judged.setdefault(each, {})]
-        best = next((fmean(each.value for each in judged) for _, judged in self.tried()), None)
-        for place, played in self.play(asked):
-            candidate, seed = asked[place]
+        requests = [
+            (candidate, seed)
+            for candidate in candidates
+            for seed in seeds
+            if seed not in self._judged.setdefault(candidate, {})
+        ]
+        best = next((fmean(verdict.value for verdict in judged) for _, judged in self.tried()), None)
+        for place, played in self.play(requests):
+            candidate, seed = requests[place]
             self._judged[candidate][seed] = self.goal.judge(played.report)
             self.done += 1
             self.advance(self.done, best)
 
     def _children(self) -> list[Candidate]:
-        parents = [each for each, _ in self.tried()[:PARENTS]]
-        found: dict[Candidate, None] = {}
+        parents = [candidate for candidate, _ in self.tried()[:PARENTS]]
+        children: dict[Candidate, None] = {}
         chance = random.Random(f"{self.seeds[0]} {self.done}")
         for _ in range(20 * BATCH):
             child = tuple(
                 chance.choice(parents)[place] if chance.random() > SURPRISE else chance.randint(0, len(setting.values))
                 for place, setting in enumerate(self.space.settings)
             )
-            if child not in self._judged and len(found) < BATCH:
-                found[child] = None
-        return [*found]
+            if child not in self._judged and len(children) < BATCH:
+                children[child] = None
+        return [*children]
 
     def _take_back(self) -> None:
-        """Tries the best candidate without each of its changes: of those that are as good, the one with fewest wins."""
+        """Tries the best candidate without each of its changes: among equals, the fewest changes win."""
         for place in range(len(self.space.settings)):
             best = self.tried()[0][0]
             if best[place] and self.done < self.plays:

@@ -55,7 +55,7 @@ class Setting:
 
     name: str
     values: Mapping[str, Any]
-    """In words -> as `apply` takes it."""
+    """Words -> argument of `apply`."""
     apply: Callable[[Document, Any], None]
 
 
@@ -64,7 +64,7 @@ class Space:
     """Every configuration that may be tried: the present one, with other values of some settings."""
 
     def __init__(self, present: Configuration | None, resources: Sequence[str], nodes: int) -> None:
-        """Takes the resources that a strategy may weigh beside CPU and memory, and how many nodes there are."""
+        """`resources` are those that a strategy may weigh beside CPU and memory."""
         self._present: Document = (
             {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"schedulerName": "default-scheduler"}]}
             if present is None
@@ -110,17 +110,17 @@ class Space:
 
     def document(self, candidate: Candidate) -> Document:
         """Returns the configuration, with the percentage of nodes spelled out: 0 means another one elsewhere."""
-        made = copy.deepcopy(self._present)
-        for profile in made["profiles"]:
-            if not profile.get("percentageOfNodesToScore") and not made.get("percentageOfNodesToScore"):
+        document = copy.deepcopy(self._present)
+        for profile in document["profiles"]:
+            if not profile.get("percentageOfNodesToScore") and not document.get("percentageOfNodesToScore"):
                 profile["percentageOfNodesToScore"] = 100
             for setting, place in zip(self.settings, candidate, strict=True):
                 if place:
                     setting.apply(profile, [*setting.values.values()][place - 1])
-        return made
+        return document
 
     def words(self, candidate: Candidate) -> dict[str, str]:
-        """Returns what the candidate sets, by the names of the settings."""
+        """Returns the candidate's values by the names of the settings."""
         pairs = zip(self.settings, candidate, strict=True)
         return {setting.name: [*setting.values][place - 1] for setting, place in pairs if place}
 
@@ -130,16 +130,16 @@ def changes(candidate: Candidate) -> int:
 
 
 def _weighed(resources: Collection[str]) -> dict[str, dict[str, int]]:
-    found: list[dict[str, int]] = [{name: 1} for name in resources]
+    weightings: list[dict[str, int]] = [{name: 1} for name in resources]
     for name in resources:
-        found += [{CPU: 1, MEMORY: 1, name: 1}, {CPU: 1, MEMORY: 1, name: 10}, {CPU: 1, name: 1}]
-    found += [{CPU: 1, MEMORY: 1}, {CPU: 1}, {MEMORY: 1}]
-    return {", ".join(f"{name} {weight}" for name, weight in each.items()): each for each in found}
+        weightings += [{CPU: 1, MEMORY: 1, name: 1}, {CPU: 1, MEMORY: 1, name: 10}, {CPU: 1, name: 1}]
+    weightings += [{CPU: 1, MEMORY: 1}, {CPU: 1}, {MEMORY: 1}]
+    return {", ".join(f"{name} {weight}" for name, weight in weights.items()): weights for weights in weightings}
 
 
 def _balanced(resources: Collection[str]) -> dict[str, Sequence[str]]:
-    further = [name for name in resources if name not in (CPU, MEMORY)]
-    return {", ".join(each): each for each in ([CPU, MEMORY, *further], [CPU, *further]) if further}
+    extended = [name for name in resources if name not in (CPU, MEMORY)]
+    return {", ".join(names): names for names in ([CPU, MEMORY, *extended], [CPU, *extended]) if extended}
 
 
 def _set_balanced(profile: Document, resources: Sequence[str]) -> None:
@@ -149,9 +149,9 @@ def _set_balanced(profile: Document, resources: Sequence[str]) -> None:
 def _set_weight(plugin: str, profile: Document, weight: int) -> None:
     score = profile.setdefault("plugins", {}).setdefault("score", {})
     for name, added in (("enabled", {"name": plugin, "weight": weight}), ("disabled", {"name": plugin})):
-        kept = [each for each in score.pop(name, ()) if each["name"] != plugin]
-        if kept := [*kept, *([added] if bool(weight) is (name == "enabled") else [])]:
-            score[name] = kept
+        references = [reference for reference in score.pop(name, ()) if reference["name"] != plugin]
+        if references := [*references, *([added] if bool(weight) is (name == "enabled") else [])]:
+            score[name] = references
 
 
 def _args(profile: Document, plugin: str) -> Document:

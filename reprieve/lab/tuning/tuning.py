@@ -25,10 +25,10 @@ MOST_RESOURCES: Final = 3
 
 @final
 class TriedConfiguration(Reported, frozen=True, kw_only=True):
-    """What a configuration came to, on average over all seeds of one half."""
+    """The figures of a configuration, averaged over all seeds of one half."""
 
     settings: dict[str, str]
-    """What it sets; what it leaves as it is, is left out."""
+    """The settings that it changes."""
     value: float
     limited: tuple[float, ...]
     """The figures that have limits."""
@@ -100,9 +100,11 @@ def tune(
         space = Space(present, _resources(goal, first), first.nodes)
         earlier, later = map(pool.send, halves)
 
-        def played(pool: Players, half: Any, asked: Sequence[tuple[Candidate, int]]) -> Iterator[tuple[int, Played]]:
+        def played(pool: Players, half: Any, requests: Sequence[tuple[Candidate, int]]) -> Iterator[tuple[int, Played]]:
             gates = (present or Configuration()).feature_gates
-            return pool.played(half, [((msgspec.json.encode(space.document(each)), gates), at) for each, at in asked])
+            return pool.played(
+                half, [((msgspec.json.encode(space.document(candidate)), gates), seed) for candidate, seed in requests]
+            )
 
         search = ConfigurationSearch(
             space, goal, learning, plays, partial(played, pool, earlier), lambda done, best: advance(done, plays, best)
@@ -110,20 +112,20 @@ def tune(
         note = _searched(search)
         names = {space.unchanged: "present" if present else "default", space.packing(): PACKING}
         names.setdefault(search.tried()[0][0], LEARNT)
-        asked = [(each, at) for each in names for at in trying]
+        trial_plays = [(candidate, seed) for candidate in names for seed in trying]
         try:
-            found = dict(played(pool, later, asked))
+            outcomes = dict(played(pool, later, trial_plays))
         except WorkloadError:
             if on is None:
                 raise
-            with players(None, len(asked)) as here:  # what was learnt is not lost with the cluster
-                found = dict(played(here, here.send(halves[1]), asked))
-    runs = {each: [found[asked.index((each, at))] for at in trying] for each in names}
-    judged = {each: [goal.judge(one.report) for one in of_each] for each, of_each in runs.items()}
-    best = min(names, key=lambda each: goal.rank(judged[each]))
-    candidates = {names[each]: _outcome(goal, space, each, judged[each]) for each in names}
+            with players(None, len(trial_plays)) as local_pool:  # what was learnt is not lost with the cluster
+                outcomes = dict(played(local_pool, local_pool.send(halves[1]), trial_plays))
+    runs = {candidate: [outcomes[trial_plays.index((candidate, seed))] for seed in trying] for candidate in names}
+    judged = {candidate: [goal.judge(one.report) for one in of_each] for candidate, of_each in runs.items()}
+    best = min(names, key=lambda candidate: goal.rank(judged[candidate]))
+    candidates = {names[candidate]: _outcome(goal, space, candidate, judged[candidate]) for candidate in names}
     is_better = best != space.unchanged and candidates[names[best]].keeps_limits
-    before, now = ({fate.pod: fate.node for fate in runs[each][0].fates} for each in (space.unchanged, best))
+    before, now = ({fate.pod: fate.node for fate in runs[candidate][0].fates} for candidate in (space.unchanged, best))
     elsewhere = [
         PodElsewhere(pod=pod, before=before.get(pod, ""), now=node)
         for pod, node in now.items()
@@ -140,17 +142,17 @@ def tune(
         configuration=space.document(best) if is_better else None,
         candidates=candidates,
         held_out=compared([*candidates], trying, [[one.report for one in of_each] for of_each in runs.values()]),
-        moved=sum(bool(each.before and each.now) for each in elsewhere),
-        gained=sum(not each.before for each in elsewhere),
-        lost=sum(not each.now for each in elsewhere),
+        moved=sum(bool(pod.before and pod.now) for pod in elsewhere),
+        gained=sum(not pod.before for pod in elsewhere),
+        lost=sum(not pod.now for pod in elsewhere),
         elsewhere=tuple(elsewhere[: limits.REPLAY_DIFFERENCES]),
-        tried=tuple(_outcome(goal, space, *each) for each in search.tried()),
+        tried=tuple(_outcome(goal, space, *trial) for trial in search.tried()),
         notes=(f"the search has ended after {plural(search.done, 'play')}: {note}",) if note else (),
     )
 
 
 def _first_play(half: Workload, present: Configuration, goal: Goal) -> SimulationReport:
-    """Returns what the half comes to at present. Raises WorkloadError if it says nothing about the goal."""
+    """Plays the half with the present configuration. Raises WorkloadError if it says nothing about the goal."""
     if half.configured(Configuration(profiles=())).profiles:
         raise WorkloadError(
             f"{half.name} is played with its own schedulerConfigPath, whatever is set: take that out of its file, and "
@@ -168,7 +170,7 @@ def _words(seeds: range) -> str:
 
 
 def _searched(search: ConfigurationSearch) -> str:
-    """Searches to the end, or until Ctrl-C or a play that cannot be played; returns what ended it."""
+    """Searches to the end, or until Ctrl-C or a WorkloadError, whose words it returns."""
     try:
         search.run()
     except (KeyboardInterrupt, WorkloadError) as exc:
@@ -187,7 +189,7 @@ def _resources(goal: Goal, report: SimulationReport) -> list[str]:
 def _outcome(goal: Goal, space: Space, candidate: Candidate, judged: Sequence[Judged]) -> TriedConfiguration:
     return TriedConfiguration(
         settings=space.words(candidate),
-        value=fmean(each.value for each in judged),
-        limited=tuple(map(fmean, zip(*(each.limited for each in judged), strict=True))),
+        value=fmean(verdict.value for verdict in judged),
+        limited=tuple(map(fmean, zip(*(verdict.limited for verdict in judged), strict=True))),
         keeps_limits=not goal.rank(judged)[0],
     )

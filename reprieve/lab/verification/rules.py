@@ -141,7 +141,9 @@ def nodes_of(groups: NodeGroup | tuple[NodeGroup, ...]) -> Iterator[Object]:
                 "kind": "Node",
                 "metadata": {"name": name, "labels": {HOSTNAME_LABEL: name, **zone, **group.labels}},
                 "spec": {
-                    "taints": [{"key": each.key, "value": each.value, "effect": each.effect} for each in group.taints]
+                    "taints": [
+                        {"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in group.taints
+                    ]
                 },
                 "status": {"capacity": amounts | {key: str(amount) for key, amount in group.resources.items()}},
             }
@@ -179,11 +181,11 @@ class PodSelection:
 
 def _terms(text: str) -> list[str]:
     terms, depth, begin = [], 0, 0
-    for at, letter in enumerate(text):
+    for index, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
         if letter == "," and not depth:
-            terms.append(text[begin:at])
-            begin = at + 1
+            terms.append(text[begin:index])
+            begin = index + 1
     terms.append(text[begin:])
     if not any(term.strip() for term in terms):
         raise SelectorError("it selects nothing: give labels as in app=web")

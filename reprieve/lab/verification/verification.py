@@ -22,7 +22,7 @@ from extender.values.objects.node import HOSTNAME_LABEL, REGION_LABEL, ZONE_LABE
 from extender.values.objects.pod import Pod
 from reprieve.lab.verification.rules import Expectation, PodSelection, Rule, Spread, listed, nodes_of
 
-Written = Sequence[Mapping[str, Any]]
+Manifests = Sequence[Mapping[str, Any]]
 """Kubernetes objects as they are in files."""
 
 _WELL_KNOWN: Final = {"zone": ZONE_LABEL, "region": REGION_LABEL, "hostname": HOSTNAME_LABEL}
@@ -63,16 +63,16 @@ class RuleError(ValueError):
 
 
 def verify(
-    rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits
+    rule: Rule, existing: Manifests, applied: Manifests, configuration: Configuration, admits: Admits
 ) -> RuleOutcome:
-    """Returns what of the rule does not hold, and where the pods went. Raises RuleError and ConfigErrors."""
+    """Returns the unmet expectations of the rule, and where the pods went. Raises RuleError and ConfigErrors."""
     try:
         with Trial.of(Cluster(), configuration) as trial:
             end = _played(trial, rule, [*existing, *rule.given.objects], [*applied, *rule.when.create], admits)
         unmet = [failure for expectation in rule.then for failure in _failures(expectation, end)]
         pods = {pod.key: pod.spec.node_name for pod in end.placed if pod.uid in end.concerned}
-        pods |= {each.pod.key: "pending" for each in end.pending if each.pod.uid in end.concerned}
-        return RuleOutcome(unmet, PodDestinations(pods, {pod.key: each.node for pod, each in end.evictions}))
+        pods |= {pending_pod.pod.key: "pending" for pending_pod in end.pending if pending_pod.pod.uid in end.concerned}
+        return RuleOutcome(unmet, PodDestinations(pods, {pod.key: eviction.node for pod, eviction in end.evictions}))
     except (QuestionError, SelectorError) as exc:
         raise RuleError(str(exc)) from exc
 
@@ -91,7 +91,7 @@ class _End(NamedTuple):
     evictions: Sequence[tuple[Pod, Eviction]]
 
 
-def _played(trial: Trial, rule: Rule, existing: Written, applied: Written, admits: Admits) -> _End:
+def _played(trial: Trial, rule: Rule, existing: Manifests, applied: Manifests, admits: Admits) -> _End:
     cluster = trial.cluster
     objects = unrolled([*nodes_of(rule.given.nodes), *existing], admits())
     # Budgets come last, since what they allow depends on pods that run.
@@ -101,7 +101,7 @@ def _played(trial: Trial, rule: Rule, existing: Written, applied: Written, admit
     _run(cluster)
     trial.commit()
     play(Simulation(trial), WhatIfRequest(create=budgets), admits)
-    known = {pod.uid: pod for pod in (*cluster.cache.pods, *cluster.pending.values())}
+    pod_by_uid = {pod.uid: pod for pod in (*cluster.cache.pods, *cluster.pending.values())}
     new = unrolled(applied, admits())
     drained, removed = [*listed(rule.when.drain)], [*listed(rule.when.remove)]
     request = WhatIfRequest(create=new, drain_nodes=drained, remove_nodes=removed, include_pending=True)
@@ -113,16 +113,16 @@ def _played(trial: Trial, rule: Rule, existing: Written, applied: Written, admit
     placed = [pod for pod in cluster.cache.pods if pod.spec.node_name in cluster.nodes]
     on_nodes = {pod.uid for pod in placed}
     messages = {placement.pod.uid: placement.message for placement in simulation.placements}
-    known |= {pod.uid: pod for pod in (*placed, *cluster.pending.values())}
+    pod_by_uid |= {pod.uid: pod for pod in (*placed, *cluster.pending.values())}
     waiting = [pod for pod in cluster.pending.values() if pod.uid not in on_nodes]
     # Pods that their controllers delete are not evicted.
-    evicted = [each for each in simulation.evictions if each.why not in ("scaled down", "replaced")]
+    evicted = [eviction for eviction in simulation.evictions if eviction.why not in ("scaled down", "replaced")]
     return _End(
         nodes=cluster.nodes,
         placed=placed,
         pending=[_PendingPod(pod, messages.get(pod.uid, "")) for pod in waiting],
         concerned=frozenset(messages),
-        evictions=[(known[each.victim.pod.uid], each) for each in evicted],
+        evictions=[(pod_by_uid[eviction.victim.pod.uid], eviction) for eviction in evicted],
     )
 
 
@@ -133,7 +133,7 @@ def _run(cluster: Cluster) -> None:
             cluster.changed(None, decoding.replaced(pod, status=status))
 
 
-# What is expected.
+# Expectations.
 
 
 def _failures(expected: Expectation, end: _End) -> Iterator[UnmetExpectation]:
@@ -144,22 +144,22 @@ def _failures(expected: Expectation, end: _End) -> Iterator[UnmetExpectation]:
 
     who = f"pods {expected.pods}" if expected.pods is not None else "pods"
     placed = [pod for pod in end.placed if is_meant(pod)]
-    pending = [each for each in end.pending if is_meant(each.pod)]
+    pending = [pending_pod for pending_pod in end.pending if is_meant(pending_pod.pod)]
     if expected.placed is not None and len(placed) != expected.placed:
         yield UnmetExpectation(f"{who}: {expected.placed} placed", f"{len(placed)} placed{_and_pending(pending)}")
     if expected.pending is not None and len(pending) != expected.pending:
         yield UnmetExpectation(f"{who}: {expected.pending} pending", f"{len(pending)} pending{_and_pending(pending)}")
     if expected.evicted is not None:
-        gone = [eviction for pod, eviction in end.evictions if is_meant(pod)]
-        if len(gone) != expected.evicted:
-            yield UnmetExpectation(f"{who}: {expected.evicted} evicted", evicted_in_words(gone))
+        evictions = [eviction for pod, eviction in end.evictions if is_meant(pod)]
+        if len(evictions) != expected.evicted:
+            yield UnmetExpectation(f"{who}: {expected.evicted} evicted", evicted_in_words(evictions))
     if expected.nodes is not None and len(used := {pod.spec.node_name for pod in placed}) != expected.nodes:
         yield UnmetExpectation(f"{who}: on {expected.nodes} nodes", f"on {len(used)}{_and_pending(pending)}")
     if expected.message is not None:
-        others = [each for each in pending if expected.message not in each.message]
-        if not pending or others:
-            found = _and_pending(others).removeprefix("; ") if pending else "none is pending"
-            yield UnmetExpectation(f"{who}: pending with {expected.message!r}", found)
+        unlike = [pending_pod for pending_pod in pending if expected.message not in pending_pod.message]
+        if not pending or unlike:
+            state = _and_pending(unlike).removeprefix("; ") if pending else "none is pending"
+            yield UnmetExpectation(f"{who}: pending with {expected.message!r}", state)
     yield from _wrong_nodes(who, expected, placed, end.nodes)
     if expected.spread is not None:
         yield from uneven(who, expected.spread, placed, end.nodes)
@@ -182,7 +182,7 @@ def _wrong_nodes(
 
 
 def uneven(who: str, spread: Spread, placed: Sequence[Pod], nodes: Mapping[str, Node]) -> Iterator[UnmetExpectation]:
-    """Yields what the spread of some pods lacks."""
+    """Yields an unmet expectation if pods are spread unevenly."""
     label = _WELL_KNOWN.get(spread.by, spread.by)
     domains = {node.labels[label] for node in nodes.values() if label in node.labels}
     counts = Counter(dict.fromkeys(domains, 0))
@@ -190,16 +190,21 @@ def uneven(who: str, spread: Spread, placed: Sequence[Pod], nodes: Mapping[str, 
     skew = max(counts.values(), default=0) - min(counts.values(), default=0)
     lacks = len(+counts) < spread.min_domains
     if not domains or not placed or lacks or (spread.max_skew is not None and skew > spread.max_skew):
-        found = ", ".join(f"{count} in {domain}" for domain, count in sorted(counts.items()))
-        asked = (each for pod in placed for each in pod.spec.topology_spread_constraints if each.topology_key == label)
-        is_asked = any(each.when_unsatisfiable == "DoNotSchedule" for each in asked)
+        distribution = ", ".join(f"{count} in {domain}" for domain, count in sorted(counts.items()))
+        constraints = (
+            constraint
+            for pod in placed
+            for constraint in pod.spec.topology_spread_constraints
+            if constraint.topology_key == label
+        )
+        is_asked = any(constraint.when_unsatisfiable == "DoNotSchedule" for constraint in constraints)
         why = "" if is_asked else f" (they have no constraint over {label} with DoNotSchedule)"
-        happened = f"a skew of {skew}: {found}{why}" if placed else "none is placed"
+        happened = f"a skew of {skew}: {distribution}{why}" if placed else "none is placed"
         if not domains:
             happened = f"no node has the label {label}"
         over = f" over at least {spread.min_domains}" if spread.min_domains else ""
-        within = "" if spread.max_skew is None else f" with a skew of at most {spread.max_skew}"
-        yield UnmetExpectation(f"{who}: spread by {spread.by}{over}{within}", happened)
+        limit = "" if spread.max_skew is None else f" with a skew of at most {spread.max_skew}"
+        yield UnmetExpectation(f"{who}: spread by {spread.by}{over}{limit}", happened)
 
 
 def _wrong_evictions(expected: Expectation, end: _End) -> Iterator[UnmetExpectation]:
@@ -212,30 +217,32 @@ def _wrong_evictions(expected: Expectation, end: _End) -> Iterator[UnmetExpectat
         if text is None:
             continue
         selection = PodSelection.of(text)
-        gone = [eviction for pod, eviction in end.evictions if selection.selects(pod) and counts(eviction)]
-        if bool(gone) is not is_wanted:
-            yield UnmetExpectation(f"{words} pods {text}", evicted_in_words(gone))
+        evictions = [eviction for pod, eviction in end.evictions if selection.selects(pod) and counts(eviction)]
+        if bool(evictions) is not is_wanted:
+            yield UnmetExpectation(f"{words} pods {text}", evicted_in_words(evictions))
 
 
 # In words.
 
 
 def _and_pending(pending: Sequence[_PendingPod]) -> str:
-    shown = "; ".join(f"{each.pod.key} is pending: {each.message}" for each in pending[:_SHOWN])
-    return f"; {shown}{_more(pending)}" if shown else ""
-
-
-def evicted_in_words(gone: Sequence[Eviction]) -> str:
-    """Returns how many pods are evicted, and the first ones: from where, why, and by whom."""
-    if not gone:
-        return "none is evicted"
-    shown = ", ".join(
-        f"{each.victim.pod.key} from {each.node} "
-        f"({each.why}{f' by {each.by.namespace}/{each.by.name}' if each.by is not None else ''}"
-        f"{f', once {each.waits_for[0]} allows it' if each.waits_for else ''})"
-        for each in gone[:_SHOWN]
+    sentences = "; ".join(
+        f"{pending_pod.pod.key} is pending: {pending_pod.message}" for pending_pod in pending[:_SHOWN]
     )
-    return f"{len(gone)} evicted: {shown}{_more(gone)}"
+    return f"; {sentences}{_more(pending)}" if sentences else ""
+
+
+def evicted_in_words(evictions: Sequence[Eviction]) -> str:
+    """Returns how many pods are evicted, and the first ones: from where, why, and by whom."""
+    if not evictions:
+        return "none is evicted"
+    sentences = ", ".join(
+        f"{eviction.victim.pod.key} from {eviction.node} "
+        f"({eviction.why}{f' by {eviction.by.namespace}/{eviction.by.name}' if eviction.by is not None else ''}"
+        f"{f', once {eviction.waits_for[0]} allows it' if eviction.waits_for else ''})"
+        for eviction in evictions[:_SHOWN]
+    )
+    return f"{len(evictions)} evicted: {sentences}{_more(evictions)}"
 
 
 def _more(items: Sequence[object]) -> str:

@@ -52,7 +52,7 @@ def test_files_are_rotated_within_their_bytes_and_each_stands_for_itself(tmp_pat
         report = replay(recording, recording.configuration)
         assert (report.different, report.not_decided) == (0, 0) and report.same > 0, each
     attempts = [
-        entry.at
+        entry.seconds
         for each in reversed(files)
         for entry in Recording(each).entries()
         if isinstance(entry, RecordedAttempt)
