@@ -155,7 +155,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rules]] = {
     ("scheduling.k8s.io", "PodGroup"): _Rules(pod_group_rules.pod_group, _frozen("spec")),
     ("scheduling.k8s.io", "PriorityClass"): _Rules(core_rules.priority_class, core_rules.priority_class_update),
     ("scheduling.k8s.io", "Workload"): _Rules(pod_group_rules.workload, pod_group_rules.workload_update),
-    ("storage.k8s.io", "CSIDriver"): _Rules(storage_rules.csi_driver),
+    ("storage.k8s.io", "CSIDriver"): _Rules(storage_rules.csi_driver, storage_rules.csi_driver_update),
     ("storage.k8s.io", "CSINode"): _Rules(storage_rules.csi_node, storage_rules.csi_node_update),
     ("storage.k8s.io", "CSIStorageCapacity"): _Rules(
         storage_rules.storage_capacity, storage_rules.storage_capacity_update

@@ -4,12 +4,12 @@ Upstream: validation.go of pkg/apis/core/validation and storage/validation.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from extender.rules.api_resources import Object
 from extender.rules.validation.amount_rules import quantity_value
-from extender.rules.validation.metadata_rules import label_selector, object_meta, object_meta_update
+from extender.rules.validation.metadata_rules import annotation_bytes, label_selector, object_meta, object_meta_update
 from extender.rules.validation.placement_rules import node_selector
 from extender.values.golang.field_errors import (
     NOT_POSITIVE,
@@ -18,7 +18,9 @@ from extender.values.golang.field_errors import (
     duplicate,
     forbidden,
     immutable,
+    in_go,
     invalid,
+    non_negative,
     not_supported,
     one_of,
     required,
@@ -45,6 +47,12 @@ _NO_SOURCES: Final = frozenset(
 )  # fmt: skip
 _BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
 _RECLAIM_POLICIES: Final = ("Delete", "Retain")
+_PARAMETERS_MAX_LENGTH: Final = 512
+_PARAMETERS_MAX_SIZE: Final = 256 * 1024
+_NODE_ID_MAX_LENGTH: Final = 256
+_DRIVER_FLAGS: Final = ("podInfoOnMount", "storageCapacity")
+_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
+_LIFECYCLE_MODES: Final = ("Persistent", "Ephemeral")
 
 
 def _sources(spec: Object) -> Object:
@@ -187,12 +195,21 @@ def storage_class(obj: Object) -> list[FieldError]:
     provisioner = obj.get("provisioner", "")
     errors = object_meta(obj["metadata"], namespaced=False)
     errors += (
-        all_invalid("provisioner", provisioner, label_key_errors(provisioner.lower()))
+        all_invalid("provisioner", provisioner.lower(), label_key_errors(provisioner.lower()))
         if provisioner
         else [required("provisioner")]
     )
+    errors += _parameters("parameters", obj.get("parameters") or {})
     errors += one_of("reclaimPolicy", obj.get("reclaimPolicy"), _RECLAIM_POLICIES) if obj.get("reclaimPolicy") else []
     return errors + one_of("volumeBindingMode", obj.get("volumeBindingMode"), _BINDING_MODES) + _topologies(obj)
+
+
+def _parameters(path: str, parameters: Mapping[str, str]) -> list[FieldError]:
+    if len(parameters) > _PARAMETERS_MAX_LENGTH:
+        return [too_long(path, _PARAMETERS_MAX_LENGTH)]
+    errors = [invalid(path, "", "field can not be empty.")] if "" in parameters else []
+    is_large = annotation_bytes(parameters) > _PARAMETERS_MAX_SIZE
+    return [*errors, too_long(path, _PARAMETERS_MAX_SIZE)] if is_large else errors
 
 
 def storage_class_update(new: Object, old: Object) -> list[FieldError]:
@@ -210,35 +227,51 @@ def csi_node(obj: Object) -> list[FieldError]:
 def csi_node_update(new: Object, old: Object) -> list[FieldError]:
     """Checks that only the counts of drivers change."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + _node_drivers(new)
-    former = {driver.get("name"): driver for driver in old["spec"].get("drivers") or ()}
-    for place, driver in enumerate(new["spec"].get("drivers") or ()):
-        before = former.get(driver.get("name"))
-        if before is not None and _but(driver, "allocatable") != _but(before, "allocatable"):
-            errors.append(invalid(f"spec.drivers[{place}]", driver, "field is immutable"))
+    for former in old["spec"].get("drivers") or ():
+        for driver in new["spec"].get("drivers") or ():
+            if driver.get("name") == former.get("name"):
+                # Upstream compares and prints the driver without what it can allocate.
+                fields = [in_go(fixed, "Name", "NodeID", "TopologyKeys") for fixed in (driver, former)]
+                errors += immutable("spec.drivers", *({**fixed, "Allocatable": None} for fixed in fields))
     return errors
 
 
 def csi_driver(obj: Object) -> list[FieldError]:
-    errors = object_meta(obj["metadata"], namespaced=False) + _driver_name(
-        "metadata.name", obj["metadata"].get("name", "")
+    return object_meta(obj["metadata"], namespaced=False) + _driver_spec(obj["spec"])
+
+
+def csi_driver_update(new: Object, old: Object) -> list[FieldError]:
+    """Returns the errors of an updated CSIDriver. Upstream's path has another name than the field."""
+    spec, former = new["spec"], old["spec"]
+    errors = object_meta_update(new["metadata"], old["metadata"]) + _driver_spec(spec)
+    errors += immutable("spec.attachedRequired", spec.get("attachRequired"), former.get("attachRequired"))
+    return errors + immutable(
+        "spec.volumeLifecycleModes", spec.get("volumeLifecycleModes"), former.get("volumeLifecycleModes")
     )
-    if obj["spec"].get("storageCapacity") is None:
-        errors.append(required("spec.storageCapacity"))
+
+
+def _driver_spec(spec: Object) -> list[FieldError]:
+    errors = [
+        required(f"spec.{path}")
+        for name, path in (("attachRequired", "attachedRequired"), *((name, name) for name in _DRIVER_FLAGS))
+        if spec.get(name) is None
+    ]
+    policy = spec.get("fsGroupPolicy")
+    errors += one_of("spec.fsGroupPolicy", policy, _GROUP_POLICIES) if policy is not None else []
+    for mode in spec.get("volumeLifecycleModes") or ():
+        errors += one_of("spec.volumeLifecycleModes", mode, _LIFECYCLE_MODES)
     return errors
 
 
 def storage_capacity(obj: Object) -> list[FieldError]:
-    errors = object_meta(obj["metadata"], namespaced=True)
+    errors = object_meta(obj["metadata"], namespaced=True) + label_selector("nodeTopology", obj.get("nodeTopology"))
     name = obj.get("storageClassName", "")
     errors += all_invalid("storageClassName", name, subdomain_errors(name))
-    for amount in ("capacity", "maximumVolumeSize"):
-        if obj.get(amount) is not None:
-            errors += quantity_value(amount, "storage", obj[amount])
-    return errors + label_selector("nodeTopology", obj.get("nodeTopology"))
+    return errors + (quantity_value("capacity", "storage", obj["capacity"]) if obj.get("capacity") is not None else [])
 
 
 def storage_capacity_update(new: Object, old: Object) -> list[FieldError]:
-    errors = storage_capacity(new) + object_meta_update(new["metadata"], old["metadata"])
+    errors = object_meta_update(new["metadata"], old["metadata"])
     for name in ("nodeTopology", "storageClassName"):
         errors += immutable(name, new.get(name), old.get(name))
     return errors
@@ -246,7 +279,21 @@ def storage_capacity_update(new: Object, old: Object) -> list[FieldError]:
 
 def attachment(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
-    errors = object_meta(obj["metadata"], namespaced=False) + _driver_name("spec.attacher", spec.get("attacher", ""))
+    errors = object_meta(obj["metadata"], namespaced=False) + _attachment_spec(spec)
+    errors += _driver_name("spec.attacher", spec.get("attacher", ""))
+    name = (spec.get("source") or {}).get("persistentVolumeName")
+    return errors + (
+        all_invalid("spec.source.persistentVolumeName", name, subdomain_errors(name)) if name is not None else []
+    )
+
+
+def attachment_update(new: Object, old: Object) -> list[FieldError]:
+    errors = object_meta(new["metadata"], namespaced=False) + _attachment_spec(new["spec"])
+    return errors + ([invalid("spec", new["spec"], "field is immutable")] if new["spec"] != old["spec"] else [])
+
+
+def _attachment_spec(spec: Object) -> list[FieldError]:
+    errors = [] if spec.get("attacher") else [required("spec.attacher")]
     source = spec.get("source") or {}
     sources = [name for name in ("inlineVolumeSpec", "persistentVolumeName") if source.get(name) is not None]
     if not sources:
@@ -257,11 +304,6 @@ def attachment(obj: Object) -> list[FieldError]:
         errors.append(required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"))
     name = spec.get("nodeName", "")
     return errors + all_invalid("spec.nodeName", name, subdomain_errors(name))
-
-
-def attachment_update(new: Object, old: Object) -> list[FieldError]:
-    errors = attachment(new)
-    return errors + ([invalid("spec", new["spec"], "field is immutable")] if new["spec"] != old["spec"] else [])
 
 
 def _topologies(obj: Object) -> list[FieldError]:
@@ -295,12 +337,27 @@ def _node_drivers(obj: Object) -> list[FieldError]:
     for place, driver in enumerate(obj["spec"].get("drivers") or ()):
         driver_path, name = f"spec.drivers[{place}]", driver.get("name", "")
         errors += _driver_name(f"{driver_path}.name", name)
+        node_id = driver.get("nodeID", "")
+        if not node_id:
+            errors.append(required(f"{driver_path}.nodeID"))
+        if len(node_id) > _NODE_ID_MAX_LENGTH:
+            errors.append(
+                invalid(f"{driver_path}.nodeID", node_id, f"must be {_NODE_ID_MAX_LENGTH} characters or less")
+            )
+        errors += non_negative(f"{driver_path}.allocatable.count", (driver.get("allocatable") or {}).get("count"))
         if name in names:
             errors.append(duplicate(f"{driver_path}.name", name))
         names.add(name)
-        count = (driver.get("allocatable") or {}).get("count")
-        if count is not None and count < 0:
-            errors.append(invalid(f"{driver_path}.allocatable.count", count, "must be greater than or equal to 0"))
+        errors += _topology_keys(driver_path, driver.get("topologyKeys") or [])
+    return errors
+
+
+def _topology_keys(path: str, keys: Sequence[str]) -> list[FieldError]:
+    errors = []
+    for place, key in enumerate(keys):
+        errors += [] if key else [required(path)]
+        errors += [duplicate(path, key)] if key in keys[:place] else []
+        errors += all_invalid(path, key, label_key_errors(key))
     return errors
 
 
@@ -310,7 +367,3 @@ def _driver_name(path: str, name: str) -> list[FieldError]:
         return [required(path)]
     errors = [too_long(path, LABEL_MAX_LENGTH)] if len(name) > LABEL_MAX_LENGTH else []
     return errors + all_invalid(path, name, subdomain_errors(name.lower()))
-
-
-def _but(value: Object, name: str) -> dict[str, Any]:
-    return {key: member for key, member in value.items() if key != name}
