@@ -19,6 +19,8 @@ from tools.draw_mutants import drawn
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MUTANTS: Final = ROOT / "tools" / "mutants.json"
+HANGS: Final = 1800.0
+"""Seconds after which a test counts as one that never ends."""
 
 
 class Mutant(msgspec.Struct, frozen=True):
@@ -51,10 +53,11 @@ def _planted(path: Path, fault: str, tests: list[str], tree: Path) -> str:
     text = path.read_text(encoding="utf-8")
     path.write_text(fault, encoding="utf-8")
     options = ["-q", "-x", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     try:
-        done = subprocess.run(  # noqa: S603 - this interpreter
-            [sys.executable, "-m", "pytest", *options, *tests], cwd=tree, capture_output=True, check=False
-        )
+        done = subprocess.run(command, cwd=tree, capture_output=True, check=False, timeout=HANGS)  # noqa: S603 - this interpreter
+    except subprocess.TimeoutExpired:
+        return "caught"
     finally:
         path.write_text(text, encoding="utf-8")
     # 0: all tests passed; 5: there is none. With any other code a test, or loading it, failed.
