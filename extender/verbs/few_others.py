@@ -29,8 +29,8 @@ class RowVictims(NamedTuple):
     def where(self, chosen: Mask | Index) -> "RowVictims":
         return RowVictims(self.slots[chosen], self.row[chosen])
 
-    def joined(self, others: "RowVictims") -> "RowVictims":
-        return RowVictims(np.r_[self.slots, others.slots], np.r_[self.row, others.row])
+    def joined(self, joining: "RowVictims") -> "RowVictims":
+        return RowVictims(np.r_[self.slots, joining.slots], np.r_[self.row, joining.row])
 
     @property
     def removed(self) -> PodChanges:
@@ -39,13 +39,13 @@ class RowVictims(NamedTuple):
     def by_importance(self, snapshot: Snapshot, rules: fwk.PreemptionRules) -> "RowVictims":
         return self.where(rules.by_importance(snapshot, *self))
 
-    def in_order_of_reprieve(self, snapshot: Snapshot, named: Index, rules: fwk.PreemptionRules) -> "RowVictims":
+    def in_order_of_reprieve(self, snapshot: Snapshot, caller_slots: Index, rules: fwk.PreemptionRules) -> "RowVictims":
         """Returns them row by row: pods that the caller did not name come before those it named, those that violate a
         budget before others, then by importance.
         """
         ordered = self.by_importance(snapshot, rules)
         # The last key of lexsort comes first; it is stable, so that importance decides what the keys leave open.
-        keys = ~violating(snapshot, *ordered, rules), np.isin(ordered.slots, named), ordered.row
+        keys = ~violating(snapshot, *ordered, rules), np.isin(ordered.slots, caller_slots), ordered.row
         return ordered.where(np.lexsort(keys))
 
     def candidates(self, snapshot: Snapshot, nodes: Index, rules: fwk.PreemptionRules) -> fwk.Candidates:
@@ -63,27 +63,32 @@ class RowVictims(NamedTuple):
 
 
 def with_few_others(
-    cycle: Cycle, nodes: Index, named: RowVictims, lower: RowVictims, gone: RowVictims, rules: fwk.PreemptionRules
+    cycle: Cycle,
+    nodes: Index,
+    caller_victims: RowVictims,
+    lower: RowVictims,
+    general_victims: RowVictims,
+    rules: fwk.PreemptionRules,
 ) -> RowVictims:
-    """Returns for each of (T,) nodes the best victims by the rules' criteria: those that are `gone` in the general
-    search, or the named ones with one other of the `lower` pods; with two others where no single one suffices.
+    """Returns for each of (T,) nodes the best victims by the rules' criteria: those of the general search, or the
+    caller's with one other of the `lower` pods; with two others where no single one suffices.
 
     A bounded number of sets is looked at: those of the least important pods of each node.
     """
     snapshot = cycle.snapshot
-    named, others = (
-        named.in_order_of_reprieve(snapshot, named.slots, rules),
-        lower.where(~np.isin(lower.slots, named.slots)),
+    caller_victims, other_victims = (
+        caller_victims.in_order_of_reprieve(snapshot, caller_victims.slots, rules),
+        lower.where(~np.isin(lower.slots, caller_victims.slots)),
     )
-    without_named = Rows.of(snapshot, nodes).changed(named.removed)
-    best, is_open = gone.candidates(snapshot, nodes, rules), np.ones(len(nodes), np.bool_)
+    without_named = Rows.of(snapshot, nodes).changed(caller_victims.removed)
+    best, is_open = general_victims.candidates(snapshot, nodes, rules), np.ones(len(nodes), np.bool_)
     for size in (1, 2):
-        sets, row = _sets(others.where(is_open[others.row]), size, len(nodes), len(named.slots))
+        sets, row = _sets(other_victims.where(is_open[other_victims.row]), size, len(nodes), len(caller_victims.slots))
         trial = without_named.take(row).changed(_victims_of(sets).removed)
         fits = cycle.run_filters_with_nominated_pods(trial).ok
         sets, row, trial = sets[fits], row[fits], trial.take(fits)
         is_open[row] = False
-        of_sets = named.of_rows(row, len(nodes))
+        of_sets = caller_victims.of_rows(row, len(nodes))
         # A profile without preemption cannot tell which of the caller's need not go.
         if cycle.framework.plugins.post_filter:
             of_sets = of_sets.where(~reprieve(cycle, trial, *of_sets))
@@ -95,19 +100,19 @@ def with_few_others(
     return RowVictims(best.slots, np.repeat(row_at[best.node], np.diff(best.first)))
 
 
-def _sets(others: RowVictims, size: int, num_rows: int, num_named: int) -> tuple[Index, Index]:
+def _sets(other_victims: RowVictims, size: int, num_rows: int, num_named: int) -> tuple[Index, Index]:
     """Returns (S, size) slots and (S,) rows of sets of so many others, the least important ones first."""
     # What a set costs is the number of its victims: the named ones are removed, and tried one by one, in each.
     share = limits.VICTIMS_TRIED // (num_rows * size + num_named)
     sets, row = [np.zeros((0, size), np.intp)], [np.zeros(0, np.intp)]
     # As many pods as have no more pairs than the share.
-    most = share if size == 1 else int((1 + (1 + 8 * share) ** 0.5) / 2)
-    rows, first = np.unique(others.row, return_index=True)
-    for each, slots in zip(rows.tolist(), np.split(others.slots, first[1:]), strict=False):
-        some = slots[::-1][:most]
-        chosen = some[:, np.newaxis] if size == 1 else some[np.array(np.triu_indices(len(some), 1)).T]
+    max_pods = share if size == 1 else int((1 + (1 + 8 * share) ** 0.5) / 2)
+    rows, first = np.unique(other_victims.row, return_index=True)
+    for row_number, slots in zip(rows.tolist(), np.split(other_victims.slots, first[1:]), strict=False):
+        candidates = slots[::-1][:max_pods]
+        chosen = candidates[:, np.newaxis] if size == 1 else candidates[np.array(np.triu_indices(len(candidates), 1)).T]
         sets.append(chosen)
-        row.append(np.full(len(chosen), each))
+        row.append(np.full(len(chosen), row_number))
     return np.concatenate(sets), np.concatenate(row)
 
 

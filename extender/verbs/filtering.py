@@ -36,14 +36,16 @@ class FilterResult:
 def filter_nodes(cycle: Cycle, names: Sequence[str], *, nominated_count: bool = True) -> FilterResult:
     """Returns on which of the given nodes the pod can run, and why not on the others. Raises PluginError."""
     snapshot = cycle.snapshot
-    places, known = places_of(snapshot, names)
-    result = FilterResult([], {names[position]: UNKNOWN_NODE for position in np.flatnonzero(~known).tolist()})
+    places, is_known_node = places_of(snapshot, names)
+    result = FilterResult([], {names[position]: UNKNOWN_NODE for position in np.flatnonzero(~is_known_node).tolist()})
     outcome = cycle.run_pre_filter_plugins()
     if not outcome.status.is_success:
         into = result.failed if outcome.status.code is fwk.Code.UNSCHEDULABLE else result.failed_and_unresolvable
-        into.update({name: outcome.status.message for name, is_known in zip(names, known, strict=True) if is_known})
+        into.update(
+            {name: outcome.status.message for name, is_known in zip(names, is_known_node, strict=True) if is_known}
+        )
         return replace(result, findings=refused_by_pre_filter(cycle))
-    rows, row_of = rows_at(snapshot, places[known])
+    rows, row_of = rows_at(snapshot, places[is_known_node])
     verdicts = (cycle.run_filters_with_nominated_pods if nominated_count else cycle.run_filter_plugins)(rows)
     readable = _not_in(snapshot.nodes.invalid, rows.node)
     inside = (
@@ -53,11 +55,11 @@ def filter_nodes(cycle: Cycle, names: Sequence[str], *, nominated_count: bool = 
     )
     in_play = inside & readable
     # `positions` leads to the places of known nodes among the given ones: unknown ones have no row.
-    kept, positions = (verdicts.ok & inside)[row_of], np.flatnonzero(known)
-    refused, out_of_play = row_of[~kept], status_out_of_play(cycle).message
+    is_kept, positions = (verdicts.ok & inside)[row_of], np.flatnonzero(is_known_node)
+    refused, out_of_play = row_of[~is_kept], status_out_of_play(cycle).message
     reasons: dict[int, str] = {}  # by status: many rows share one
     for position, row, status in zip(
-        positions[~kept].tolist(), refused.tolist(), verdicts.statuses_of(refused), strict=True
+        positions[~is_kept].tolist(), refused.tolist(), verdicts.statuses_of(refused), strict=True
     ):
         name = names[position]
         if not readable[row]:
@@ -74,7 +76,7 @@ def filter_nodes(cycle: Cycle, names: Sequence[str], *, nominated_count: bool = 
     if not in_play.all():
         rows, verdicts = rows.take(in_play), _only(verdicts, in_play)
     # Most often all nodes pass, which are not listed one by one.
-    passed = range(len(names)) if len(refused) == 0 and known.all() else positions[kept].tolist()
+    passed = range(len(names)) if len(refused) == 0 and is_known_node.all() else positions[is_kept].tolist()
     return replace(result, kept=passed, findings=Findings(rows, verdicts, narrowed_by=outcome.narrowed_by))
 
 
@@ -86,10 +88,10 @@ def _shortened(status: fwk.Status) -> str:
     if len(status.message) <= limits.NODE_REASON:
         return status.message
     # As many reasons as fit, each with the comma and the blank that follow it.
-    shown = sum(
+    num_shown = sum(
         1 for _ in takewhile(limits.NODE_REASON.__ge__, accumulate(len(reason) + 2 for reason in status.reasons))
     )
-    return f"{', '.join(status.reasons[:shown])} and {len(status.reasons) - shown} more reasons"
+    return f"{', '.join(status.reasons[:num_shown])} and {len(status.reasons) - num_shown} more reasons"
 
 
 def why_refused(cycle: Cycle, node: str) -> str:
@@ -105,8 +107,8 @@ def why_refused(cycle: Cycle, node: str) -> str:
     if findings is None:
         return reason
     plugins = [findings.pre_filter.plugin, *(name for name, mask in findings.verdicts.refused_by if mask.any())]
-    named = ", ".join(filter(None, plugins))
-    return f"{named} refused it: {reason}" if named else reason
+    refusing = ", ".join(filter(None, plugins))
+    return f"{refusing} refused it: {reason}" if refusing else reason
 
 
 def places_of(snapshot: Snapshot, names: Sequence[str]) -> tuple[Index, Mask]:
@@ -114,8 +116,8 @@ def places_of(snapshot: Snapshot, names: Sequence[str]) -> tuple[Index, Mask]:
     index = snapshot.nodes.index
     # Most often all names are known, and one itemgetter looks them up in a single call; of one name it makes no tuple.
     try:
-        found: Iterable[int] = itemgetter(*names)(index) if len(names) > 1 else map(index.__getitem__, names)
-        places = np.fromiter(found, np.intp, len(names))
+        node_places: Iterable[int] = itemgetter(*names)(index) if len(names) > 1 else map(index.__getitem__, names)
+        places = np.fromiter(node_places, np.intp, len(names))
     except KeyError:
         places = np.fromiter(map(index.get, names, repeat(-1)), np.intp, len(names))
     return places, places >= 0

@@ -34,19 +34,19 @@ from extender.verbs.preempting import candidates_of, choose_victims, without_pol
 
 def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
     """Returns a score from 0 to 10 for each node, 0 if unknown or if the pod demands too much. Raises PluginError."""
-    places, known = places_of(cycle.snapshot, names)
+    places, is_known_node = places_of(cycle.snapshot, names)
     scores = np.zeros(len(names), np.int64)
-    if known.any() and cycle.framework.plugins.score:
+    if is_known_node.any() and cycle.framework.plugins.score:
         # Score plugins may read what their PreFilter kept; its verdict does not matter here, because the caller has
         # filtered.
         cycle.run_pre_filter_plugins()
         if cycle.demands_too_much:
             return [0] * len(names)
-        rows, row_of = rows_at(cycle.snapshot, places[known])
+        rows, row_of = rows_at(cycle.snapshot, places[is_known_node])
         cycle.run_pre_score_plugins(rows)
-        scores[known] = _on_extender_scale(cycle.run_score_plugins(rows))[row_of]
-    of_each: list[int] = scores.tolist()
-    return of_each
+        scores[is_known_node] = _on_extender_scale(cycle.run_score_plugins(rows))[row_of]
+    node_scores: list[int] = scores.tolist()
+    return node_scores
 
 
 def _on_extender_scale(scores: Scores) -> Int64s:
