@@ -1,21 +1,19 @@
 """The services that all tests share. They are started once; no call changes them."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.api.test_questions import cluster
+from tests.kit.objects import state_file
 from tests.kit.service import TWELVE_NODES, Service, serving
 
 
 @pytest.fixture(scope="session")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small cluster about which people ask, as a file."""
-    file = tmp_path_factory.mktemp("dump") / "cluster.json"
-    file.write_text(json.dumps(cluster()))
-    return file
+    return state_file(tmp_path_factory.mktemp("dump") / "cluster.json", *cluster())
 
 
 @pytest.fixture(scope="package")

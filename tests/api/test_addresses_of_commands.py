@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from api.cli import app, sources
 from tests.api.test_questions import cluster, deployment, pod
-from tests.kit.objects import priority_class
+from tests.kit.objects import priority_class, state_file
 from tests.kit.service import Service, kubeconfig_for, serving
 
 
@@ -168,7 +168,7 @@ def test_an_object_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     wrong = pod("wrong", "1")
     wrong["spec"]["priority"] = "high"
     file = tmp_path / "wrong.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod("right", "1"), wrong]}))
+    state_file(file, pod("right", "1"), wrong)
 
     assert refused("why", "shop/right", "--dump", str(file)).startswith(f"{file}: Pod shop/wrong: ")
 
@@ -197,7 +197,7 @@ def test_note_names_the_scheduler_that_decides_about_a_foreign_pod(dump: Path, c
 def test_why_says_that_another_scheduler_decides(tmp_path: Path) -> None:
     theirs = pod("theirs", "500m", schedulerName="volcano")
     file = tmp_path / "dump.json"
-    file.write_text(json.dumps({**cluster(), "items": [*cluster()["items"], theirs]}))
+    state_file(file, *cluster(), theirs)
 
     assert "note: another scheduler (volcano) decides" in told("why", "shop/theirs", "--dump", str(file))
     assert "note:" not in told("why", "shop/too-large", "--dump", str(file))

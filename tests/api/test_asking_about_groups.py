@@ -10,7 +10,7 @@ import yaml
 from typer.testing import CliRunner
 
 from api.cli import app
-from tests.kit.objects import GROUP_GATES, node, pod, pod_group, priority_class
+from tests.kit.objects import GROUP_GATES, node, pod, pod_group, priority_class, state_file
 from tests.kit.service import Service, serving
 from tests.kit.waiting import until
 
@@ -19,14 +19,12 @@ WAITS = "PodGroup default/train would wait: 4 of 5 pods fit (the gang needs 5)"
 
 
 def member(number: int, **spec: Any) -> dict[str, Any]:
-    made = pod(f"train-{number}", "2", **{"schedulingGroup": {"podGroupName": "train"}, **spec})
-    made["metadata"]["namespace"] = "default"
-    return made
+    in_group = {"schedulingGroup": {"podGroupName": "train"}, **spec}
+    return pod(f"train-{number}", "2", metadata={"namespace": "default"}, **in_group)
 
 
 def running(number: int, on: str, priority: int, cpu: str = "2") -> dict[str, Any]:
-    made = pod(f"low-{number}", cpu, nodeName=on)
-    made["metadata"]["namespace"] = "default"
+    made = pod(f"low-{number}", cpu, metadata={"namespace": "default"}, nodeName=on)
     made["spec"]["priority"] = priority
     return made
 
@@ -44,12 +42,7 @@ def nodes(tmp_path: Path) -> Path:
 
 
 def dump(folder: Path, *further: dict[str, Any]) -> Path:
-    return written(folder / "cluster.json", node("a", "4"), node("b", "4"), *further)
-
-
-def written(file: Path, *objects: dict[str, Any]) -> Path:
-    file.write_text(json.dumps({"kind": "List", "items": objects}))
-    return file
+    return state_file(folder / "cluster.json", node("a", "4"), node("b", "4"), *further)
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +166,7 @@ def test_victims_of_a_group_are_recorded_once_under_its_first_member(tmp_path: P
 def test_fits_counts_gangs(tmp_path: Path, topology_key: str, fit: int) -> None:
     nodes = [node(name, cpu, labels={"example.com/rack": name[0]}) for name, cpu in (("a1", "8"), ("b1", "4"))]
     group = pod_group("train", 3, topology_key=topology_key)
-    file = written(tmp_path / "racks.json", *nodes)
+    file = state_file(tmp_path / "racks.json", *nodes)
 
     told = reprieve("fits", "-f", "-", "--dump", str(file), text=yaml.safe_dump_all([group, member(0)]))
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from api.cli import app
 from api.cli.sources import Source
 from tests.api.test_questions import get, pod
-from tests.kit.objects import priority_class
+from tests.kit.objects import priority_class, state_file
 from tests.kit.service import Service, kubeconfig_for, serving
 from tests.kit.tables import cases
 from tests.kit.waiting import until
@@ -102,7 +102,7 @@ def test_a_pod_gets_its_priority_from_the_classes_of_the_cluster_wherever_it_is_
 ) -> None:
     """The default class, one that no pod has, and one of every cluster."""
     state = tmp_path / "cluster.yaml"
-    state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": yaml.safe_load(CLASSES)}))
+    state_file(state, *yaml.safe_load(CLASSES))
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "2"}}}
     spec = {"containers": [container], **({"priorityClassName": name} if name else {})}
     written = yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new"}, "spec": spec})
@@ -167,7 +167,7 @@ def test_whatif_names_the_budget_and_the_pod_that_it_protects(
         },
     ]  # fmt: skip
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"kind": "List", "items": there}))
+    state_file(file, *there)
 
     vip = yaml.safe_dump(pod("vip", "2", namespace="default", priority=9))
     told = reprieve("whatif", *arguments, "--dump", str(file), text=vip).stdout

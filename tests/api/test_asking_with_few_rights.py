@@ -15,9 +15,11 @@ from api.cli import app
 from extender.values.objects.kinds import KINDS, NODES, PODS, WatchedKind
 from reprieve import Cluster, ReprieveError
 from reprieve.errors import SourceAwayError
+from tests.kit import objects
 from tests.kit.api_with_roles import ApiWithRoles, serving_with_roles, without_groups
 from tests.kit.faults import Fault, answers
 from tests.kit.faults.script import Call, Forward
+from tests.kit.objects import node
 from tests.kit.rbac import Rbac
 
 Object = dict[str, Any]
@@ -26,16 +28,10 @@ ANN, ADMIN = "ann", "admin"
 WATCHED: Final = [kind for kind in KINDS if not kind.gate]
 
 
-def node(name: str, cpu: str) -> Object:
-    amounts = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
-    metadata = {"name": name, "labels": {"kubernetes.io/hostname": name}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"allocatable": amounts}}
-
-
 def pod(name: str, cpu: str = "1", **spec: Any) -> Object:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    metadata = {"name": name, "namespace": "dev"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **spec}}
+    made = objects.pod(name, cpu, metadata={"namespace": "dev"})
+    made["spec"] |= spec
+    return made
 
 
 def affinity(**term: Any) -> Object:

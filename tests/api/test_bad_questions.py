@@ -20,6 +20,7 @@ from api.settings.settings import Settings
 from extender.values import limits
 from tests.api.fake_engines import FailingEngine
 from tests.api.test_questions import pod
+from tests.kit.objects import obj, owner
 from tests.kit.service import JSON, Service, assert_is_refusal, serving
 from tests.kit.tables import cases
 
@@ -47,10 +48,6 @@ def nothing_changes(service: Service) -> Iterator[None]:
     assert service.client.get("/readyz").status_code == 200
 
 
-def obj(kind: str, api_version: str = "v1", name: str = "x", **members: Any) -> dict[str, Any]:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **members}
-
-
 ENDING = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
 
 
@@ -67,8 +64,7 @@ def named(each: dict[str, Any], **metadata: Any) -> dict[str, Any]:
 
 
 def owned_by(name: str, other: str) -> dict[str, Any]:
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": other, "uid": f"uid-{other}", "controller": True}
-    return named(pod(name, "1"), uid=f"uid-{name}", ownerReferences=[owner])
+    return named(pod(name, "1"), uid=f"uid-{name}", ownerReferences=[owner(name=other, uid=f"uid-{other}")])
 
 
 def with_number(text: bytes) -> bytes:

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from api.cli import app
+from tests.kit.objects import node, obj, pod, state_file
 from tests.kit.service import serving
 
 DEVICES = "resource.k8s.io/v1"
@@ -16,29 +17,22 @@ REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": 
 TEMPLATE = {"spec": {"devices": {"requests": [REQUEST]}}}
 
 
-def obj(kind: str, name: str, spec: dict[str, Any], api_version: str = DEVICES, **more: Any) -> dict[str, Any]:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec, **more}
-
-
-def node(name: str) -> dict[str, Any]:
-    return obj("Node", name, {}, "v1", status={"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}})
-
-
 def devices_on(name: str, count: int) -> dict[str, Any]:
     pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
     of = [{"name": f"g{number}"} for number in range(count)]
-    return obj("ResourceSlice", f"on-{name}", {"driver": "gpu.example", "nodeName": name, "pool": pool, "devices": of})
+    spec = {"driver": "gpu.example", "nodeName": name, "pool": pool, "devices": of}
+    return obj("ResourceSlice", DEVICES, f"on-{name}", spec=spec)
 
 
-GPU = obj("DeviceClass", "gpu", {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example'"}}]})
-CLUSTER = [node("n1"), node("n2"), GPU, devices_on("n1", 2), obj("ResourceClaimTemplate", "one-gpu", TEMPLATE)]
+SELECTORS = [{"cel": {"expression": "device.driver == 'gpu.example'"}}]
+GPU = obj("DeviceClass", DEVICES, "gpu", spec={"selectors": SELECTORS})
+ONE_GPU = obj("ResourceClaimTemplate", DEVICES, "one-gpu", spec=TEMPLATE)
+CLUSTER = [node("n1", "4"), node("n2", "4"), GPU, devices_on("n1", 2), ONE_GPU]
 
 
 @pytest.fixture(scope="module")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("dump") / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": CLUSTER}))
-    return file
+    return state_file(tmp_path_factory.mktemp("dump") / "cluster.json", *CLUSTER)
 
 
 @pytest.fixture(scope="module", params=["dump", "service"])
@@ -55,7 +49,7 @@ def wants(tmp_path: Path) -> str:
     container = {"name": "c", "image": "registry.example/train:1", "resources": {"claims": [{"name": "gpu"}]}}
     claims = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
     file = tmp_path / "pod.json"
-    file.write_text(json.dumps(obj("Pod", "train", {"containers": [container], "resourceClaims": claims}, "v1")))
+    file.write_text(json.dumps(pod("train", containers=[container], resourceClaims=claims)))
     return str(file)
 
 
@@ -78,7 +72,7 @@ def test_each_copy_takes_a_device_of_its_own(source: list[str], wants: str) -> N
 
 def test_a_template_that_is_not_known_is_asked_for(tmp_path: Path, wants: str) -> None:
     without = tmp_path / "without.json"
-    without.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": CLUSTER[:-1]}))
+    state_file(without, *CLUSTER[:-1])
 
     answer = reprieve("whatif", "-f", wants, "--dump", str(without))
 

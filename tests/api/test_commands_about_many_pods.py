@@ -13,10 +13,11 @@ from api.cli import app
 from tests.api.in_process import reprieve
 from tests.api.test_questions import deployment, get, pod
 from tests.kit import objects
+from tests.kit.objects import state_file
 from tests.kit.service import Service, kubeconfig_for, serving
 from tests.kit.waiting import until
 
-OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-7d", "uid": "web-7d", "controller": True}
+OWNER = objects.owner(name="web-7d")
 
 
 def of_web(number: int, cpu: str, node: str = "") -> dict[str, Any]:
@@ -38,8 +39,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         node("n1", "4"), node("n2", "4"), of_web(0, "3", "n1"), of_web(1, "3"), of_web(2, "3"),
         pod("db", "3", namespace="bank", node="n2"), pod("big", "9", namespace="bank"),
     ]  # fmt: skip
-    (folder / "cluster.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
-    return folder / "cluster.yaml"
+    return state_file(folder / "cluster.yaml", *items)
 
 
 @pytest.fixture(scope="module")

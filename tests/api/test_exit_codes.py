@@ -1,6 +1,5 @@
 """Exit codes are one table for all commands, and nothing is all-clear that was not looked at."""
 
-import json
 import re
 import socket
 from pathlib import Path
@@ -11,6 +10,7 @@ import yaml
 from reprieve.errors import EXIT_CODES
 from tests.api.in_process import reprieve
 from tests.api.test_questions import pod
+from tests.kit.objects import owner, state_file
 
 CLUSTER = "api/examples/cluster.yaml"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
@@ -102,7 +102,7 @@ def test_a_file_without_nodes_and_pods_is_no_cluster(
 
 def test_a_file_with_pods_alone_is_answered_and_told_to_have_no_nodes(tmp_path: Path) -> None:
     file = tmp_path / "\x1b[31mpods.json"
-    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [pod("web", "1")]}))
+    state_file(file, pod("web", "1"))
 
     done = reprieve("why", "shop/web", "--dump", str(file))
 
@@ -149,9 +149,8 @@ def test_a_configuration_of_another_kind_is_refused_without_a_path_of_go(files: 
     ("name", "elsewhere"), [("web-6", "there is one in shop: -n shop"), ("rs/web", "there is one in shop: -n shop")]
 )
 def test_a_pod_of_another_namespace_is_suggested(name: str, elsewhere: str, tmp_path: Path) -> None:
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
     waits = pod("web-6", "3")
-    waits["metadata"] |= {"ownerReferences": [owner]}
+    waits["metadata"] |= {"ownerReferences": [owner(name="web")]}
     (tmp_path / "cluster.yaml").write_text(yaml.safe_dump(waits))
 
     done = reprieve("why", name, "--dump", str(tmp_path / "cluster.yaml"))

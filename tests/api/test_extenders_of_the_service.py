@@ -16,7 +16,7 @@ from api.settings.settings import Settings
 from api.starting import prepare
 from reprieve.errors import StartUpError
 from tests.extender.client.http_extender.serving import Served, answer, serving
-from tests.kit.objects import node, pod, priority_class
+from tests.kit.objects import node, pod, priority_class, state_file
 
 Answers = Callable[[Any], object]
 """Returns the answer to a body."""
@@ -57,7 +57,7 @@ def settings(tmp_path: Path, extenders: list[dict[str, object]], *more: dict[str
     config.write_text(
         yaml.safe_dump({"apiVersion": api_version, "kind": "KubeSchedulerConfiguration", "extenders": extenders})
     )
-    state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [NVIDIA, A_NODE, node("b"), *more]}))
+    state_file(state, NVIDIA, A_NODE, node("b"), *more)
     return Settings.model_validate({"config": config, "state": state, **options})
 
 

@@ -18,6 +18,7 @@ from api.cli import GROUPS, SUBCOMMANDS
 from tests.api.in_process import reprieve
 from tests.api.test_commands_about_many_pods import node, told
 from tests.api.test_questions import get, pod
+from tests.kit.objects import state_file
 from tests.kit.service import serving
 from tests.kit.waiting import until
 
@@ -75,7 +76,7 @@ def test_times_are_ages_and_the_wide_form_has_the_moments() -> None:
 
 def test_events_that_wake_a_pod_are_in_the_wide_form_only(tmp_path: Path) -> None:
     items = [node("n1", "4"), pod("big", "9")]
-    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
+    state_file(tmp_path / "cluster.yaml", *items)
     with serving(state=tmp_path / "cluster.yaml") as service:
         until(lambda: get(service, "/v1/explain/shop/big").get("attempts"))
         here = ("shop/big", "--server", f"127.0.0.1:{service.port}")
@@ -89,7 +90,7 @@ def test_events_that_wake_a_pod_are_in_the_wide_form_only(tmp_path: Path) -> Non
 
 def test_pods_that_wait_alike_are_counted(tmp_path: Path) -> None:
     items = [node("n1", "4"), *(pod(f"big-{number}", "9") for number in range(3))]
-    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
+    state_file(tmp_path / "cluster.yaml", *items)
 
     source = ("--dump", str(tmp_path / "cluster.yaml"))
     table, wide = (told("whatif", "--pending", *more, *source, code=1) for more in ((), ("-o", "wide")))

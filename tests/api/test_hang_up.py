@@ -32,7 +32,7 @@ from tests.api.gated_plugin import GATE, installed
 from tests.api.raw_http import Connection, connected, head
 from tests.api.test_questions import deployment
 from tests.kit import objects
-from tests.kit.objects import node
+from tests.kit.objects import node, state_file
 from tests.kit.service import Service, serving
 from tests.kit.waiting import DEADLINE, until
 
@@ -54,9 +54,8 @@ SPREAD = {
 
 
 def pod(**spec: Any) -> dict[str, Any]:
-    made = objects.pod("p", labels={"app": "web"}, schedulerName="default-scheduler", **spec)
-    made["metadata"]["namespace"] = "default"
-    return made
+    metadata = {"namespace": "default", "labels": {"app": "web"}}
+    return objects.pod("p", metadata=metadata, schedulerName="default-scheduler", **spec)
 
 
 def replicas(count: int) -> dict[str, Any]:
@@ -68,9 +67,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("hang-up") / "cluster.json"
     nodes = [NODE, node("m", "1000000", pods="1000000")]
     gated = pod(**SPREAD, schedulingGates=[{"name": "later"}])
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
-    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [namespace, *nodes, gated]}))
-    return file
+    return state_file(file, objects.obj("Namespace", name="default"), *nodes, gated)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import yaml
 from tests.api.in_process import reprieve
 from tests.api.test_commands_about_many_pods import node
 from tests.api.test_questions import get, pod
+from tests.kit.objects import state_file
 from tests.kit.service import serving
 from tests.kit.waiting import until
 
@@ -32,8 +33,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     told["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "message": message}]}
     items: list[dict[str, Any]] = [node("n1", "4"), pod("big", "9"), pod("small", "1"), gated, told]
     path = tmp_path_factory.mktemp("waiting") / "cluster.yaml"
-    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
-    return path
+    return state_file(path, *items)
 
 
 EXPECTED = {

@@ -18,6 +18,7 @@ from api.callers.http_refusals import Refusal
 from api.service_state import ServiceState
 from api.settings.settings import Settings
 from extender.answers.redaction import Visibility
+from tests.kit import objects
 from tests.kit.objects import priority_class
 from tests.kit.service import LetsIn, Service, assert_is_refusal, serving, serving_app
 from tests.kit.tables import cases
@@ -29,56 +30,31 @@ PREEMPTED = "bank/batch-0"
 def pod(
     name: str, cpu: str, *, namespace: str = "shop", node: str = "", priority: int = 0, **spec: Any
 ) -> dict[str, Any]:
-    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": cpu}}}
-    written = {
-        "containers": [container],
-        "priority": priority,
-        "terminationGracePeriodSeconds": 0,
-        **({"nodeName": node} if node else {}),
-        **spec,
-    }
-    status = {"phase": "Running" if node else "Pending"} | ({"startTime": "2026-01-01T00:00:00Z"} if node else {})
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": written,
-        "status": status,
-    }
+    made = objects.pod(name, cpu, on=node, metadata={"namespace": namespace}, terminationGracePeriodSeconds=0)
+    made["spec"] |= {"priority": priority, **spec}
+    made["status"] = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"} if node else {"phase": "Pending"}
+    return made
 
 
 def deployment(name: str, spec: Mapping[str, Any], replicas: int = 1, **metadata: str) -> dict[str, Any]:
     """A Deployment of pods with this spec."""
-    template = {"metadata": {"labels": {"app": name}}, "spec": spec}
-    whole = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, **metadata}, "spec": whole}
+    made = objects.workload("Deployment", name, {"spec": spec}, replicas=replicas)
+    made["metadata"] |= metadata
+    return made
 
 
-def cluster() -> dict[str, Any]:
+def cluster() -> list[dict[str, Any]]:
     nodes = [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": f"node-{place}"},
-            "status": {"allocatable": {"cpu": "4", "pods": "110"}},
-        }
-        for place in range(3)
+        objects.obj("Node", name=f"node-{n}", status={"allocatable": {"cpu": "4", "pods": "110"}}) for n in range(3)
     ]
     batch = [pod(f"batch-{place}", "3", namespace="bank", node=f"node-{place}", priority=place) for place in range(3)]
-    names = ("shop", "bank")
-    namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names]
-    return {
-        "kind": "List",
-        "apiVersion": "v1",
-        "items": [
-            *namespaces,
-            *nodes,
-            *batch,
-            pod("urgent", "2", priority=1000),
-            pod("too-large", "64"),
-            pod("gated", "1", schedulingGates=[{"name": "later"}]),
-        ],
-    }
+    namespaces = [objects.obj("Namespace", name=name) for name in ("shop", "bank")]
+    waiting = [
+        pod("urgent", "2", priority=1000),
+        pod("too-large", "64"),
+        pod("gated", "1", schedulingGates=[{"name": "later"}]),
+    ]
+    return [*namespaces, *nodes, *batch, *waiting]
 
 
 @pytest.fixture(scope="module")

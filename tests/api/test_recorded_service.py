@@ -11,7 +11,7 @@ from extender.rules.state_file import load_state
 from reprieve.errors import StartUpError
 from tests.api.in_process import reprieve
 from tests.api.test_questions import get
-from tests.kit.objects import pod
+from tests.kit.objects import pod, state_file
 from tests.kit.service import serving
 from tests.kit.waiting import until
 
@@ -36,7 +36,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for each in small:
         each["metadata"]["namespace"] = "default"
     state, file = folder / "state.json", folder / "example.recording"
-    state.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*load_state(EXAMPLE_CLUSTER), *small]}))
+    state_file(state, *load_state(EXAMPLE_CLUSTER), *small)
     with serving(state=state, record=file) as service:
         until(
             lambda: (

@@ -13,7 +13,7 @@ import pytest
 from extender.values import limits
 from tests.api.raw_http import Connection, head
 from tests.api.test_hang_up import NODE, asked, is_at_rest, pod
-from tests.kit.objects import node
+from tests.kit.objects import node, state_file
 from tests.kit.service import Service, serving
 from tests.kit.waiting import until
 
@@ -27,7 +27,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     placed = pod(nodeName="n")
     placed["metadata"]["uid"] = "placed"
     items = [NODE, node("other", "8"), placed]
-    state.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    state_file(state, *items)
     with serving(state=state, serve_bind=True) as running:
         until(lambda: running.client.get("/readyz").status_code == 200)
         yield running

@@ -20,6 +20,7 @@ from api.settings.settings import Settings
 from extender.values import limits
 from tests.api.in_process import reprieve
 from tests.api.test_following import asking, readiness
+from tests.kit.objects import state_file
 from tests.kit.service import Service, assert_is_refusal, kubeconfig_for, serving, serving_app
 from tests.kit.waiting import until
 
@@ -230,7 +231,7 @@ def test_caller_is_told_that_names_are_hidden_in_answers_about_many_namespaces(t
         for place in range(limits.NAMESPACES_REVIEWED + 1)
     ]  # fmt: skip
     dump = tmp_path / "many.json"
-    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+    state_file(dump, *pods)
     settings = Settings.model_validate({"port": 0, "state": dump, "schedule": False})
     reviews = Reviews(create_app(settings), {"x": "x"}, lambda spec: spec["resourceAttributes"]["namespace"] == "ns-7")
     with ExitStack() as stack:

@@ -14,7 +14,7 @@ import httpx
 import pytest
 import yaml
 
-from tests.kit.objects import HIGH, LOW, node, pod
+from tests.kit.objects import HIGH, LOW, node, pod, state_file
 from tests.kit.service import PROGRAM, ROOT, process
 from tests.kit.shared_gpu import EXAMPLE, cards_of, limits, shared_gpu, with_cards
 from tests.kit.tables import cases
@@ -83,7 +83,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found.mkdir()
     (found / "METADATA").write_text("Metadata-Version: 2.1\nName: shared-gpu\nVersion: 0.1.0\n")
     (found / "entry_points.txt").write_text("[extender.plugins]\nSharedGpu = shared_gpu:SharedGpu\n")
-    (made / "state.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*NODES, LOW, HIGH]}))
+    state_file(made / "state.json", *NODES, LOW, HIGH)
     return made
 
 

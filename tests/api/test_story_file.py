@@ -10,7 +10,7 @@ import pytest
 
 from reprieve.errors import StartUpError
 from tests.api.test_asking_commands import reprieve
-from tests.kit.objects import node, pod
+from tests.kit.objects import node, pod, state_file
 from tests.kit.storage_objects import claim, storage_class
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> & \"quotes\" 'and'\u202e\x1b[31m"
@@ -28,7 +28,7 @@ def event(kind: str, name: str, reason: str, message: str, **more: Any) -> dict[
 
 def dumped(folder: Path, *objects: dict[str, Any]) -> list[str]:
     file = folder / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("a"), *objects]}))
+    state_file(file, node("a"), *objects)
     return ["--dump", str(file)]
 
 

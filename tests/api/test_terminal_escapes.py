@@ -12,6 +12,8 @@ import yaml
 from api.ui import wording
 from api.ui.node_drawing import element
 from tests.api.in_process import reprieve
+from tests.kit import objects
+from tests.kit.objects import owner
 
 EVIL = "x\x1b]0;pwn\x07\x1b[2J\r\nNODE ok\u202e\u2066\x9b31m\u2028\x7f\u200b\u200d\u2060\ufeff\U000e0041\U000e007f"
 """A title, a cleared screen, a line, a direction, a C1 control sequence; and what nobody sees."""
@@ -23,23 +25,15 @@ def written(value: Any) -> Any:
 
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:
-    container = {"name": "c$", "image": "i$", "resources": {"requests": {"cpu": "1"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": "shop",
-            "uid": f"u-{name}",
-            "labels": {"app": "a$"},
-            "ownerReferences": [{"apiVersion": "v1", "kind": "K$", "name": "o$", "uid": "1", "controller": True}],
-        },
-        "spec": {"containers": [container], "priority": 0, "priorityClassName": "p$"} | spec,
-        "status": {
-            "phase": "Pending",
-            "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: $."}],
-        },
+    metadata = {
+        "namespace": "shop",
+        "uid": f"u-{name}",
+        "ownerReferences": [owner("K$", "o$", "v1", uid="1")],
     }
+    made = objects.pod(name, labels={"app": "a$"}, metadata=metadata, container={"name": "c$", "image": "i$"})
+    made["spec"] |= {"priority": 0, "priorityClassName": "p$"} | spec
+    unschedulable = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: $."}
+    return made | {"status": {"phase": "Pending", "conditions": [unschedulable]}}
 
 
 NODE = {

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from api.cli import app
 from tests.api.test_recorded_calls import as_go_writes, preemptions
-from tests.kit.objects import node, pod, priority_class
+from tests.kit.objects import node, pod, priority_class, state_file
 from tests.kit.service import TWELVE_NODES, items_of, serving
 
 PODS = {item["metadata"]["uid"]: item for item in items_of(TWELVE_NODES) if item["kind"] == "Pod"}
@@ -38,8 +38,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for item in items:
         for left_out in ("ownerReferences", "deletionTimestamp", "deletionGracePeriodSeconds"):
             item["metadata"].pop(left_out, None)
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return file
+    return state_file(file, *items)
 
 
 def asked(
@@ -143,7 +142,7 @@ def gpu_cluster(folder: Path) -> tuple[Path, Path]:
     high = priority_class("high", 1000)
     saved = {"reprieve.dev/last-checkpoint-time": "2099-01-01T00:00:00Z"}
     dump, wants = folder / "cluster.json", folder / "wants.json"
-    dump.write_text(json.dumps({"kind": "List", "items": [one, high, training("long", **saved), training("late")]}))
+    state_file(dump, one, high, training("long", **saved), training("late"))
     new = {"priorityClassName": "high", "containers": training("new")["spec"]["containers"]}
     wants.write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new"}, "spec": new}))
     return dump, wants

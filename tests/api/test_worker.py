@@ -17,6 +17,7 @@ from extender.answers.questions import Questions
 from tests.api.gated_plugin import CONFIGURATION, GATE, installed
 from tests.api.test_hang_up import NODE, asked, is_at_rest, is_left_alone, pod
 from tests.extender.values.concurrency.test_child_process import children
+from tests.kit.objects import state_file
 from tests.kit.service import Service, assert_is_refusal, serving
 from tests.kit.waiting import until
 
@@ -26,8 +27,7 @@ MIB = 2**20
 @pytest.fixture(scope="module")
 def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("worker") / "cluster.json"
-    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [NODE]}))
-    return file
+    return state_file(file, NODE)
 
 
 @contextmanager

@@ -1,17 +1,22 @@
 """Clusters of the tests: an API server's registry, and whole clusters that are scheduled. Everything is real but time."""
 
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 from extender.assembly.backend import Backend, Tap
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.http_extender import Transports, no_transport
+from extender.engine.cache.cluster import Cluster
 from extender.rules.api_resources import EVENTS, NAMESPACES, Object
+from extender.testing import NodeBuilder, PodBuilder
 from extender.values.config.configuration import Configuration
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.pod import Pod
 from reprieve.cluster import own_cluster
 from reprieve.cluster.registry.object_registry import ObjectRegistry
 from reprieve.cluster.store.object_store import ObjectStore
@@ -31,6 +36,12 @@ def make_registry(
     for name in namespaces:
         registry.create(NAMESPACES, "", {"metadata": {"name": name}})
     return registry
+
+
+def cluster_of(*nodes: NodeBuilder, pods: Iterable[PodBuilder | Pod] = (), **others: Any) -> Cluster:
+    """What the engine has of a cluster with these nodes and pods; `others` are lists of other kinds."""
+    made = [pod.obj() if isinstance(pod, PodBuilder) else pod for pod in pods]
+    return Cluster.of(ClusterState(nodes=[node.obj() for node in nodes], pods=made, **others))
 
 
 @asynccontextmanager

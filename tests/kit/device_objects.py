@@ -4,19 +4,20 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from extender.rules.api_resources import Object
-from tests.kit.objects import node
+from tests.kit.objects import node, obj
 
 GPU: Final = "example.com/gpu"
 DRIVER: Final = "gpu.example.com"
 BY_CLASS: Final = "deviceclass.resource.kubernetes.io/gpu"
-GROUP: Final = {"apiVersion": "resource.k8s.io/v1"}
+API: Final = "resource.k8s.io/v1"
+GROUP: Final = {"apiVersion": API}
 
 
 def device_class(resource: str | None = GPU, *, name: str = "gpu") -> Object:
     """A class of all devices of the driver, which backs the extended resource."""
     selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
     named = {} if resource is None else {"extendedResourceName": resource}
-    return {**GROUP, "kind": "DeviceClass", "metadata": {"name": name}, "spec": {"selectors": [selector], **named}}
+    return obj("DeviceClass", API, name, spec={"selectors": [selector], **named})
 
 
 def devices(on: str, *names: str, **of_each: Any) -> Object:
@@ -27,7 +28,7 @@ def devices(on: str, *names: str, **of_each: Any) -> Object:
         "pool": {"name": on, "generation": 1, "resourceSliceCount": 1},
         "devices": [{"name": name, **of_each} for name in names],
     }
-    return {**GROUP, "kind": "ResourceSlice", "metadata": {"name": on}, "spec": spec}
+    return obj("ResourceSlice", API, on, spec=spec)
 
 
 def plugged(name: str, amount: int, resource: str = GPU) -> Object:
@@ -54,19 +55,14 @@ def wanting(name: str, amount: int = 1, resource: str = GPU, **spec: Any) -> Obj
 
 
 def with_containers(name: str, *containers: Object, **spec: Any) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"containers": list(containers), **spec},
-    }
+    return obj("Pod", name=name, spec={"containers": list(containers), **spec})
 
 
 def device_claim(name: str = "gpu") -> Object:
     """A claim of one device."""
     exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
     spec = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
-    return {**GROUP, "kind": "ResourceClaim", "metadata": {"name": name}, "spec": spec}
+    return obj("ResourceClaim", API, name, spec=spec)
 
 
 WITH_DEVICE: Final[Object] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}

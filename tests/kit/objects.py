@@ -1,7 +1,9 @@
 """Objects of a cluster as people write them, in a line each."""
 
+import json
 from collections.abc import Mapping
 from itertools import starmap
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -9,14 +11,23 @@ import httpx
 from extender.rules.api_resources import Object, Resource, of_kind
 
 
+def obj(kind: str, api_version: str = "v1", name: str = "x", **members: Any) -> Object:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **members}
+
+
+def state_file(file: Path, *objects: Object) -> Path:
+    """The file, with a List of the objects in it."""
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return file
+
+
+def owner(kind: str = "ReplicaSet", name: str = "rs", api_version: str = "apps/v1", *, uid: str = "") -> Object:
+    """A reference to the controller that made an object; its UID is its name."""
+    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid or name, "controller": True}
+
+
 def priority_class(name: str, value: int, **more: Any) -> Object:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-        **more,
-    }
+    return obj("PriorityClass", "scheduling.k8s.io/v1", name, value=value, **more)
 
 
 PRIORITIES: Final = tuple(starmap(priority_class, {"low": 10, "middle": 50, "high": 100, "higher": 200}.items()))
@@ -40,41 +51,42 @@ def node(
     pods: str = "110",
     **spec: Any,
 ) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
-        "spec": spec,
-        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods}},
-    }
+    status = {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods}}
+    made = obj("Node", name=name, spec=spec, status=status)
+    made["metadata"]["labels"] = {"kubernetes.io/hostname": name, **(labels or {})}
+    return made
 
 
 def pod(
     name: str,
-    cpu: str = "1",
+    cpu: int | str = "1",
     priority: str = "",
     *,
     labels: Mapping[str, str] | None = None,
+    on: str = "",
     stays: bool = False,
+    metadata: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> Object:
     """A pod with one container.
 
     Arguments:
         priority: name of its class.
+        on: the name of its node.
         stays: a finalizer keeps it from going when it is told to.
+        metadata: beside its name and labels.
     """
-    container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}, **spec.pop("container", {})}
-    metadata: Object = {"name": name, "labels": dict(labels or {})}
-    if stays:
-        metadata["finalizers"] = ["example.com/stays"]
-    classes = {"priorityClassName": priority} if priority else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": {"containers": [container], **classes, **spec},
+    container = {
+        "name": "main",
+        "image": "web:1",
+        "resources": {"requests": {"cpu": str(cpu)}},
+        **spec.pop("container", {}),
     }
+    finalizers = {"finalizers": ["example.com/stays"]} if stays else {}
+    classes = ({"priorityClassName": priority} if priority else {}) | ({"nodeName": on} if on else {})
+    made = obj("Pod", name=name, spec={"containers": [container], **classes, **spec})
+    made["metadata"] |= {"labels": dict(labels or {}), **finalizers, **(metadata or {})}
+    return made
 
 
 def pod_group(
@@ -92,16 +104,11 @@ def pod_group(
         spec["schedulingConstraints"] = {"topology": [{"key": topology_key}]}
     if as_a_whole:
         spec["disruptionMode"] = "PodGroup"
-    return {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+    return obj("PodGroup", "scheduling.k8s.io/v1alpha2", name, spec=spec)
 
 
 def budget(name: str, selector: Object, **spec: Any) -> Object:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name},
-        "spec": {"selector": selector, **spec},
-    }
+    return obj("PodDisruptionBudget", "policy/v1", name, spec={"selector": selector, **spec})
 
 
 def members(
@@ -113,15 +120,12 @@ def members(
 
 
 def workload(kind: str, name: str, pod: Object, **spec: Any) -> Object:
-    """One whose pods are like this one."""
+    """One whose pods are like this one, with the label `app`. A Job gets its selector from the API server."""
     labels = {"app": name}
     template = {"metadata": {"labels": labels}, "spec": pod["spec"]}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name},
-        "spec": {"selector": {"matchLabels": labels}, "template": template, **spec},
-    }
+    if kind == "Job":
+        return obj(kind, "batch/v1", name, spec={"template": template, **spec})
+    return obj(kind, "apps/v1", name, spec={"selector": {"matchLabels": labels}, "template": template, **spec})
 
 
 def resource_of(obj: Object) -> Resource:
@@ -132,15 +136,8 @@ def resource_of(obj: Object) -> Resource:
 
 def refusal(code: int, reason: str, message: str) -> httpx.Response:
     """An API server's refusal."""
-    status = {
-        "apiVersion": "v1",
-        "kind": "Status",
-        "status": "Failure",
-        "code": code,
-        "reason": reason,
-        "message": message,
-    }
-    return httpx.Response(code, json=status)
+    status = {"status": "Failure", "code": code, "reason": reason, "message": message}
+    return httpx.Response(code, json={"apiVersion": "v1", "kind": "Status", **status})
 
 
 def is_binding(request: httpx.Request) -> bool:

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from extender.rules.api_resources import Object
+from tests.kit.objects import obj
 
 
 def volume(
@@ -26,8 +27,9 @@ def volume(
     if near is not None:
         terms = [{"key": key, "operator": "In", "values": [value]} for key, value in near.items()]
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": terms}]}}
-    metadata: Object = {"name": name, "labels": {"topology.kubernetes.io/zone": zone} if zone else {}}
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec}
+    made = obj("PersistentVolume", name=name, spec=spec)
+    made["metadata"]["labels"] = {"topology.kubernetes.io/zone": zone} if zone else {}
+    return made
 
 
 def csi(driver: str, handle: str) -> Object:
@@ -38,13 +40,13 @@ def csi(driver: str, handle: str) -> Object:
 def claim(name: str, *modes: str, bound_to: str = "", storage_class: str = "") -> Object:
     """A claim of one MiB; bound if a volume is named."""
     spec: Object = {"accessModes": list(modes or ("ReadWriteMany",)), "resources": {"requests": {"storage": "1Mi"}}}
-    metadata: Object = {"name": name}
+    made = obj("PersistentVolumeClaim", name=name, spec=spec)
     if bound_to:
         spec["volumeName"] = bound_to
-        metadata["annotations"] = {"pv.kubernetes.io/bind-completed": "true"}
+        made["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "true"}
     if storage_class:
         spec["storageClassName"] = storage_class
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+    return made
 
 
 def storage_class(

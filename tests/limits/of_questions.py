@@ -26,6 +26,8 @@ from reprieve.lab.simulation.sweeping import read_workloads
 from reprieve.lab.simulation.text_template import rendered
 from reprieve.sources.manifest_text import objects_in
 from tests.extender.answers.what_if import test_capacity as capacities, test_what_if as what_ifs
+from tests.kit.cluster import cluster_of
+from tests.kit.objects import pod
 from tests.limits.of_processes import PROCESSES
 from tests.limits.rows import Filled, Held, Kept, words
 from tests.reprieve.lab.plan import test_plan as plans
@@ -41,7 +43,7 @@ def in_file(read: Callable[[Path], object], content: str | bytes, name: str = "f
 
 def what_if(number_of_nodes: int = 1, *create: dict[str, Any], **more: Any) -> Any:
     nodes = [what_ifs.node(f"n{at}") for at in range(number_of_nodes)]
-    return what_ifs.ask(what_ifs.cluster(*nodes), *create, **more)
+    return what_ifs.ask(cluster_of(*nodes), *create, **more)
 
 
 def asking(*create: dict[str, Any], nodes: int = 1, **more: Any) -> str:
@@ -65,14 +67,14 @@ def profiles(number: int) -> dict[str, Any]:
 
 def pinned(number: int) -> str:
     """Returns what is said of the pods without a sentence of their own."""
-    summary: str = what_if(1, *[what_ifs.written(f"p{at}", nodeName="n0") for at in range(number)]).summary
+    summary: str = what_if(1, *[pod(f"p{at}", nodeName="n0") for at in range(number)]).summary
     return "".join(re.findall(r"\d+ more pods name their nodes", summary))
 
 
 def planned(number: int) -> str:
     node = what_ifs.node("n", cpu=1000)
-    pods = [what_ifs.written(f"p{at}", cpu="1m") for at in range(number)]
-    return words(lambda: plans.ask(what_ifs.cluster(node), *pods))
+    pods = [pod(f"p{at}", cpu="1m") for at in range(number)]
+    return words(lambda: plans.ask(cluster_of(node), *pods))
 
 
 def full_nodes(number: int) -> int:
@@ -81,7 +83,7 @@ def full_nodes(number: int) -> int:
     pods = [what_ifs.running(f"p{at}", f"n{at}", 1) for at in range(number)]
     asked = PlanRequest(free_nodes=1)
     return len(
-        plan(what_ifs.cluster(*nodes, pods=tuple(pods)), Configuration(), asked, TrialRegistry, lambda: plans.NOW).kept
+        plan(cluster_of(*nodes, pods=tuple(pods)), Configuration(), asked, TrialRegistry, lambda: plans.NOW).kept
     )
 
 
@@ -131,7 +133,7 @@ def kubeconfig(size: int) -> str:
 def pending(number: int) -> bool:
     """Whether it is said what becomes of so many pending pods if a node comes."""
     pods = tuple(make_pod(f"p{at}").req(cpu=1).obj() for at in range(number))
-    about = what_ifs.cluster(what_ifs.node("n", cpu=0), what_ifs.node("m"), pods=pods)
+    about = cluster_of(what_ifs.node("n", cpu=0), what_ifs.node("m"), pods=pods)
     node = {
         "apiVersion": "v1",
         "kind": "Node",

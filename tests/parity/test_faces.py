@@ -2,7 +2,6 @@
 
 import asyncio
 import html
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +30,7 @@ from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.kinds import KINDS
 from tests.each_case import each_case
+from tests.kit.objects import state_file
 from tests.parity.test_decisions import id_of
 from tests.parity.test_explanations import pending_cases
 from tests.parity.test_what_if import as_served, promised
@@ -153,7 +153,7 @@ def _by_command(objects: dict[str, list[Any]], config: Any, pod: str, folder: Pa
         {"apiVersion": "v1", "kind": NAME_OF_KIND[name], **item} for name, listed in objects.items() for item in listed
     ]
     # Of a file without any Event it is said that those of the pod are not known.
-    dump.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*items, _EVENT]}))
+    state_file(dump, *items, _EVENT)
     if config is not None:
         (folder / "config.yaml").write_text(yaml.safe_dump(config))
         arguments += ["--config", str(folder / "config.yaml")]

@@ -6,7 +6,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import msgspec
 import pytest
 
 from extender.values.objects.kinds import NODES
@@ -14,6 +13,7 @@ from reprieve import Cluster, Follower, ReprieveError
 from tests.api.test_asking_with_few_rights import ANN, OBJECTS, role
 from tests.kit.api_with_roles import serving_with_roles
 from tests.kit.faults.resets import ResettingProxy
+from tests.kit.objects import state_file
 from tests.kit.service import Service, kubeconfig_for, serving
 from tests.kit.waiting import DEADLINE
 from tests.reprieve.test_library import node, pod
@@ -26,7 +26,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
     """The API server with one pod on one node, and no scheduler."""
     file = tmp_path / "cluster.json"
     objects = [node("a"), pod("one", on="a")]
-    file.write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": objects}))
+    state_file(file, *objects)
     with serving(state=file) as service:
         yield service
 

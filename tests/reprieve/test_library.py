@@ -24,7 +24,7 @@ from extender.values.objects.pod import Pod
 from reprieve import Cluster, Placement, ReprieveError, Trial, plugin as fwk
 from tests.extender.answers.test_trial import NO_SHRINKING, Decisions, objects_of
 from tests.kit.examples import examples
-from tests.kit.objects import ONLY_GANGS, pod_group, priority_class
+from tests.kit.objects import ONLY_GANGS, pod_group, priority_class, state_file
 from tests.kit.service import kubeconfig_for, serving
 from tests.kit.told_scheduler import ToldScheduler
 from tests.reprieve.lab.recordings.recorded_cluster import create, record, zoned
@@ -127,7 +127,7 @@ def test_threads_use_a_cluster_each() -> None:
 def test_cluster_behind_an_api_server_is_read_once(tmp_path: Path) -> None:
     objects = [node("a"), pod("one", on="a"), pod("large", "9")]
     file = tmp_path / "cluster.json"
-    file.write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": objects}))
+    state_file(file, *objects)
     with serving(state=file) as service:
         kubeconfig = kubeconfig_for(service.port, tmp_path)
 
@@ -143,7 +143,7 @@ def test_cluster_behind_an_api_server_is_read_with_what_feature_gates_are_about(
     gang["metadata"]["namespace"] = "default"
     members = [pod(f"m{number}", "3", schedulingGroup={"podGroupName": "gang"}) for number in range(2)]
     file = tmp_path / "cluster.json"
-    file.write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": [node("a"), gang, *members]}))
+    state_file(file, node("a"), gang, *members)
     with serving(state=file, feature_gates="GenericWorkload=true,GangScheduling=true") as service:
         kubeconfig = kubeconfig_for(service.port, tmp_path)
 

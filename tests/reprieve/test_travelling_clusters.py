@@ -17,8 +17,9 @@ from extender.testing import random_cluster
 from extender.values.objects.kinds import NODES, PODS
 from reprieve import Cluster, ReprieveError
 from tests.api.test_asking_with_few_rights import ANN, OBJECTS, role
-from tests.api.test_claims_of_templates import CLUSTER, obj
+from tests.api.test_claims_of_templates import CLUSTER
 from tests.extender.answers.test_trial import objects_of
+from tests.kit import objects
 from tests.kit.api_with_roles import serving_with_roles
 from tests.kit.objects import pod_group
 from tests.kit.random_storage import random_cluster_with_volumes
@@ -65,9 +66,8 @@ def test_what_arrives_is_what_was_sent(travels: Travels, tmp_path: Path, seed: i
 
 
 def test_templates_of_claims_travel(travels: Travels, tmp_path: Path) -> None:
-    container = {"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}
     claims = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
-    train = obj("Pod", "train", {"containers": [container], "resourceClaims": claims}, "v1")
+    train = objects.pod("train", container={"resources": {"claims": [{"name": "gpu"}]}}, resourceClaims=claims)
 
     with travels(Cluster.load(CLUSTER), tmp_path).trial() as trial:
         assert nodes_of(trial.schedule(train)) == {"default/train": "n1"}

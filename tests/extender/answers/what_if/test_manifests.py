@@ -15,11 +15,12 @@ from extender.rules.claim_templates import ClaimTemplates
 from extender.rules.trial_registry import TrialRegistry
 from extender.testing import make_node, make_pod
 from extender.values.objects.claims import is_fully_bound
-from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.grouping import SYSTEM_CLASSES, Namespace, PriorityClass, ReplicaSet
 from extender.values.objects.meta import ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod
+from tests.kit import objects
+from tests.kit.cluster import cluster_of
 from tests.kit.objects import priority_class
 from tests.kit.owners import owned_by
 from tests.kit.storage_objects import storage_class
@@ -38,36 +39,26 @@ WANTS_ONE_GPU: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceCla
 
 
 def cluster(*nodes: str, pods: tuple[Pod, ...] = (), **others: Any) -> Cluster:
-    made = [make_node(name).capacity(cpu=4, pods=10).label({"kubernetes.io/hostname": name}).obj() for name in nodes]
-    return Cluster.of(ClusterState(nodes=made, pods=pods, **others))
+    made = [make_node(name).capacity(cpu=4, pods=10).label({"kubernetes.io/hostname": name}) for name in nodes]
+    return cluster_of(*made, pods=pods, **others)
 
 
 def pod(name: str = "web", **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {**POD_SPEC, **spec}}
+    return objects.obj("Pod", name=name, spec=POD_SPEC | spec)
 
 
 def volume_claim(name: str = "data", **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": STORAGE | spec}
+    return objects.obj("PersistentVolumeClaim", name=name, spec=STORAGE | spec)
 
 
-def workload(
-    kind: str, name: str = "web", api_version: str = "apps/v1", pod_spec: dict[str, Any] | None = None, **spec: Any
-) -> dict[str, Any]:
-    template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec or POD_SPEC}
-    selector = {} if kind == "Job" else {"selector": {"matchLabels": {"app": name}}}
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {"name": name},
-        "spec": {**selector, "template": template, **spec},
-    }
+def workload(kind: str, name: str = "web", pod_spec: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    return objects.workload(kind, name, {"spec": pod_spec or POD_SPEC}, **spec)
 
 
 def made_of_template(name: str, label: str, kind: str, owner: str) -> Pod:
     """A pod on node n as the templates here say."""
-    reference = {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": owner, "controller": True}
-    metadata = {"name": name, "labels": {"app": label}, "ownerReferences": [reference]}
-    return convert(Pod, {**pod(name, nodeName="n"), "metadata": metadata})
+    metadata = {"ownerReferences": [objects.owner(kind, owner)]}
+    return convert(Pod, objects.pod(name, labels={"app": label}, metadata=metadata, on="n", containers=[CONTAINER]))
 
 
 def taken(about: Cluster, objects: list[dict[str, Any]]) -> list[Pod]:
@@ -318,7 +309,7 @@ def test_objects_of_which_all_are_custom_are_named_too() -> None:
     ),
     (
         "a Job of the wrong form",
-        workload("Job", api_version="batch/v1", parallelism="many"),
+        workload("Job", parallelism="many"),
         'Job default/web: Job in version "v1" cannot be handled as a Job: json: cannot unmarshal string into '
         "Go struct field JobSpec.spec.parallelism of type int32",
     ),
@@ -503,7 +494,7 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
 def test_a_job_makes_as_many_pods_as_run_at_a_time(spec: dict[str, Any], pods: int) -> None:
     once = {**POD_SPEC, "restartPolicy": "Never"}
 
-    made = taken(cluster(), [workload("Job", "sum", api_version="batch/v1", pod_spec=once, **spec)])
+    made = taken(cluster(), [workload("Job", "sum", pod_spec=once, **spec)])
 
     assert names(made) == [f"sum-{number}" for number in range(1, pods + 1)]
     assert all(each.labels["job-name"] == "sum" for each in made)

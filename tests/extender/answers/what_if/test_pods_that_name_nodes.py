@@ -3,19 +3,21 @@
 from typing import Any
 
 from extender.answers.types import WhatIf
-from tests.extender.answers.what_if.test_what_if import ask, cluster, node, running, written
+from tests.extender.answers.what_if.test_what_if import ask, node, running
+from tests.kit.cluster import cluster_of
+from tests.kit.objects import pod
 
 
 def fixed(name: str, cpu: int, on: str, **status: Any) -> dict[str, Any]:
-    return {**written(name, cpu, nodeName=on), "status": status}
+    return {**pod(name, cpu, nodeName=on), "status": status}
 
 
 def ask_about(*create: dict[str, Any]) -> WhatIf:
-    return ask(cluster(node("n1"), pods=(running("there", "n1", 2),)), *create)
+    return ask(cluster_of(node("n1"), pods=(running("there", "n1", 2),)), *create)
 
 
 def test_pod_that_names_its_node_is_not_scheduled_and_takes_its_room() -> None:
-    answer = ask_about(fixed("fixed", 1, "n1"), written("other", 2))
+    answer = ask_about(fixed("fixed", 1, "n1"), pod("other", 2))
 
     assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]
     assert answer.summary.endswith(
@@ -24,7 +26,7 @@ def test_pod_that_names_its_node_is_not_scheduled_and_takes_its_room() -> None:
 
 
 def test_the_kubelet_refuses_it_where_it_does_not_fit() -> None:
-    answer = ask_about(fixed("fixed", 3, "n1"), written("other", 2))
+    answer = ask_about(fixed("fixed", 3, "n1"), pod("other", 2))
 
     assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "n1")]
     assert answer.summary == (
@@ -34,7 +36,7 @@ def test_the_kubelet_refuses_it_where_it_does_not_fit() -> None:
 
 
 def test_running_pod_that_names_its_node_takes_its_room() -> None:
-    answer = ask_about(fixed("fixed", 3, "n1", phase="Running"), written("other", 1))
+    answer = ask_about(fixed("fixed", 3, "n1", phase="Running"), pod("other", 1))
 
     assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]
 

@@ -10,56 +10,33 @@ import pytest
 from extender.answers.types import WhatIf
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node
-from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.pod import Pod, PodSpec, PodStatus
 from tests.extender.answers.what_if.test_what_if import ask, places
-
-
-def template(cpu: int | str = 1, **spec: Any) -> dict[str, Any]:
-    container = {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": str(cpu)}}}
-    return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container], **spec}}
+from tests.kit import objects
+from tests.kit.cluster import cluster_of
 
 
 def workload(
     replicas: int, cpu: int | str = 1, kind: str = "Deployment", pod_spec: dict[str, Any] | None = None, **spec: Any
 ) -> dict[str, Any]:
-    wanted = {
-        "replicas": replicas,
-        "selector": {"matchLabels": {"app": "web"}},
-        "template": template(cpu, **(pod_spec or {})),
-        **spec,
-    }
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": wanted}
+    return objects.workload(kind, "web", objects.pod("web", cpu, **(pod_spec or {})), replicas=replicas, **spec)
 
 
 def pod(name: str, on: str, cpu: int | str = 1, kind: str = "ReplicaSet", **metadata: Any) -> Pod:
     """One that the workload has made before; a Deployment's is known by its labels alone."""
-    made = template(cpu)
-    owner = {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "name": "web-6b5f" if kind == "ReplicaSet" else "web",
-        "controller": True,
-        "uid": "w",
+    about = {
+        "uid": name,
+        "labels": {"app": "web", "pod-template-hash": "6b5f"},
+        "ownerReferences": [objects.owner(kind, "web-6b5f" if kind == "ReplicaSet" else "web", uid="w")],
     }
-    labels = {"app": "web", "pod-template-hash": "6b5f"}
-    written = {"name": name, "uid": name, "labels": labels, "ownerReferences": [owner], **metadata}
-    return convert(
-        Pod,
-        {
-            "metadata": written,
-            "spec": {**made["spec"], **({"nodeName": on} if on else {})},
-            "status": {"phase": "Running"},
-        },
-    )
+    made = objects.pod(name, cpu, on=on)
+    return convert(Pod, {**made, "metadata": {"name": name, **about, **metadata}, "status": {"phase": "Running"}})
 
 
 def cluster(cpus: Sequence[int], *pods: Pod) -> Cluster:
-    nodes = [
-        make_node(f"n{place}").capacity(cpu=cpu, memory="8Gi", pods=110).obj() for place, cpu in enumerate(cpus, 1)
-    ]
-    return Cluster.of(ClusterState(nodes=nodes, pods=pods))
+    nodes = [make_node(f"n{place}").capacity(cpu=cpu, memory="8Gi", pods=110) for place, cpu in enumerate(cpus, 1)]
+    return cluster_of(*nodes, pods=pods)
 
 
 def gone(answer: WhatIf) -> list[tuple[str, str]]:
@@ -110,18 +87,13 @@ def test_a_stateful_set_loses_its_highest_ordinals() -> None:
 
 
 def test_a_job_that_is_suspended_loses_its_pods() -> None:
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "web"},
-        "spec": {"suspend": True, "template": template(restartPolicy="Never")},
-    }
+    job = objects.workload("Job", "web", objects.pod("web", restartPolicy="Never"), suspend=True)
 
     assert gone(ask(cluster([4], pod("web-a", "n1", kind="Job")), job)) == [("web-a", "scaled down")]
 
 
 def test_room_of_pods_that_go_is_taken_by_others() -> None:
-    other = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other"}, "spec": template(2)["spec"]}
+    other = objects.pod("other", 2)
 
     answer = ask(cluster([2], pod("web-a", "n1"), pod("web-b", "n1")), workload(0), other)
 
@@ -164,7 +136,7 @@ def test_rollout_without_room_stops_and_the_summary_counts_the_old_pods() -> Non
         "2 of 3 pods would be scheduled. The rollout of Deployment default/web would stop there: 1 pod of the old "
         "template would stay."
     )
-    assert answer.notes == ("Deployment default/web: its pod is not of this template (request cpu of c)",)
+    assert answer.notes == ("Deployment default/web: its pod is not of this template (request cpu of main)",)
 
 
 def test_rollout_deletes_first_when_max_unavailable_permits_it() -> None:
@@ -205,9 +177,7 @@ def test_note_gives_the_reason_why_a_controller_does_not_replace_pods(changed: d
     kind = changed["kind"]
     made = pod("web-a", "n1")
     if kind == "ReplicaSet":
-        made = pod(
-            "web-a", "n1", ownerReferences=[{"kind": "ReplicaSet", "name": "web", "controller": True, "uid": "w"}]
-        )
+        made = pod("web-a", "n1", ownerReferences=[objects.owner(name="web", uid="w")])
 
     answer = ask(cluster([4], made), changed)
 
@@ -219,7 +189,7 @@ def test_additions_by_admission_are_no_change_of_the_template() -> None:
     made = pod("web-a", "n1")
     sidecar = {"name": "proxy", "image": "registry.example/proxy:1"}
     volume = {"name": "kube-api-access-x", "projected": {}}
-    spec = {"nodeName": "n1", "containers": [template()["spec"]["containers"][0], sidecar], "volumes": [volume]}
+    spec = {"nodeName": "n1", "containers": [*objects.pod("web")["spec"]["containers"], sidecar], "volumes": [volume]}
     about = cluster([4], replaced(made, spec=convert(PodSpec, spec)))
 
     answer = ask(about, workload(1))

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from extender.answers.types import QuestionError
-from tests.extender.answers.what_if.test_what_if import ask, cluster, node
+from tests.extender.answers.what_if.test_what_if import ask, node
+from tests.kit.cluster import cluster_of
 
 SPEC: dict[str, Any] = {
     "nodeSelektor": {"a": "b"},
@@ -50,7 +51,7 @@ SELECTOR = {"selector": {"matchLabels": {"app": "x"}}}
 def test_unknown_fields_are_refused_in_the_words_of_an_api_server(obj: dict[str, Any], paths: list[str]) -> None:
     """Of kinds that our own API does not serve, the pods are known."""
     with pytest.raises(QuestionError) as refused:
-        ask(cluster(node("n")), obj)
+        ask(cluster_of(node("n")), obj)
 
     kind, version = obj["kind"], obj["apiVersion"].rpartition("/")[2]
     named = set(str(refused.value).partition("strict decoding error: ")[2].split(", "))
@@ -66,7 +67,7 @@ def test_unknown_fields_are_refused_in_the_words_of_an_api_server(obj: dict[str,
 def test_objects_of_a_newer_server_may_have_newer_fields(of_a_server: dict[str, Any]) -> None:
     pod = written("v1", "Pod", {"colour": "red", "containers": [{"name": "c", "image": "x"}]})
 
-    answer = ask(cluster(node("n")), {**pod, "metadata": {**pod["metadata"], **of_a_server}})
+    answer = ask(cluster_of(node("n")), {**pod, "metadata": {**pod["metadata"], **of_a_server}})
 
     assert [placement.node for placement in answer.placements] == ["n"]
 
@@ -79,4 +80,4 @@ def test_fields_of_what_means_nothing_to_a_scheduler_are_not_looked_at() -> None
         {"managedBy": "x", "newer": 1, **of_pods(restartPolicy="Never", containers=[{"name": "c", "image": "x"}])},
     )
 
-    assert [placement.node for placement in ask(cluster(node("n")), config_map, job).placements] == ["n"]
+    assert [placement.node for placement in ask(cluster_of(node("n")), config_map, job).placements] == ["n"]

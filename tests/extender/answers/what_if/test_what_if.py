@@ -18,13 +18,13 @@ from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.rules.trial_registry import TrialRegistry
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod
 from extender.values.config.configuration import Configuration
-from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod, PodExtendedResourceClaimStatus, PodResourceClaim, ResourceRequirements
 from tests.extender.engine.cache.snapshot_contents import seen
+from tests.kit.cluster import cluster_of
 from tests.kit.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, slice_of
-from tests.kit.objects import priority_class
+from tests.kit.objects import pod, priority_class
 from tests.kit.owners import make_budget, owned_by
 from tests.kit.pod_specs import near
 
@@ -43,16 +43,6 @@ def owned(pod: PodBuilder, kind: str = "ReplicaSet") -> Pod:
 
 def running(name: str, on: str, cpu: int = 1, priority: int = 0, kind: str = "ReplicaSet") -> Pod:
     return owned(make_pod(name).req(cpu=cpu).node(on).priority(priority), kind)
-
-
-def cluster(*nodes: NodeBuilder, pods: tuple[Pod, ...] = (), **others: Any) -> Cluster:
-    return Cluster.of(ClusterState(nodes=[each.obj() for each in nodes], pods=pods, **others))
-
-
-def written(name: str, cpu: int | str = 1, **spec: Any) -> dict[str, Any]:
-    """A pod as people write one."""
-    container = {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": str(cpu)}}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container], **spec}}
 
 
 def ask(about: Cluster, *create: Mapping[str, Any], **request: Any) -> WhatIf:
@@ -74,7 +64,7 @@ def moves(answer: WhatIf) -> list[tuple[str, str, str, str, int]]:
 
 
 def test_a_pod_goes_where_the_scheduler_would_put_it() -> None:
-    answer = ask(cluster(node("small", 1), node("large")), written("web", 2))
+    answer = ask(cluster_of(node("small", 1), node("large")), pod("web", 2))
 
     assert places(answer) == {"web": "large"}
     assert answer.placements[0].requests == {"cpu": "2"}
@@ -82,7 +72,7 @@ def test_a_pod_goes_where_the_scheduler_would_put_it() -> None:
 
 
 def test_pod_that_fits_nowhere_gets_the_message_of_the_scheduler() -> None:
-    answer = ask(cluster(node("small", 1)), written("web", 2))
+    answer = ask(cluster_of(node("small", 1)), pod("web", 2))
 
     (placement,) = answer.placements
     assert placement.message == (
@@ -95,7 +85,7 @@ def test_pod_that_fits_nowhere_gets_the_message_of_the_scheduler() -> None:
 
 def test_pods_are_placed_in_the_order_of_the_queue_and_take_room_from_each_other() -> None:
     """The important one comes first, whatever the order in which they are written."""
-    answer = ask(cluster(node("n", 2)), HIGH, written("low", 2), written("urgent", 2, priorityClassName="high"))
+    answer = ask(cluster_of(node("n", 2)), HIGH, pod("low", 2), pod("urgent", 2, priorityClassName="high"))
 
     assert places(answer) == {"urgent": "n", "low": ""}
     assert not answer.evictions
@@ -103,10 +93,10 @@ def test_pods_are_placed_in_the_order_of_the_queue_and_take_room_from_each_other
 
 def test_pods_that_wait_already_are_placed_if_they_are_asked_about() -> None:
     waiting = make_pod("waiting").req(cpu=1).obj()
-    about = cluster(node("n", 2), pods=(waiting,))
+    about = cluster_of(node("n", 2), pods=(waiting,))
 
-    assert places(ask(about, written("web"))) == {"web": "n"}
-    answer = ask(about, written("web", 2), include_pending=True)
+    assert places(ask(about, pod("web"))) == {"web": "n"}
+    answer = ask(about, pod("web", 2), include_pending=True)
     assert [(each.pod.name, each.cause, each.node) for each in answer.placements] == [
         ("waiting", "pending", "n"),
         ("web", "created", ""),
@@ -114,13 +104,13 @@ def test_pods_that_wait_already_are_placed_if_they_are_asked_about() -> None:
 
 
 def test_a_pod_that_is_gated_is_not_placed() -> None:
-    answer = ask(cluster(node("n")), written("held", schedulingGates=[{"name": "example.com/quota"}]))
+    answer = ask(cluster_of(node("n")), pod("held", schedulingGates=[{"name": "example.com/quota"}]))
 
     assert answer.placements[0].message == "waiting for scheduling gates: [example.com/quota]"
 
 
 def test_a_pod_of_another_scheduler_is_left_to_it() -> None:
-    answer = ask(cluster(node("n")), written("odd", schedulerName="volcano"))
+    answer = ask(cluster_of(node("n")), pod("odd", schedulerName="volcano"))
 
     assert answer.placements[0].message == 'no profile here for schedulerName "volcano"'
 
@@ -129,11 +119,11 @@ def test_a_pod_of_another_scheduler_is_left_to_it() -> None:
 
 
 def test_victims_are_named_and_so_is_where_they_would_land() -> None:
-    about = cluster(node("n1", 3), node("n2", 1), pods=(running("etl", "n1"), running("big", "n1", 2, priority=2000)))
-
-    answer = ask(
-        about, HIGH, written("web", 1, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"})
+    about = cluster_of(
+        node("n1", 3), node("n2", 1), pods=(running("etl", "n1"), running("big", "n1", 2, priority=2000))
     )
+
+    answer = ask(about, HIGH, pod("web", 1, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"}))
 
     assert places(answer) == {"web": "n1", "etl": "n2"}
     (eviction,) = answer.evictions
@@ -154,13 +144,11 @@ def test_victims_are_named_and_so_is_where_they_would_land() -> None:
 
 
 def test_evictions_cascade_as_far_as_priorities_reach() -> None:
-    about = cluster(
+    about = cluster_of(
         node("n1", 2), node("n2", 2), pods=(running("middle", "n1", 2, priority=500), running("low", "n2", 2))
     )
 
-    answer = ask(
-        about, HIGH, written("web", 2, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"})
-    )
+    answer = ask(about, HIGH, pod("web", 2, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"}))
 
     assert moves(answer) == [("middle", "preempted", "n1", "n2", 1), ("low", "preempted", "n2", "", 2)]
     assert [each.by and each.by.name for each in answer.evictions] == ["web", "middle"]
@@ -172,9 +160,9 @@ def test_a_pod_of_its_own_does_not_come_back() -> None:
     alone = make_pod("alone").req(cpu=2).node("n").obj()
 
     answer = ask(
-        cluster(node("n", 2), node("free", 2).unschedulable(), pods=(alone,)),
+        cluster_of(node("n", 2), node("free", 2).unschedulable(), pods=(alone,)),
         HIGH,
-        written("web", 2, priorityClassName="high"),
+        pod("web", 2, priorityClassName="high"),
     )
 
     (eviction,) = answer.evictions
@@ -184,15 +172,15 @@ def test_a_pod_of_its_own_does_not_come_back() -> None:
 
 def test_a_pod_that_came_along_may_have_to_go_again() -> None:
     """The important one cannot be placed until another has come; by then a third has taken the room."""
-    leader = written("leader", priorityClassName="high")
+    leader = pod("leader", priorityClassName="high")
     leader["metadata"]["labels"] = {"app": "db"}
 
     answer = ask(
-        cluster(node("n", 3)),
+        cluster_of(node("n", 3)),
         HIGH,
-        written("urgent", 2, priorityClassName="high", affinity=near(app="db")),
+        pod("urgent", 2, priorityClassName="high", affinity=near(app="db")),
         leader,
-        written("web", 2),
+        pod("web", 2),
     )
 
     assert places(answer) == {"urgent": "n", "leader": "n", "web": ""}
@@ -203,11 +191,11 @@ def test_a_pod_that_came_along_may_have_to_go_again() -> None:
 
 def test_refused_pod_is_retried_when_room_appears() -> None:
     """The first pod fits only beside the second, which is less important and comes later."""
-    follower = written("follower", priorityClassName="high", affinity=near(app="db"))
-    leader = written("leader")
+    follower = pod("follower", priorityClassName="high", affinity=near(app="db"))
+    leader = pod("leader")
     leader["metadata"]["labels"] = {"app": "db"}
 
-    answer = ask(cluster(node("n1"), node("n2")), HIGH, follower, leader)
+    answer = ask(cluster_of(node("n1"), node("n2")), HIGH, follower, leader)
 
     assert places(answer)["follower"] == places(answer)["leader"] != ""
 
@@ -218,7 +206,7 @@ def test_nominated_pod_gets_the_room_of_terminating_victims() -> None:
     victim = replaced(victim, status=replaced(victim.status, conditions=[gone]))
     waiting = make_pod("waiting").req(cpu=2).priority(10).nominated_node("n").obj()
 
-    answer = ask(cluster(node("n", 2), pods=(victim, waiting)), include_pending=True)
+    answer = ask(cluster_of(node("n", 2), pods=(victim, waiting)), include_pending=True)
 
     assert (places(answer), answer.evictions) == ({"waiting": "n"}, ())
     assert answer.placements[0].message.endswith(
@@ -238,10 +226,10 @@ def test_devices_are_given_out_one_by_one() -> None:
         "spec": {"spec": {"devices": {"requests": [exactly]}}},
     }
     claims: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
-    low = [written(f"low-{number}", **claims) for number in range(2)]
-    about = cluster(node("n1"), node("n2"), resource_slices=DEVICES, device_classes=(make_device_class("any"),))
+    low = [pod(f"low-{number}", **claims) for number in range(2)]
+    about = cluster_of(node("n1"), node("n2"), resource_slices=DEVICES, device_classes=(make_device_class("any"),))
 
-    answer = ask(about, HIGH, template, *low, written("high", priorityClassName="high", **claims))
+    answer = ask(about, HIGH, template, *low, pod("high", priorityClassName="high", **claims))
 
     assert {places(answer)["high"], places(answer)["low-0"]} == {"n1", "n2"}
     assert answer.placements[1].message.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
@@ -261,7 +249,7 @@ def test_evicted_pod_releases_its_devices() -> None:
     )
     objects = {"resource_slices": DEVICES, "device_classes": (make_device_class("any"),), "resource_claims": (claim,)}
 
-    assert moves(ask(cluster(node("n1"), node("n2"), pods=(using,), **objects), drain_nodes=["n1"])) == [
+    assert moves(ask(cluster_of(node("n1"), node("n2"), pods=(using,), **objects), drain_nodes=["n1"])) == [
         ("web", "drained", "n1", "n2", 1)
     ]
 
@@ -278,9 +266,9 @@ SPECIAL = {
 def test_devices_for_extended_resources_are_given_out_one_by_one() -> None:
     """As for claims; there are none to be written, because the scheduler makes them."""
     wanting: dict[str, Any] = {"containers": [{"name": "c", "image": "web:1", "resources": {"limits": {GPU: "1"}}}]}
-    about = cluster(node("n1"), node("n2"), resource_slices=DEVICES, device_classes=(BACKED,))
+    about = cluster_of(node("n1"), node("n2"), resource_slices=DEVICES, device_classes=(BACKED,))
 
-    answer = ask(about, *(written(f"pod-{number}", **wanting) for number in range(3)))
+    answer = ask(about, *(pod(f"pod-{number}", **wanting) for number in range(3)))
 
     assert {places(answer)["pod-0"], places(answer)["pod-1"]} == {"n1", "n2"}
     assert answer.placements[2].message.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
@@ -305,7 +293,7 @@ def test_evicted_pod_releases_the_devices_of_its_extended_resources() -> None:
     )
     objects = {"resource_slices": DEVICES, "device_classes": (BACKED,), "resource_claims": (claim,)}
 
-    assert moves(ask(cluster(node("n1"), node("n2"), pods=(web,), **objects), drain_nodes=["n1"])) == [
+    assert moves(ask(cluster_of(node("n1"), node("n2"), pods=(web,), **objects), drain_nodes=["n1"])) == [
         ("web", "drained", "n1", "n2", 1)
     ]
 
@@ -317,7 +305,7 @@ def test_leftover_special_claim_of_an_earlier_attempt_is_deleted_first() -> None
     others = replaced(left, metadata=replaced(left.metadata, name="others", uid="others", owner_references=[]))
     objects = {"resource_slices": DEVICES, "device_classes": (BACKED,), "resource_claims": (left, others)}
 
-    answer = ask(cluster(node("n1"), node("n2"), pods=(waiting,), **objects), include_pending=True)
+    answer = ask(cluster_of(node("n1"), node("n2"), pods=(waiting,), **objects), include_pending=True)
 
     assert places(answer) == {"web": "n2"}
 
@@ -332,14 +320,14 @@ def protected(name: str, on: str) -> Pod:
 @pytest.mark.parametrize(("allowed", "violating"), [(0, [1, 1]), (1, [0, 1]), (2, [0, 0])])
 def test_every_eviction_uses_up_the_budgets(allowed: int, violating: list[int]) -> None:
     """Two pods push one each from a node of its own; what the first uses up, the second does not have any more."""
-    about = cluster(
+    about = cluster_of(
         node("n1", 2),
         node("n2", 2),
         pods=(protected("a", "n1"), protected("b", "n2")),
         pdbs=(make_budget("keep", allowed, app="db"),),
     )
 
-    answer = ask(about, HIGH, written("x", 2, priorityClassName="high"), written("y", 2, priorityClassName="high"))
+    answer = ask(about, HIGH, pod("x", 2, priorityClassName="high"), pod("y", 2, priorityClassName="high"))
 
     assert [len(each.victim.violates) for each in answer.evictions] == violating
     assert [each.preemption and each.preemption.num_pdb_violations for each in answer.placements[:2]] == violating
@@ -357,7 +345,7 @@ def test_every_eviction_uses_up_the_budgets(allowed: int, violating: list[int]) 
 
 def test_a_drained_node_keeps_what_belongs_to_it() -> None:
     mirror = make_pod("static").node("n1").annotation({"kubernetes.io/config.mirror": "x"}).obj()
-    about = cluster(
+    about = cluster_of(
         node("n1"), node("n2"), pods=(running("web", "n1"), running("agent", "n1", kind="DaemonSet"), mirror)
     )
 
@@ -368,7 +356,7 @@ def test_a_drained_node_keeps_what_belongs_to_it() -> None:
 
 
 def test_drain_ends_with_the_command_of_kubectl() -> None:
-    about = cluster(node("n1"), node("n2"), pods=(running("web", "n1"),))
+    about = cluster_of(node("n1"), node("n2"), pods=(running("web", "n1"),))
 
     answer = ask(about, drain_nodes=["n1", "n2", "n1"])
 
@@ -381,7 +369,7 @@ def test_drain_ends_with_the_command_of_kubectl() -> None:
 def test_command_of_a_drain_quotes_names_and_forces_pods_out_that_nothing_recreates() -> None:
     alone = [make_pod(name).req(cpu=1).node("n;1").obj() for name in ("a", "b")]
 
-    (note,) = ask(cluster(node("n;1"), pods=(*alone, running("web", "n;1"))), drain_nodes=["n;1"]).notes
+    (note,) = ask(cluster_of(node("n;1"), pods=(*alone, running("web", "n;1"))), drain_nodes=["n;1"]).notes
 
     assert note.startswith("kubectl drain 'n;1' --ignore-daemonsets --force does the same")
     assert note.endswith("without --force it refuses pods that nothing recreates, here default/a and 1 more")
@@ -389,7 +377,7 @@ def test_command_of_a_drain_quotes_names_and_forces_pods_out_that_nothing_recrea
 
 def test_a_removed_node_takes_its_own_pods_with_it() -> None:
     pods = running("web", "n1", 2), running("api", "n1"), running("agent", "n1", kind="DaemonSet")
-    about = cluster(node("n1"), node("n2", 1), pods=pods)
+    about = cluster_of(node("n1"), node("n2", 1), pods=pods)
 
     answer = ask(about, remove_nodes=["n1"])
 
@@ -405,7 +393,7 @@ def test_a_drain_waits_for_the_budgets_that_hold_it_up() -> None:
     others = make_budget("other", 0, app="db")
     others = replaced(others, metadata=replaced(others.metadata, namespace="elsewhere"))
     pods = protected("a", "n1"), protected("b", "n1"), running("web", "n1")
-    about = cluster(node("n1", 8), node("n2", 8), pods=pods, pdbs=(make_budget("keep", 1, app="db"), others))
+    about = cluster_of(node("n1", 8), node("n2", 8), pods=pods, pdbs=(make_budget("keep", 1, app="db"), others))
 
     answer = ask(about, drain_nodes=["n1"])
 
@@ -432,7 +420,7 @@ def test_drain_waits_for_a_spent_budget_and_evicts_no_pod(num_pods: int, size: i
     pods = tuple(protected(f"p{number}", "n1") for number in range(num_pods))
 
     answer = ask(
-        cluster(node("n1", 8), node("n2", size - 1), pods=pods, pdbs=(make_budget("keep", 0, app="db"),)),
+        cluster_of(node("n1", 8), node("n2", size - 1), pods=pods, pdbs=(make_budget("keep", 0, app="db"),)),
         drain_nodes=["n1"],
     )
 
@@ -440,7 +428,7 @@ def test_drain_waits_for_a_spent_budget_and_evicts_no_pod(num_pods: int, size: i
 
 
 def test_a_node_that_is_gone_asks_no_budgets() -> None:
-    about = cluster(
+    about = cluster_of(
         node("n1", 8), node("n2", 8), pods=(protected("a", "n1"),), pdbs=(make_budget("keep", 0, app="db"),)
     )
 
@@ -451,7 +439,7 @@ def test_a_node_that_is_gone_asks_no_budgets() -> None:
 
 
 def test_a_node_that_is_gone_leaves_its_budgets_less() -> None:
-    about = cluster(
+    about = cluster_of(
         node("n1", 8),
         node("n2", 8),
         node("n3", 8),
@@ -472,14 +460,14 @@ def test_a_node_that_is_added_takes_pods() -> None:
         "status": {"capacity": {"cpu": "8", "pods": "10"}},
     }
 
-    assert places(ask(cluster(node("n", 1)), added, written("web", 4))) == {"web": "new"}
+    assert places(ask(cluster_of(node("n", 1)), added, pod("web", 4))) == {"web": "new"}
 
 
 # Another configuration.
 
 
 def test_another_configuration_decides_instead() -> None:
-    about = cluster(node("busy"), node("idle"), pods=(running("web", "busy", 2),))
+    about = cluster_of(node("busy"), node("idle"), pods=(running("web", "busy", 2),))
     most = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
     profile = {"schedulerName": "default-scheduler", "pluginConfig": [{"name": "NodeResourcesFit", "args": most}]}
     disabled = {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}}
@@ -489,8 +477,8 @@ def test_another_configuration_decides_instead() -> None:
         "profiles": [{**profile, "plugins": disabled}],
     }
 
-    assert places(ask(about, written("api"))) == {"api": "idle"}
-    assert places(ask(about, written("api"), configuration=configuration)) == {"api": "busy"}
+    assert places(ask(about, pod("api"))) == {"api": "idle"}
+    assert places(ask(about, pod("api"), configuration=configuration)) == {"api": "busy"}
 
 
 # ControllerLoops, and the end of all steps.
@@ -520,15 +508,15 @@ class NeverReserves(fwk.ReservePlugin):
 
 def played(about: Cluster, *plugins: Any, pods: tuple[Pod, ...]) -> Simulation:
     simulation = Simulation(Trial(about, {"default-scheduler": make_framework(*plugins, live=about.cache)}))
-    for pod in pods:
-        about.changed(None, pod)
-        simulation.submit(pod, "created")
+    for made in pods:
+        about.changed(None, made)
+        simulation.submit(made, "created")
     asyncio.run(simulation.run())
     return simulation
 
 
 def test_mutual_preemption_is_distinguished_from_progress() -> None:
-    about = cluster(node("n", 2), pods=(running("b", "n", 2),))
+    about = cluster_of(node("n", 2), pods=(running("b", "n", 2),))
 
     simulation = played(about, NodeName, NodeResourcesFit, EvictsAnybody, pods=(owned(make_pod("a").req(cpu=2)),))
 
@@ -543,7 +531,7 @@ def test_mutual_preemption_is_distinguished_from_progress() -> None:
 
 
 def test_a_pod_that_can_never_use_the_room_it_makes_stops_making_it() -> None:
-    about = cluster(node("n", 2), pods=(running("b", "n", 2),))
+    about = cluster_of(node("n", 2), pods=(running("b", "n", 2),))
 
     simulation = played(
         about,
@@ -563,8 +551,8 @@ def test_a_pod_that_can_never_use_the_room_it_makes_stops_making_it() -> None:
 
 
 def test_answer_is_incomplete_when_the_steps_run_out() -> None:
-    about = cluster(node("n", 8))
-    request = WhatIfRequest(create=[written(f"p{number}") for number in range(6)])
+    about = cluster_of(node("n", 8))
+    request = WhatIfRequest(create=[pod(f"p{number}") for number in range(6)])
 
     answer = what_if(about, Configuration(), request, TrialRegistry, steps=4)
 
@@ -577,8 +565,8 @@ def test_answer_is_incomplete_when_the_steps_run_out() -> None:
 
 def test_equal_questions_have_equal_answers() -> None:
     pods = tuple(running(f"p{number}", f"n{number}", 2) for number in range(6))
-    about = cluster(*(node(f"n{number}", 2) for number in range(6)), pods=pods)
-    question = HIGH, written("x", 2, priorityClassName="high"), written("y", 2, priorityClassName="high")
+    about = cluster_of(*(node(f"n{number}", 2) for number in range(6)), pods=pods)
+    question = HIGH, pod("x", 2, priorityClassName="high"), pod("y", 2, priorityClassName="high")
 
     assert ask(about, *question) == ask(about, *question)
 
@@ -589,9 +577,9 @@ def test_a_what_if_changes_nothing_while_the_cluster_goes_on() -> None:
     """
     pods = [running(f"p{number}", f"n{number % 4}") for number in range(8)]
     claims = (make_budget("keep", 1, app="db"),)
-    about = cluster(*(node(f"n{number}") for number in range(4)), pods=tuple(pods), pdbs=claims)
+    about = cluster_of(*(node(f"n{number}") for number in range(4)), pods=tuple(pods), pdbs=claims)
     request = WhatIfRequest(
-        create=[HIGH, written("web", 4, priorityClassName="high")], drain_nodes=["n1"], remove_nodes=["n2"]
+        create=[HIGH, pod("web", 4, priorityClassName="high")], drain_nodes=["n1"], remove_nodes=["n2"]
     )
     answers: list[WhatIf] = []
     for round_ in range(20):
@@ -610,7 +598,7 @@ def test_a_what_if_changes_nothing_while_the_cluster_goes_on() -> None:
         assert everything(about) == after
 
     assert len(answers) == 20
-    fresh = cluster(*(node(f"n{number}") for number in range(4)), pods=tuple(pods), pdbs=claims)
+    fresh = cluster_of(*(node(f"n{number}") for number in range(4)), pods=tuple(pods), pdbs=claims)
     assert everything(about)["pods"] == everything(fresh)["pods"]
 
 
@@ -641,15 +629,17 @@ def test_a_configuration_of_many_profiles_is_refused() -> None:
     }
 
     with pytest.raises(QuestionError, match="more than 100 profiles"):
-        ask(cluster(node("n")), configuration=configuration)
+        ask(cluster_of(node("n")), configuration=configuration)
 
 
 # Nodes like one that exists.
 
 
 def test_copies_of_a_node_take_pods_as_it_would_under_new_names() -> None:
-    about = cluster(node("a", cpu=2).taint("dedicated", "gpu").label(disk="ssd"), pods=(running("full", "a", cpu=2),))
-    tolerant = written("new", 2, tolerations=[{"operator": "Exists"}], nodeSelector={"disk": "ssd"})
+    about = cluster_of(
+        node("a", cpu=2).taint("dedicated", "gpu").label(disk="ssd"), pods=(running("full", "a", cpu=2),)
+    )
+    tolerant = pod("new", 2, tolerations=[{"operator": "Exists"}], nodeSelector={"disk": "ssd"})
 
     answer = ask(about, tolerant, add_nodes=[NodesLike(like="a", count=2)])
 
@@ -657,7 +647,7 @@ def test_copies_of_a_node_take_pods_as_it_would_under_new_names() -> None:
 
 
 def test_a_node_like_one_that_is_cordoned_is_not() -> None:
-    assert places(ask(cluster(node("a").unschedulable()), written("new"), add_nodes=[NodesLike(like="a")])) == {
+    assert places(ask(cluster_of(node("a").unschedulable()), pod("new"), add_nodes=[NodesLike(like="a")])) == {
         "new": "a-new-1"
     }
 
@@ -671,13 +661,13 @@ def test_a_node_like_one_that_is_cordoned_is_not() -> None:
 )
 def test_nodes_that_cannot_be_added(wanted: list[NodesLike], words: str) -> None:
     with pytest.raises(QuestionError, match=words):
-        ask(cluster(node("a")), add_nodes=wanted)
+        ask(cluster_of(node("a")), add_nodes=wanted)
 
 
 def test_answer_about_new_nodes_says_how_many_pending_pods_would_fit() -> None:
     """Without asking: nobody adds nodes for their own sake."""
     waiting = tuple(make_pod(name).uid(name).req(cpu=cpu).obj() for name, cpu in (("one", 4), ("two", 4), ("huge", 9)))
-    about = cluster(node("a"), pods=(running("full", "a", cpu=4), *waiting))
+    about = cluster_of(node("a"), pods=(running("full", "a", cpu=4), *waiting))
 
     answer = ask(about.fork(), add_nodes=[NodesLike(like="a")])
     none = ask(

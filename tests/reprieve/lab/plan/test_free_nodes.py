@@ -21,7 +21,7 @@ from reprieve.lab.simulation.report import SimulationReport
 from reprieve.lab.simulation.sweeping import read_workloads
 from tests.api.in_process import reprieve
 from tests.kit.fleets import Fleet, FleetApp, fewest_moves, random_fleet
-from tests.kit.objects import budget, node, pod
+from tests.kit.objects import budget, node, pod, state_file
 from tests.kit.pod_specs import away_from
 from tests.kit.tables import cases
 
@@ -452,8 +452,8 @@ def test_room_is_made_for_three_pods_that_take_a_node_each() -> None:
         each["spec"]["containers"][0]["resources"] = {"requests": {GPU: "8"}, "limits": {GPU: "8"}}
     with TemporaryDirectory() as folder:
         dump, manifest = Path(folder, "dump.json"), Path(folder, "wanted.json")
-        dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": in_pieces()}))
-        manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": wanted}))
+        state_file(dump, *in_pieces())
+        state_file(manifest, *wanted)
         done = reprieve("plan", "--for", str(manifest), "--dump", str(dump), "-o", "json")
 
     assert len(json.loads(done.stdout)["moves"]) == 3

@@ -10,7 +10,7 @@ from extender.values.config.configuration import Configuration
 from reprieve.lab.simulation.playing import Played, play
 from reprieve.lab.simulation.sweeping import read_workloads
 from tests.api.in_process import reprieve
-from tests.kit.objects import node, pod
+from tests.kit.objects import node, pod, state_file
 
 
 def owned(name: str, kind: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
@@ -23,8 +23,7 @@ def owned(name: str, kind: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
 
 def dumped(folder: Path, *objects: dict[str, Any], name: str = "cluster.json") -> Path:
     file = folder / name
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
-    return file
+    return state_file(file, *objects)
 
 
 def played(file: Path, seed: int = 0) -> Played:
