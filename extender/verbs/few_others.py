@@ -1,8 +1,8 @@
-"""Whom else a preemption needs where the caller's victims do not suffice: one other pod, or two.
+"""Adds one or two other pods to the caller's victims of a preemption where these do not suffice.
 
-kube-scheduler names victims for what it knows of, and an extender knows of more. Whom it named often shares a card with
-very few others. The general search keeps the most important pods, whoever was named, and so may evict three pods where
-two will do.
+An extender knows of resources that kube-scheduler does not, such as cards. A victim that kube-scheduler named often
+shares a card with very few others. The general search keeps the most important pods, whoever was named, and so may
+evict three pods where two will do.
 """
 
 from typing import NamedTuple, final
@@ -53,7 +53,7 @@ class RowVictims(NamedTuple):
         return candidates_by_row(snapshot, nodes, *ordered, violating(snapshot, *ordered, rules), rules)[0]
 
     def of_rows(self, chosen: Index, num_rows: int) -> "RowVictims":
-        """Returns those of the chosen rows, which are numbered in this order, and may be chosen several times."""
+        """Returns the victims of the chosen rows, which are numbered in this order, and may be chosen several times."""
         counts = np.bincount(self.row, minlength=num_rows)
         first, many = (np.cumsum(counts) - counts)[chosen], counts[chosen]
         begins = np.cumsum(many) - many
@@ -73,7 +73,7 @@ def with_few_others(
     """Returns for each of (T,) nodes the best victims by the rules' criteria: those of the general search, or the
     caller's with one other of the `lower` pods; with two others where no single one suffices.
 
-    A bounded number of sets is looked at: those of the least important pods of each node.
+    A bounded number of sets is tried: those of the least important pods of each node.
     """
     snapshot = cycle.snapshot
     caller_victims, other_victims = (
@@ -101,11 +101,11 @@ def with_few_others(
 
 
 def _sets(other_victims: RowVictims, size: int, num_rows: int, num_named: int) -> tuple[Index, Index]:
-    """Returns (S, size) slots and (S,) rows of sets of so many others, the least important ones first."""
+    """Returns (S, size) slots and (S,) rows of sets of extra pods, the least important ones first."""
     # What a set costs is the number of its victims: the named ones are removed, and tried one by one, in each.
     share = limits.VICTIMS_TRIED // (num_rows * size + num_named)
     sets, row = [np.zeros((0, size), np.intp)], [np.zeros(0, np.intp)]
-    # As many pods as have no more pairs than the share.
+    # So many pods that their pairs do not exceed the share.
     max_pods = share if size == 1 else int((1 + (1 + 8 * share) ** 0.5) / 2)
     rows, first = np.unique(other_victims.row, return_index=True)
     for row_number, slots in zip(rows.tolist(), np.split(other_victims.slots, first[1:]), strict=False):

@@ -1,4 +1,4 @@
-"""The filter verb: on which of the given nodes a pod can run; and the check of a node before a pod is bound to it."""
+"""The filter verb, which filters the given nodes for a pod; and the check of a node before a pod is bound to it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ class FilterResult:
 
 
 def filter_nodes(cycle: Cycle, names: Sequence[str], *, nominated_count: bool = True) -> FilterResult:
-    """Returns on which of the given nodes the pod can run, and why not on the others. Raises PluginError."""
+    """Returns the given nodes on which the pod can run, and the reasons of the others. Raises PluginError."""
     snapshot = cycle.snapshot
     places, is_known_node = places_of(snapshot, names)
     result = FilterResult([], {names[position]: UNKNOWN_NODE for position in np.flatnonzero(~is_known_node).tolist()})
@@ -81,7 +81,7 @@ def filter_nodes(cycle: Cycle, names: Sequence[str], *, nominated_count: bool = 
 
 
 def _shortened(status: fwk.Status) -> str:
-    """Returns the message of a status; of one that is too long, as many reasons as there is room for.
+    """Returns the message of a status; if it is too long, only its first reasons.
 
     A pod may request thousands of resources that a node lacks, and the message is repeated for each node.
     """
@@ -95,7 +95,9 @@ def _shortened(status: fwk.Status) -> str:
 
 
 def why_refused(cycle: Cycle, node: str) -> str:
-    """Returns which plugins refuse the cycle's pod on this node, and why; empty if none does. Raises PluginError.
+    """Returns the plugins that refuse the cycle's pod on this node, and the reason; else an empty text. Raises
+    PluginError.
+
     Nominated pods do not count: whoever chose the node has counted them, and only Reserve leaves room for one that was
     nominated since.
     """
@@ -112,7 +114,7 @@ def why_refused(cycle: Cycle, node: str) -> str:
 
 
 def places_of(snapshot: Snapshot, names: Sequence[str]) -> tuple[Index, Mask]:
-    """Returns (A,) places of the named nodes on axis N, and (A,) which are known; unknown ones' places mean nothing."""
+    """Returns (A,) places of the named nodes on axis N, and (A,) the known ones; the places of others mean nothing."""
     index = snapshot.nodes.index
     # Most often all names are known, and one itemgetter looks them up in a single call; of one name it makes no tuple.
     try:

@@ -1,4 +1,4 @@
-"""The preempt verb: which victims a preemption really needs, for each candidate node of the caller."""
+"""The preempt verb: chooses the victims that a preemption really needs, for each candidate node of the caller."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,20 +21,21 @@ from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.few_others import RowVictims, with_few_others
 
 _UNKNOWN: Final = -1
-"""Stands for the slot of a pod that is not known."""
+"""The slot of an unknown pod."""
 
 
 def choose_victims(cycle: Cycle, caller_victims: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
-    """Returns the victims that the preemption needs on each candidate node, of which the caller's victims are given;
-    nodes where it does not help are left out. Raises PluginError.
+    """Returns the victims that the preemption needs on each candidate node; leaves out nodes where it does not help.
 
-    All Filters of the profile run, by the rules of its preemption. Where the caller's victims suffice, those of them
-    that need not go are reprieved. Where they do not suffice, the victims are those with one or two others, or are
-    chosen among all pods of lower priority. Where the pod fits as it is, another extender must have refused it: the
-    caller's victims stay, and where it named none (kubernetes#135486), the node is passed on without any. A profile
-    without a PostFilter plugin is one of plugins besides the caller's: its Filters cannot tell which of the caller's
-    victims need not go, so that all of them are kept. A victim that is not known here takes no room here, and is kept:
-    the caller has found it in its own snapshot.
+    | on a node where | the victims are |
+    |---|---|
+    | the caller's victims suffice | those of them that have to go |
+    | they do not suffice | these with one or two others, or a choice among all pods of lower priority |
+    | the pod fits as it is | the caller's, perhaps none: another extender has refused it (kubernetes#135486) |
+    | the profile has no PostFilter plugin | all of the caller's: its Filters cannot tell which need not go |
+
+    All Filters of the profile run, by the rules of its preemption. A victim that is unknown here takes no room, and is
+    kept: the caller has found it in its own snapshot. Raises PluginError.
     """
     snapshot, pod, rules = cycle.snapshot, cycle.pod, rules_of(cycle.framework.plugins.post_filter)
     if pod.spec.preemption_policy == "Never" or (rules.delay_of is not None and rules.delay_of(pod) > 0):
@@ -93,8 +94,8 @@ def choose_victims(cycle: Cycle, caller_victims: Mapping[str, MetaVictims]) -> d
 def _by_policy(
     cycle: Cycle, nodes: Index, victims: RowVictims, may_be_free: Mask, rules: fwk.PreemptionRules
 ) -> dict[str, MetaVictims]:
-    """Returns the victims of each node, or cheaper ones by the rules' policies; without the nodes where they are too
-    costly, and those that have none and need some.
+    """Returns the victims of each node, or cheaper ones by the rules' policies; leaves out nodes where they are too
+    costly, or where there are none though some are needed.
     """
     snapshot = cycle.snapshot
     candidates = victims.candidates(snapshot, nodes, rules)
@@ -117,7 +118,7 @@ def _with_unknown(
     caller_victims: Mapping[str, MetaVictims],
     rules: fwk.PreemptionRules,
 ) -> dict[str, MetaVictims]:
-    """Returns the victims with those of the caller's that are not known here, each before whom it was named before."""
+    """Returns the victims with the caller's unknown ones, each before the one that followed it in the caller's list."""
     if not usable.unknown:
         return chosen
     named_victims = usable.victims.by_importance(snapshot, rules)
@@ -143,7 +144,7 @@ def _with_unknown(
 
 
 def without_policies(cycle: Cycle, caller_victims: Mapping[str, MetaVictims]) -> fwk.Candidate | None:
-    """Returns what the caller would choose of its candidates, if victim policies may change that."""
+    """Returns the caller's own choice among its candidates, if victim policies may change it."""
     rules = rules_of(cycle.framework.plugins.post_filter).without_policies
     return None if rules is None else best_of(_candidates(cycle, caller_victims, rules))
 
@@ -166,16 +167,16 @@ def _candidates(cycle: Cycle, caller_victims: Mapping[str, MetaVictims], rules: 
 
 
 class _Usable(NamedTuple):
-    """The candidates of which the node is known, and no victim is known elsewhere, or not to be of a lower priority."""
+    """The candidates whose node is known, and none of whose victims is elsewhere or not of a lower priority."""
 
     names: Sequence[str]
-    """Of B nodes."""
+    """The names of B nodes."""
     nodes: Index
     """(B,) their places."""
     victims: RowVictims
-    """Their victims, but for the unknown ones."""
+    """Their known victims."""
     unknown: Mapping[str, frozenset[str]]
-    """Node -> UIDs of the victims that are not known here."""
+    """Node -> UIDs of the unknown victims."""
 
 
 def _usable(

@@ -70,7 +70,7 @@ class VerbError(Exception):
 
 @final
 class _Turn(asyncio.Lock):
-    """Whoever holds it decides. Between two of them others have the event loop."""
+    """The turn to decide. Between two turns others have the event loop."""
 
     def release(self) -> None:
         asyncio.get_running_loop().call_soon(super().release)
@@ -120,7 +120,7 @@ class Verbs:
         nodes: Sequence[Node] | None = None,
         caller: str = "",
     ) -> FilterResult:
-        """Returns on which of the given nodes the pod can run; `caller` is for the records."""
+        """Returns the given nodes on which the pod can run; `caller` is for the records."""
         with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
             async with self._turn:
                 names, cycle = await self._cycle(pod, node_names, nodes)
@@ -283,7 +283,7 @@ class Verbs:
 
     @contextmanager
     def _answering(self, pod: Pod, num_nodes: int, caller: str) -> Iterator[Callable[[], VerbCall]]:
-        """Turns what keeps a verb from answering into VerbErrors. Yields what returns the call for the reporter."""
+        """Turns errors of a verb into VerbErrors. Yields a function that returns the call for the reporter."""
         began = perf_counter()
 
         def call_so_far() -> VerbCall:
@@ -336,7 +336,7 @@ class Verbs:
 
 
 def _num_spared(candidates: Mapping[str, MetaVictims], chosen: Mapping[str, MetaVictims]) -> int:
-    """Returns how many of the caller's victims, on nodes that it may still preempt pods on, need not go."""
+    """Returns the number of the caller's victims that need not go, on nodes where it may still preempt."""
     changed = ((candidates[name], victims) for name, victims in chosen.items() if candidates[name].pods != victims.pods)
     return sum(len(set(before.uids) - set(victims.uids)) for before, victims in changed)
 
