@@ -27,7 +27,7 @@ ObservedArrays: TypeAlias = dict[str, NDArray[Any]]
 Action = Literal["node", "weights"]
 
 AGENT: Final = "Agent"
-"""The name of a plugin through which the agent chooses, and which is none for it."""
+"""The name of the plugin by which the agent chooses; the agent does not see it."""
 _NEARLY: Final = 1e-6
 """Sums of weighted scores that differ by less are equal."""
 
@@ -60,7 +60,9 @@ def allocation(before: Progress, after: Progress) -> float:
     """Rewards what is allocated: the mean over the resources, so that an episode's rewards add up to the allocation at
     its end.
     """
-    first, last = (sum(each.values()) / max(len(each), 1) for each in (before.allocated, after.allocated))
+    first, last = (
+        sum(allocated.values()) / max(len(allocated), 1) for allocated in (before.allocated, after.allocated)
+    )
     return last - first
 
 
@@ -81,20 +83,22 @@ class NodeChoice:
     scores: Floats
     """(R, P) the normalised scores, as parts of 1."""
     total: Int64s
-    """(R,) the weighted sum, by which the scheduler would choose."""
+    """(R,) the weighted sums by which the scheduler would choose."""
     progress: Progress
 
     @staticmethod
     def of(cycle: Cycle, rows: Rows, progress: Progress) -> "NodeChoice":
         """Returns the choice between rows that a cycle has filtered. Raises PluginError if one cannot be scored."""
         cycle.run_pre_score_plugins(rows)
-        found = cycle.run_score_plugins(rows)
+        plugin_scores = cycle.run_score_plugins(rows)
         scorers = [scorer for scorer in cycle.framework.plugins.score if scorer.name != AGENT]
         scores = np.zeros((len(rows), len(scorers)), np.float32)
         for place, scorer in enumerate(scorers):
-            if scorer.name in found.weighted:
-                scores[:, place] = found.weighted[scorer.name] / (fwk.MAX_NODE_SCORE * scorer.weight)
-        return NodeChoice(cycle.pod, rows, tuple(scorer.name for scorer in scorers), scores, found.total, progress)
+            if scorer.name in plugin_scores.weighted:
+                scores[:, place] = plugin_scores.weighted[scorer.name] / (fwk.MAX_NODE_SCORE * scorer.weight)
+        return NodeChoice(
+            cycle.pod, rows, tuple(scorer.name for scorer in scorers), scores, plugin_scores.total, progress
+        )
 
 
 Outcome: TypeAlias = tuple[Progress, dict[str, Any]]
@@ -128,9 +132,9 @@ class AgentEnvironment(EzPickle, gymnasium.Env[ObservedArrays, Any]):
     score_plugins: tuple[str, ...]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "AgentEnvironment":
-        made = super().__new__(cls)
-        EzPickle.__init__(made, *args, **kwargs)
-        return made
+        environment = super().__new__(cls)
+        EzPickle.__init__(environment, *args, **kwargs)
+        return environment
 
     def __init__(self, action: Action, reward: Reward, max_nodes: int | None) -> None:
         """Raises ValueError for an action or a number of rows that there cannot be."""
@@ -147,8 +151,8 @@ class AgentEnvironment(EzPickle, gymnasium.Env[ObservedArrays, Any]):
         """Begins an episode with the chance of the seed, or another one than before."""
 
     @abstractmethod
-    def _placed(self, choice: NodeChoice, wanted: Int64s) -> NodeChoice | Outcome:
-        """Places the pod on one of the rows that are `wanted` most, and goes on to the next choice or to the end."""
+    def _placed(self, choice: NodeChoice, ratings: Int64s) -> NodeChoice | Outcome:
+        """Places the pod on one of the best rated rows, and goes on to the next choice or to the end."""
 
     def _lay_out(self, first: NodeChoice, max_nodes: int | None) -> None:
         """Sets the sizes and spaces, by the nodes and plugins of a choice."""
@@ -176,40 +180,40 @@ class AgentEnvironment(EzPickle, gymnasium.Env[ObservedArrays, Any]):
         choice = self._choice
         if choice is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
-        wanted = self._wanted(choice, action)
+        ratings = self._ratings(choice, action)
         self._choice = None  # an episode that fails is over
-        found = self._placed(choice, wanted)
-        progress = found.progress if isinstance(found, NodeChoice) else found[0]
+        outcome = self._placed(choice, ratings)
+        progress = outcome.progress if isinstance(outcome, NodeChoice) else outcome[0]
         reward = float(self._reward(choice.progress, progress))
-        if not isinstance(found, NodeChoice):
+        if not isinstance(outcome, NodeChoice):
             ending = {"action_mask": self.action_masks().astype(np.int8), "is_valid": self._is_valid}
-            return self._arrays(), reward, True, False, {**ending, **found[1]}
-        self._choice = found
-        return self._observed(found), reward, False, False, self._info(found)
+            return self._arrays(), reward, True, False, {**ending, **outcome[1]}
+        self._choice = outcome
+        return self._observed(outcome), reward, False, False, self._info(outcome)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Returns (max_nodes,) the nodes where the pod may go, as MaskablePPO asks for it; all while no pod waits."""
         choice = self._choice
         return np.ones(self.max_nodes, np.bool_) if choice is None else self._feasible(choice).astype(np.bool_)
 
-    def _wanted(self, choice: NodeChoice, action: Any) -> Int64s:
-        """Returns (R,) scores for the nodes that the action prefers, equal ones if the scheduler has to choose."""
-        wanted = np.zeros(len(choice.rows), np.int64)
+    def _ratings(self, choice: NodeChoice, action: Any) -> Int64s:
+        """Returns (R,) ratings of the nodes by the action; equal ones leave the choice to the scheduler."""
+        ratings = np.zeros(len(choice.rows), np.int64)
         if self._acts_on_nodes:
             row = np.asarray(action)
             if row.shape or row.dtype.kind not in "iu" or not 0 <= row < self.max_nodes:
                 raise ValueError(f"action {action!r:.80}: give the row of a node, 0 to {self.max_nodes - 1}")
-            wanted[choice.rows.node == row] = fwk.MAX_NODE_SCORE
-            self._is_valid = bool(wanted.any())
-            return wanted
+            ratings[choice.rows.node == row] = fwk.MAX_NODE_SCORE
+            self._is_valid = bool(ratings.any())
+            return ratings
         weights, count = np.asarray(action), len(self.score_plugins)
         is_real = weights.shape == (count,) and weights.dtype.kind in "fiu"
         if not is_real or not np.all(np.abs(weights := weights.astype(np.float64)) <= 1.0):
             raise ValueError(f"action {action!r:.80}: give {count} weights, from -1 to 1")
         total = choice.scores @ weights
         # Equals stay equal, so that the scheduler's own scores choose among them.
-        wanted[total >= total.max() - _NEARLY] = fwk.MAX_NODE_SCORE
-        return wanted
+        ratings[total >= total.max() - _NEARLY] = fwk.MAX_NODE_SCORE
+        return ratings
 
     def _info(self, choice: NodeChoice) -> dict[str, Any]:
         nodes = choice.rows.snapshot.nodes.objects[: self.max_nodes]
@@ -227,18 +231,18 @@ class AgentEnvironment(EzPickle, gymnasium.Env[ObservedArrays, Any]):
         return mask
 
     def _observed(self, choice: NodeChoice) -> ObservedArrays:
-        found, nodes, amounts = self._arrays(), Rows.of(choice.rows.snapshot), requested_amounts(choice.pod)
-        shown, count = min(len(nodes), self.max_nodes), len(self.resources)
+        arrays, nodes, amounts = self._arrays(), Rows.of(choice.rows.snapshot), requested_amounts(choice.pod)
+        num_shown, count = min(len(nodes), self.max_nodes), len(self.resources)
         for place, name in enumerate(self.resources):
             has = nodes.allocatable_of(name).astype(np.float64)
             free, largest = has - nodes.requested_of(name), max(float(has.max()), 1.0)
-            found["nodes"][:shown, place] = has[:shown] / largest
-            found["nodes"][:shown, count + place] = np.maximum(free / np.maximum(has, 1.0), 0.0)[:shown]
-            found["pod"][place] = min(amounts.get(name, 0) / largest, 1.0)
+            arrays["nodes"][:num_shown, place] = has[:num_shown] / largest
+            arrays["nodes"][:num_shown, count + place] = np.maximum(free / np.maximum(has, 1.0), 0.0)[:num_shown]
+            arrays["pod"][place] = min(amounts.get(name, 0) / largest, 1.0)
         is_shown = choice.rows.node < self.max_nodes
-        found["scores"][choice.rows.node[is_shown]] = choice.scores[is_shown]
-        found["feasible"] = self._feasible(choice)
-        return found
+        arrays["scores"][choice.rows.node[is_shown]] = choice.scores[is_shown]
+        arrays["feasible"] = self._feasible(choice)
+        return arrays
 
     def _arrays(self) -> ObservedArrays:
         return {

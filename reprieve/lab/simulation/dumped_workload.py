@@ -28,18 +28,18 @@ class DumpedWorkload(Workload):
         """Raises WorkloadError if the file cannot be read, or has no nodes."""
         self.name = path.name
         try:
-            found: list[HasMetadata] = [
+            objects: list[HasMetadata] = [
                 convert(_KIND_OF_NAME[kind].type, obj)
                 for obj in load_state(path)
                 if (kind := str(obj.get("kind"))) in _KIND_OF_NAME
             ]
         except (InputError, DecodeError) as exc:
             raise WorkloadError(f"{path}: {in_one_line(exc)}") from exc
-        if not any(isinstance(obj, Node) for obj in found):
+        if not any(isinstance(obj, Node) for obj in objects):
             raise WorkloadError(f"{path}: the dump has no nodes")
-        pods = [obj for obj in found if isinstance(obj, Pod) and obj.status.phase not in ("Succeeded", "Failed")]
+        pods = [obj for obj in objects if isinstance(obj, Pod) and obj.status.phase not in ("Succeeded", "Failed")]
         self._pods = [recreated(pod) for pod in pods if not belongs_to_node(pod)]
-        self._there = [_unallocated(obj) for obj in found if not isinstance(obj, Pod)]
+        self._there = [_unallocated(obj) for obj in objects if not isinstance(obj, Pod)]
         self._there += [pod for pod in pods if belongs_to_node(pod) and pod.spec.node_name]
 
     async def play(self, scene: Scene) -> None:

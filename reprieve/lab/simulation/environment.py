@@ -35,14 +35,14 @@ from reprieve.lab.simulation.sweeping import read_workloads
 from reprieve.lab.simulation.workload import Workload, WorkloadError
 
 _DECISIVE: Final = 1_000_000
-"""A weight beyond what the others can have together, so that the agent's node wins."""
+"""A weight above the sum of all others, so that the agent's node wins."""
 _TIMED: Final = ("decisions_per_second", "cpu_ms_per_pod", "wall_seconds", "phases")
 """The figures of a report that are of real time."""
 
 
 @final
 class _Episode:
-    """A play in a thread. State: what the two threads pass each other, its scene, and whether others are scored."""
+    """A play in a thread. State: the queues between the two threads, its scene, and whether others are scored."""
 
     def __init__(self, workload: Workload, configuration: Configuration, seed: int) -> None:
         self._workload = workload
@@ -56,16 +56,16 @@ class _Episode:
         self._thread = threading.Thread(target=self._play, name="episode", daemon=True)
         self._thread.start()
 
-    def next(self, wanted: Int64s | None = None) -> NodeChoice | Played:
+    def next(self, ratings: Int64s | None = None) -> NodeChoice | Played:
         """Goes on with (R,) the agent's scores for the nodes of a choice. Returns the next one, or the play when it is
         over. Raises WorkloadError if it cannot be played.
         """
-        if wanted is not None:
-            self._to_play.put(wanted)
-        found = self._to_agent.get()
-        if isinstance(found, Exception):
-            raise found
-        return found
+        if ratings is not None:
+            self._to_play.put(ratings)
+        outcome = self._to_agent.get()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def abandon(self) -> None:
         """Ends the play, which waits for an action."""
@@ -75,8 +75,15 @@ class _Episode:
 
     def progress(self) -> Progress:
         """Returns how far the play has come. Call it while the play waits, or is over."""
-        seen = self._scene.observation
-        return Progress(seen.time(), len(seen.fates), seen.placed, seen.evicted, seen.expected_pods, seen.allocated())
+        observation = self._scene.observation
+        return Progress(
+            observation.time(),
+            len(observation.fates),
+            observation.placed,
+            observation.evicted,
+            observation.expected_pods,
+            observation.allocated(),
+        )
 
     # In the thread of the play.
 
@@ -97,18 +104,18 @@ class _Episode:
         )
         try:
             plugins = Registry({**IN_TREE, AGENT: _Agent})
-            found: Played | Exception = play(
+            outcome: Played | Exception = play(
                 self._workload, with_agent, self._seed, plugins=plugins, begin=self._begin, keeps_decisions=False
             )
         except Exception as exc:
-            found = exc
-        self._to_agent.put(found)
+            outcome = exc
+        self._to_agent.put(outcome)
 
     def _begin(self, scene: Scene) -> None:
         self._scene = scene
 
     def _scored(self, cycle: fwk.CycleState, rows: Rows) -> Int64s:
-        """Returns (R,) 100 for the nodes that the agent prefers, and 0 for others, also while others are scored."""
+        """Returns (R,) the agent's ratings; 0 while the other plugins are scored."""
         nothing = np.zeros(len(rows), np.int64)
         if self._is_scoring or not isinstance(cycle, Cycle):
             return nothing
@@ -118,14 +125,14 @@ class _Episode:
         finally:
             self._is_scoring = False
         self._to_agent.put(choice)
-        wanted = self._to_play.get()
+        ratings = self._to_play.get()
         if self._is_abandoned:
             self._scene.scheduling.scheduler.stop()
-        return nothing if self._is_abandoned else wanted
+        return nothing if self._is_abandoned else ratings
 
 
 def _with_agent(profile: Profile) -> Profile:
-    """Returns a profile in which the agent scores, too, and decides."""
+    """Returns the profile with the agent's plugin, whose weight decides."""
     score = profile.plugins.get("score", PluginSet())
     enabled = (*score.enabled, PluginRef(AGENT, _DECISIVE))
     return dataclasses.replace(
@@ -183,24 +190,26 @@ class SchedulingEnvironment(AgentEnvironment):
             raise WorkloadError(f"{self._workload.name}: no pod has several nodes to choose from")
         return first
 
-    def _placed(self, choice: NodeChoice, wanted: Int64s) -> NodeChoice | agents.Outcome:
-        found = self._episode.next(wanted)
-        return found if isinstance(found, NodeChoice) else (self._episode.progress(), _told(found.report))
+    def _placed(self, choice: NodeChoice, ratings: Int64s) -> NodeChoice | agents.Outcome:
+        outcome = self._episode.next(ratings)
+        return outcome if isinstance(outcome, NodeChoice) else (self._episode.progress(), _told(outcome.report))
 
 
 def _told(report: SimulationReport) -> dict[str, Any]:
-    """Returns a report, and by itself what of it is of real time, so that equal episodes have equal reports."""
-    said = msgspec.to_builtins(report)
-    timing = {name: said.pop(name) for name in _TIMED}
-    said["assertions"] = [each for each in said["assertions"] if not each["text"].startswith(_TIMED)]
-    return {"report": said, "timing": timing}
+    """Returns a report without its figures of real time, and these: equal episodes have equal reports."""
+    document = msgspec.to_builtins(report)
+    timing = {name: document.pop(name) for name in _TIMED}
+    document["assertions"] = [
+        assertion for assertion in document["assertions"] if not assertion["text"].startswith(_TIMED)
+    ]
+    return {"report": document, "timing": timing}
 
 
 def _one_of(path: Path, only: str | None) -> Workload:
-    found = [workload for workload in read_workloads(path) if only in (None, workload.name)]
-    if len(found) != 1:
-        raise WorkloadError(f"{path}: {len(found)} workloads; give the name of one with `only`")
-    return found[0]
+    workloads = [workload for workload in read_workloads(path) if only in (None, workload.name)]
+    if len(workloads) != 1:
+        raise WorkloadError(f"{path}: {len(workloads)} workloads; give the name of one with `only`")
+    return workloads[0]
 
 
 gymnasium.register("reprieve/Scheduling-v0", entry_point=f"{__name__}:{SchedulingEnvironment.__name__}")

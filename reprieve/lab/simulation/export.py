@@ -19,7 +19,7 @@ _FIGURES: Final = {"figure": "string", "value": "float64"}
 
 
 def _columns(kind: type) -> dict[str, str]:
-    return {each.name: _ARROW_TYPES[each.type] for each in fields(kind)}  # type: ignore[index]
+    return {column.name: _ARROW_TYPES[column.type] for column in fields(kind)}  # type: ignore[index]
 
 
 _SAMPLES: Final = {"time": "float64", **dict.fromkeys(("attempts", "arrived", "placed", "waiting", "running"), "int64")}

@@ -1,4 +1,4 @@
-"""What happens in a simulation, counted as it happens."""
+"""Counts the events of a simulation as they happen."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from reprieve.lab import limits
 from reprieve.lab.simulation.report import Sample, Usage
 
 FRAGMENTATION_SAMPLES: Final = 12
-"""The number of samples with the fragmentation, which takes the Filters of each shape of pods."""
+"""The number of samples with the fragmentation, for which the Filters run on each shape of pods."""
 
 Amounts = dict[str, int]
 Measure = Callable[[], dict[str, float]]
-"""Returns, by resource, the part of what is free that an average pod cannot use at this moment."""
+"""Returns, by resource, the free part that an average pod cannot use now."""
 Advance = Callable[[int], None]
 """Takes the number of attempts so far."""
 
@@ -30,7 +30,7 @@ Advance = Callable[[int], None]
 @final
 @dataclass(slots=True)
 class Fate:
-    """What became of a pod."""
+    """The course of a pod."""
 
     pod: str
     """The pod as namespace/name."""
@@ -40,7 +40,7 @@ class Fate:
     node: str = ""
     is_gone: bool = False
     message: str = ""
-    """What the scheduler said when it last refused the pod."""
+    """The scheduler's last refusal."""
 
 
 @final
@@ -64,27 +64,27 @@ class SimulatedDecision:
 
 @final
 class Observation(Reporter):
-    """Hears of decisions and of changes. State: the fates of the pods, sums of amounts, and samples."""
+    """Observes decisions and changes. State: the fates of the pods, sums of amounts, and samples."""
 
     def __init__(self, now: Callable[[], float], advance: Advance) -> None:
-        """Takes the virtual time, and what is called now and then."""
+        """`now` is the virtual clock; `advance` reports progress, every 64 attempts."""
         self.fates: dict[str, Fate] = {}
         """By UID, in order of arrival."""
         self.shapes: dict[int, tuple[PodSpec, Pod]] = {}
         """By identity of the spec: the first pod of each shape. Pods of one template share their spec."""
         self.arrivals: Counter[int] = Counter()
-        """How many pods of each shape arrived."""
+        """The number of arrived pods by shape."""
         self.attempts = 0
         self.preemptions = 0
         self.evicted = 0
         self.placed = 0
         self.nodes = 0
         self.expected_pods = 0
-        """How many pods the workload is going to have; 0 if that is not known."""
+        """The number of pods of the whole workload; 0 if unknown."""
         self.decisions: list[SimulatedDecision] | None = None
-        """Every attempt, if they are to be kept."""
+        """Every attempt; None if they are not kept."""
         self.is_aside = False
-        """Whether pods that arrive now prepare the cluster, and are not counted."""
+        """Whether arriving pods prepare the cluster, and do not count."""
         self.fragmentation: Measure = dict
         self.samples: list[Sample] = []
         self._now = now
@@ -108,7 +108,7 @@ class Observation(Reporter):
         self._placed_before: set[str] = set()
         self._preemption: fwk.PreemptionOutcome | None = None
 
-    # What happens.
+    # Changes.
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         match old if new is None else new:
@@ -182,11 +182,11 @@ class Observation(Reporter):
     def _amounts_of(self, pod: Pod) -> Amounts:
         # A bound pod has a spec of its own; its containers are those of the template.
         name = id(pod.spec.containers)
-        known = self._amounts.get(name)
-        if known is None:
+        spec_and_amounts = self._amounts.get(name)
+        if spec_and_amounts is None:
             amounts = {resource: amount for resource, amount in requested_amounts(pod).items() if resource != PODS}
-            known = self._amounts[name] = pod.spec, amounts
-        return known[1]
+            spec_and_amounts = self._amounts[name] = pod.spec, amounts
+        return spec_and_amounts[1]
 
     def _pass_time(self) -> None:
         passed = self._now() - self._last_change
@@ -240,7 +240,7 @@ class Observation(Reporter):
     # Measures.
 
     def sample(self, *, is_last: bool = False) -> None:
-        """Takes note of the cluster as it is now. Not within a decision, whose snapshot it would replace."""
+        """Samples the cluster. Not within a decision, whose snapshot it would replace."""
         began, cpu_began = perf_counter(), process_time()
         self._is_due = False
         fragmentation: dict[str, float] = {}
@@ -261,7 +261,9 @@ class Observation(Reporter):
             )
         )
         if len(self.samples) >= limits.REPORTED_SAMPLES and not is_last:
-            self.samples = [each for place, each in enumerate(self.samples) if place % 2 == 1 or each.fragmentation]
+            self.samples = [
+                sample for place, sample in enumerate(self.samples) if place % 2 == 1 or sample.fragmentation
+            ]
             self._every *= 2
         self.overhead += perf_counter() - began
         self._cpu_overhead += process_time() - cpu_began
@@ -271,7 +273,7 @@ class Observation(Reporter):
         return 0.0 if self._began is None else self._now() - self._began[2]
 
     def allocated(self) -> dict[str, float]:
-        """Returns the part of each resource that is requested now."""
+        """Returns the requested part of each resource."""
         return {
             resource: self._requested[resource] / amount
             for resource, amount in sorted(self._capacity.items())
@@ -279,7 +281,7 @@ class Observation(Reporter):
         }
 
     def utilisation(self) -> dict[str, Usage]:
-        """Returns the mean and the highest part of each resource that was requested."""
+        """Returns the mean and the highest requested part of each resource."""
         self._pass_time()
         passed = self.time()
         return {

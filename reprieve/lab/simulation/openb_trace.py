@@ -73,12 +73,12 @@ class OpenbTrace(Workload):
 
     def half(self, *, is_later: bool) -> Workload:
         """Returns every second node, with the first or the second half of the pods: half a cluster with its load."""
-        found, middle = copy(self), len(self._pods) // 2
-        found.name = f"{self.name}, {'later' if is_later else 'earlier'} half"
-        found._nodes = self._nodes[is_later::2]
-        found._gpus = _gpus(found._nodes)
-        found._pods = self._pods[middle:] if is_later else self._pods[:middle]
-        return found
+        half, middle = copy(self), len(self._pods) // 2
+        half.name = f"{self.name}, {'later' if is_later else 'earlier'} half"
+        half._nodes = self._nodes[is_later::2]
+        half._gpus = _gpus(half._nodes)
+        half._pods = self._pods[middle:] if is_later else self._pods[:middle]
+        return half
 
     async def play(self, scene: Scene) -> None:
         scene.put(*self._nodes)
@@ -86,18 +86,18 @@ class OpenbTrace(Workload):
         if scene.seed:
             scene.rng.shuffle(pods)
         specs: dict[Shape, PodSpec] = {}
-        asked, arriving = 0, []
+        gpus, arriving = 0, []
         for name, shape in pods:
-            if self._gpus and asked >= self._gpus:
+            if self._gpus and gpus >= self._gpus:
                 break
-            asked += shape[2]
+            gpus += shape[2]
             spec = specs.get(shape)
             if spec is None:
                 spec = specs[shape] = _spec(shape)
             arriving.append(Pod(metadata=ObjectMeta(name=name, namespace="default"), spec=spec))
         if self._gpus:
             text = (
-                f"{len(arriving)} of {len(pods)} pods arrive; they ask for {asked / self._gpus:.1%} of "
+                f"{len(arriving)} of {len(pods)} pods arrive; they ask for {gpus / self._gpus:.1%} of "
                 f"{self._gpus / 1000:,.0f} GPUs"
             )
             scene.notes.append(text)
@@ -118,9 +118,9 @@ def _rows(path: Path, columns: tuple[str, ...], limit: int) -> Iterator[_Row]:
     reader = csv.reader(lines_of(path, limits.WORKLOAD_BYTES), strict=True)
     try:
         names = [name.strip() for name in next(reader, [])]
-        missing = [column for column in columns if column not in names]
-        if missing:
-            raise WorkloadError(f"{path}: line 1: there is no column {', '.join(missing)}")
+        lacking = [column for column in columns if column not in names]
+        if lacking:
+            raise WorkloadError(f"{path}: line 1: there is no column {', '.join(lacking)}")
         for number, fields in enumerate(reader, start=1):
             if number > limit:
                 raise WorkloadError(f"{path}: more than {limit} lines")

@@ -48,7 +48,7 @@ class AllocResourceClaims(Operation, frozen=True, kw_only=True, tag="allocResour
     async def run(self, run: PerfRun) -> None:
         cluster = run.scene.cluster
         claims = [
-            each for each in cluster.all_of(ResourceClaim, self.namespace or None) if each.status.allocation is None
+            claim for claim in cluster.all_of(ResourceClaim, self.namespace or None) if claim.status.allocation is None
         ]
         pods = []
         run.scene.observation.is_aside = True
@@ -63,12 +63,12 @@ class AllocResourceClaims(Operation, frozen=True, kw_only=True, tag="allocResour
         run.scene.observation.is_aside = False
         for pod, claim in zip(pods, claims, strict=True):
             allocated = cluster.find(ResourceClaim, claim.name, claim.namespace)
-            tried = cluster.find(Pod, pod.name, pod.namespace)
+            attempted = cluster.find(Pod, pod.name, pod.namespace)
             cluster.remove(pod)
             if allocated is None or allocated.status.allocation is None:
-                conditions = [] if tried is None else tried.status.conditions
-                said = next((each.message for each in conditions if each.message), "")
-                raise WorkloadError(f"allocResourceClaims: no node has devices for the claim {claim.key}: {said}")
+                conditions = [] if attempted is None else attempted.status.conditions
+                message = next((condition.message for condition in conditions if condition.message), "")
+                raise WorkloadError(f"allocResourceClaims: no node has devices for the claim {claim.key}: {message}")
             cluster.put(replaced(allocated, status=replaced(allocated.status, reserved_for=[])))
 
 
@@ -149,8 +149,8 @@ class CheckPodScheduled(Operation, frozen=True, kw_only=True, tag="checkPodSched
             )
 
 
-async def _look_again(run: PerfRun, end: float, missing: str) -> None:
+async def _look_again(run: PerfRun, end: float, problem: str) -> None:
     """Lets time pass, if the operation has not taken all of its own."""
     if run.scene.now() >= end:
-        raise WorkloadError(missing)
+        raise WorkloadError(problem)
     await asyncio.sleep(GLANCE)

@@ -83,9 +83,9 @@ class CreateNodes(_Counted, frozen=True, kw_only=True, tag="createNodes"):
         if run.num_nodes + count > limits.WORKLOAD_NODES:
             raise WorkloadError(f"more than {limits.WORKLOAD_NODES} nodes")
         for index in range(count):
-            written = run.templates.source(self.node_template_path) if self.node_template_path else None
+            template = run.templates.source(self.node_template_path) if self.node_template_path else None
             manifest = (
-                DEFAULT_NODE if written is None else written.manifest(run.values(self.template_params, index, count))
+                DEFAULT_NODE if template is None else template.manifest(run.values(self.template_params, index, count))
             )
             metadata = manifest.get("metadata") or {}
             name = metadata.get("name") or f"{metadata.get('generateName') or f'node-{run.number}-'}{run.num_nodes:05}"
@@ -145,9 +145,11 @@ class CreateNamespaces(_Counted, frozen=True, kw_only=True, tag="createNamespace
             manifest = run.templates.source(self.namespace_template_path).manifest({})
             metadata = {**(manifest.get("metadata") or {}), "name": name}
             metadata.pop("generateName", None)
-            made = run.templates.prototypes.admitted({**manifest, "metadata": metadata}, self.namespace_template_path)
-            if made is not None:
-                run.scene.put(made)
+            created = run.templates.prototypes.admitted(
+                {**manifest, "metadata": metadata}, self.namespace_template_path
+            )
+            if created is not None:
+                run.scene.put(created)
             run.in_namespace[name] = []
 
 
@@ -198,10 +200,10 @@ class CreatePods(_Counted, frozen=True, kw_only=True, tag="createPods"):
 
     def _create(self, run: PerfRun, namespace: str, source: PodSource, index: int, count: int) -> Pod:
         run.count_object()
-        pod, others, lifetime = source.made(
+        pod, volumes, lifetime = source.made(
             namespace, run.unique("pod-"), run.values(self.template_params, index, count)
         )
-        run.scene.put(*others)
+        run.scene.put(*volumes)
         run.scene.create_pods([pod], lifetime)
         run.in_namespace[namespace].append(pod.name)
         return pod
@@ -279,25 +281,25 @@ class Churn(Operation, frozen=True, kw_only=True, tag="churn"):
         run.background.append(asyncio.create_task(self._go_on(run, namespace), name="churn"))
 
     async def _go_on(self, run: PerfRun, namespace: str) -> None:
-        kept: list[list[HasMetadata | None]] = [[None] * self.number for _ in self.template_paths]
+        objects: list[list[HasMetadata | None]] = [[None] * self.number for _ in self.template_paths]
         rounds = 0
         while self.mode == "recreate" or not self.number or rounds < self.number:
             await asyncio.sleep(max(self.interval_milliseconds, 1) / 1000)
             for place, path in enumerate(self.template_paths):
-                old = kept[place][rounds % self.number] if self.mode == "recreate" else None
+                old = objects[place][rounds % self.number] if self.mode == "recreate" else None
                 if isinstance(old, Pod):
                     run.scene.cluster.delete_pod(old)
                 elif old is not None:
                     run.scene.cluster.remove(old)
                 run.count_object()
-                made = run.templates.churned(path, run.unique("churn-"), namespace) if old is None else None
-                if isinstance(made, Pod):
-                    run.scene.create_pods([made])
-                    made = run.scene.cluster.find(Pod, made.name, namespace)
-                elif made is not None:
-                    made = run.scene.cluster.put(made)
+                obj = run.templates.churned(path, run.unique("churn-"), namespace) if old is None else None
+                if isinstance(obj, Pod):
+                    run.scene.create_pods([obj])
+                    obj = run.scene.cluster.find(Pod, obj.name, namespace)
+                elif obj is not None:
+                    obj = run.scene.cluster.put(obj)
                 if self.mode == "recreate":
-                    kept[place][rounds % self.number] = made
+                    objects[place][rounds % self.number] = obj
             rounds += 1
 
 

@@ -74,12 +74,12 @@ class PerfRun:
             raise WorkloadError(f"the parameter {name!r:.60} is not given")
         return self.params[name[1:]]
 
-    def values(self, written: Mapping[str, Value] | None, index: int, count: int) -> dict[str, Value]:
-        further = {
+    def values(self, params: Mapping[str, Value] | None, index: int, count: int) -> dict[str, Value]:
+        resolved = {
             name: self.param(value) if isinstance(value, str) and value.startswith("$") else value
-            for name, value in (written or {}).items()
+            for name, value in (params or {}).items()
         }
-        return {**further, "Index": index, "Count": count}
+        return {**resolved, "Index": index, "Count": count}
 
     def unique(self, base: str) -> str:
         self.names += 1
@@ -88,11 +88,11 @@ class PerfRun:
     def ensure_namespace(self, name: str) -> None:
         if name not in self.in_namespace:
             self.in_namespace[name] = []
-            made = self.templates.prototypes.admitted(
+            created = self.templates.prototypes.admitted(
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, name
             )
-            if made is not None:
-                self.scene.put(made)
+            if created is not None:
+                self.scene.put(created)
 
 
 class Operation(
@@ -106,7 +106,7 @@ class Operation(
 
 
 async def wait_for_pods(run: PerfRun, namespaces: list[str], labels: Mapping[str, str]) -> None:
-    """Returns once all pods in the namespaces have nodes, or it is clear that some will have none, which is noted."""
+    """Waits until all pods in the namespaces have nodes, or notes that some will have none."""
     cluster = run.scene.cluster
     waiting = {(namespace, name) for namespace in namespaces for name in run.in_namespace.get(namespace, ())}
 

@@ -47,7 +47,7 @@ class TemplateFile:
     """A template, read."""
 
     def __init__(self, path: Path, place: Path | None = None) -> None:
-        """Takes what errors call the file, and where it lies if that is elsewhere."""
+        """`path` is the name in errors; the file lies at `place`, if given."""
         self._path = path
         self._text = "".join(lines_of(place or path, limits.WORKLOAD_TEMPLATE_BYTES))
         self._constant = self._read(self._text) if is_constant(self._text) else None
@@ -87,26 +87,26 @@ def _in_camel_case(value: Any) -> Any:
 
 @final
 class Templates:
-    """The files of a workload. State: what was read and admitted."""
+    """The files of a workload. State: the templates, read and admitted."""
 
-    def __init__(self, folder: Path, sent: SentFiles, *, has_binding_conditions: bool = False) -> None:
+    def __init__(self, folder: Path, sent_files: SentFiles, *, has_binding_conditions: bool = False) -> None:
         self._folder = folder
-        self._sent = sent
+        self._sent_files = sent_files
         self._has_binding_conditions = has_binding_conditions
         self._files: dict[str, TemplateFile] = {}
         self.prototypes: Final = Prototypes()
         self._claiming: dict[str, Pod] = {}
         self.num_volumes = 0
-        """How many templates of volumes and their claims were admitted."""
+        """The number of admitted templates of volumes and their claims."""
         self._updates = 0
 
     def source(self, path: str) -> TemplateFile:
-        """Returns the template at a path that is relative to the workload's file."""
-        found = self._files.get(path)
-        if found is None:
+        """Returns the template at a path, relative to the workload's file."""
+        template = self._files.get(path)
+        if template is None:
             full = self._folder / path
-            found = self._files[path] = TemplateFile(full, self._sent.at(full))
-        return found
+            template = self._files[path] = TemplateFile(full, self._sent_files.at(full))
+        return template
 
     def create(
         self, scene: Scene, path: str, namespace: str, values: Mapping[str, Value], *, is_update: bool = False
@@ -120,22 +120,22 @@ class Templates:
         metadata: dict[str, Any] = {**manifest["metadata"], "name": f"update-{self._updates}" if is_update else name}
         if namespace:
             metadata["namespace"] = namespace
-        written = {**manifest, "metadata": metadata}
+        instance = {**manifest, "metadata": metadata}
         if manifest.get("kind") == "ResourceClaimTemplate":
-            self._claim_template(scene, written, path)
+            self._claim_template(scene, instance, path)
             return
-        made = self.prototypes.admitted(written, str(self._folder / path))
-        if made is None:
+        obj = self.prototypes.admitted(instance, str(self._folder / path))
+        if obj is None:
             return
         if is_update:
-            made = _updated(scene, named(made, name), path)
-        if isinstance(made, Pod) and not is_update:
-            scene.create_pods([made])
+            obj = _updated(scene, named(obj, name), path)
+        if isinstance(obj, Pod) and not is_update:
+            scene.create_pods([obj])
         else:
-            scene.put(made)
+            scene.put(obj)
 
     def churned(self, path: str, name: str, namespace: str) -> HasMetadata | None:
-        """Returns an object of a template under a new name, as it is before it is created."""
+        """Returns a new object of a template under the name, not created yet."""
         manifest = self.source(path).manifest({})
         metadata = {**manifest["metadata"], "name": name}
         if self.prototypes.is_namespaced(manifest):
@@ -143,7 +143,7 @@ class Templates:
         return self.prototypes.admitted({**manifest, "metadata": metadata}, str(self._folder / path))
 
     def claiming_pod(self, namespace: str) -> Pod:
-        """Returns a pod without anything, which a claim is given to."""
+        """Returns an empty pod, to take a claim."""
         if namespace not in self._claiming:
             spec = {"containers": [{"name": "main", "image": "pause"}]}
             manifest = {"metadata": {"namespace": namespace}, "spec": spec}
@@ -180,14 +180,14 @@ class Templates:
             "metadata": {"name": node},
             "spec": spec,
         }
-        made = self.prototypes.admitted(manifest, f"createResourceDriver for {node}")
-        if made is None:
+        resource_slice = self.prototypes.admitted(manifest, f"createResourceDriver for {node}")
+        if resource_slice is None:
             raise WorkloadError("createResourceDriver: slices are not supported")
-        return made
+        return resource_slice
 
     def _claim_template(self, scene: Scene, manifest: Object, path: str) -> None:
-        kept = self.prototypes.complete(manifest, str(self._folder / path))
-        spec = kept.get("spec") or {}
+        template = self.prototypes.complete(manifest, str(self._folder / path))
+        spec = template.get("spec") or {}
         metadata = spec.get("metadata") or {}
         claim = {
             "metadata": {part: metadata.get(part) or {} for part in ("labels", "annotations")},
@@ -202,15 +202,15 @@ class Templates:
         ] = typed
 
 
-def _updated(scene: Scene, made: HasMetadata, path: str) -> HasMetadata:
-    kind = kind_of(made)
-    old = scene.cluster.find(kind.type, made.name, made.metadata.namespace)
+def _updated(scene: Scene, obj: HasMetadata, path: str) -> HasMetadata:
+    kind = kind_of(obj)
+    old = scene.cluster.find(kind.type, obj.name, obj.metadata.namespace)
     if old is None:
-        raise WorkloadError(f"updateAny: {path}: there is no {kind.name} {made.name}")
-    made = replaced(made, metadata=replaced(made.metadata, uid=old.metadata.uid))
-    if isinstance(made, Pod) and isinstance(old, Pod):
-        return replaced(made, spec=replaced(made.spec, node_name=old.spec.node_name), status=old.status)
-    return made
+        raise WorkloadError(f"updateAny: {path}: there is no {kind.name} {obj.name}")
+    obj = replaced(obj, metadata=replaced(obj.metadata, uid=old.metadata.uid))
+    if isinstance(obj, Pod) and isinstance(old, Pod):
+        return replaced(obj, spec=replaced(obj.spec, node_name=old.spec.node_name), status=old.status)
+    return obj
 
 
 @final
@@ -240,19 +240,19 @@ class PodSource:
             for key, value in manifest["metadata"].items()
             if key not in ("name", "generateName", "namespace")
         }
-        written = {**manifest, "metadata": {**metadata, "namespace": namespace}}
-        shape = orjson.dumps(written)
-        known = self._shapes.get(shape)
-        if known is None:
+        instance = {**manifest, "metadata": {**metadata, "namespace": namespace}}
+        shape = orjson.dumps(instance)
+        pod_and_lifetime = self._shapes.get(shape)
+        if pod_and_lifetime is None:
             grace = (manifest.get("spec") or {}).get("terminationGracePeriodSeconds", DEFAULT_GRACE)
-            known = self._shapes[shape] = (
-                self._templates.prototypes.pod(written, self._path),
+            pod_and_lifetime = self._shapes[shape] = (
+                self._templates.prototypes.pod(instance, self._path),
                 Lifetime(None, float(grace)),
             )
-        pod, lifetime = known
-        own = manifest["metadata"].get("name")
+        pod, lifetime = pod_and_lifetime
+        own_name = manifest["metadata"].get("name")
         # A name without the index would be that of all pods.
-        pod = named(pod, str(own) if own and str(values.get("Index")) in str(own) else name, namespace)
+        pod = named(pod, str(own_name) if own_name and str(values.get("Index")) in str(own_name) else name, namespace)
         if self._volume_path is None or self._claim_path is None:
             return pod, (), lifetime
         volume, claim = self._bound_volume(self._volume_path, self._claim_path, namespace, name)
@@ -291,9 +291,12 @@ class PodSource:
         metadata = {**manifest["metadata"], "name": f"prototype-{self._templates.num_volumes}"}
         if namespace:
             metadata["namespace"] = namespace
-        made = self._templates.prototypes.admitted({**manifest, "metadata": metadata}, path)
-        if not isinstance(made, kind):
+        prototype = self._templates.prototypes.admitted({**manifest, "metadata": metadata}, path)
+        if not isinstance(prototype, kind):
             raise WorkloadError(f"{path}: this is no {kind.__name__}")
         return replaced(
-            made, metadata=ObjectMeta(name=made.name, labels=made.labels, annotations=made.metadata.annotations)
+            prototype,
+            metadata=ObjectMeta(
+                name=prototype.name, labels=prototype.labels, annotations=prototype.metadata.annotations
+            ),
         )

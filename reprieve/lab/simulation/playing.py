@@ -43,7 +43,7 @@ from reprieve.lab.simulation.simulated_cluster import SimulatedCluster
 from reprieve.lab.simulation.workload import ExpectationError, Workload, WorkloadError
 
 SHAPES: Final = 128
-"""The number of shapes that are looked at: those that arrive most often."""
+"""The number of shapes that count, the most frequent ones."""
 
 
 def fragmentation(
@@ -62,10 +62,10 @@ def fragmentation(
     pods = 0
     for pod, count in shapes:
         usable = free[_nodes_that_take(frameworks, snapshot, pod)].sum(axis=0)
-        asked = requested_amounts(pod)
-        asks = np.fromiter((asked.get(name, 0) > 0 for name in snapshot.resources), np.bool_, len(snapshot.resources))[
-            : len(total)
-        ]
+        requests = requested_amounts(pod)
+        asks = np.fromiter(
+            (requests.get(name, 0) > 0 for name in snapshot.resources), np.bool_, len(snapshot.resources)
+        )[: len(total)]
         wasted += count * np.where(asks, total - usable, total)
         pods += count
     if not pods:
@@ -97,7 +97,7 @@ HORIZON: Final = 4.0 * limits.WORKLOAD_SECONDS
 """The most virtual seconds that a workload may take."""
 
 Advance = Callable[[int, int], None]
-"""Takes the number of attempts so far, and that of pods that are expected; 0 if that is not known."""
+"""Takes the number of attempts so far, and that of expected pods; 0 if unknown."""
 
 
 @final
@@ -141,12 +141,12 @@ def play(
 
     async def playing() -> Played:
         loop = asyncio.get_running_loop()
-        cluster, known = SimulatedCluster(), Cluster()
+        cluster, view = SimulatedCluster(), Cluster()
         observation = Observation(loop.time, lambda attempts: advance(attempts, observation.expected_pods))
         observation.decisions = [] if keeps_decisions else None
-        scheduling = assemble_scheduler(configuration, known, cluster, chance, plugins=registry, reporter=observation)
-        observing = registry.make_frameworks(configuration, random.Random(seed), live=known.cache)
-        observation.fragmentation = lambda: fragmentation(observing, known.cache, _common_shapes(observation))
+        scheduling = assemble_scheduler(configuration, view, cluster, chance, plugins=registry, reporter=observation)
+        observing = registry.make_frameworks(configuration, random.Random(seed), live=view.cache)
+        observation.fragmentation = lambda: fragmentation(observing, view.cache, _common_shapes(observation))
         cluster.subscribe(scheduling.handlers.changed)
         cluster.subscribe(observation.changed)
         running = asyncio.create_task(scheduling.scheduler.run(), name="scheduler")
@@ -171,12 +171,12 @@ def play(
 
 
 def _without_real_time(configuration: Configuration) -> Configuration:
-    """Returns the configuration without the timeout of the search for devices, by which a busy machine would decide."""
+    """Removes the timeout of the search for devices: a busy machine would decide by it."""
 
-    def without_timeout(each: PluginConfig) -> PluginConfig:
-        if not isinstance(each.args, DynamicResourcesArgs) or each.args.filter_timeout is None:
-            return each
-        return replace(each, args=replace(each.args, filter_timeout=Duration()))
+    def without_timeout(config: PluginConfig) -> PluginConfig:
+        if not isinstance(config.args, DynamicResourcesArgs) or config.args.filter_timeout is None:
+            return config
+        return replace(config, args=replace(config.args, filter_timeout=Duration()))
 
     return replace(
         configuration,
@@ -196,8 +196,8 @@ def _report(workload: Workload, scene: Scene) -> SimulationReport:
     wall, cpu, virtual = observation.elapsed()
     observation.sample(is_last=True)
     fates = observation.fates.values()
-    without = [fate for fate in fates if fate.bound is None]
-    refused = [fate for fate in without if not fate.is_gone and not fate.is_gated]
+    unbound = [fate for fate in fates if fate.bound is None]
+    refused = [fate for fate in unbound if not fate.is_gone and not fate.is_gated]
     messages = Counter(fate.message or "not tried" for fate in refused)
     report = SimulationReport(
         workload=workload.name,
@@ -206,8 +206,8 @@ def _report(workload: Workload, scene: Scene) -> SimulationReport:
         pods=len(observation.fates),
         placed=observation.placed,
         refused=len(refused),
-        gated=sum(fate.is_gated and not fate.is_gone for fate in without),
-        withdrawn=sum(fate.is_gone for fate in without),
+        gated=sum(fate.is_gated and not fate.is_gone for fate in unbound),
+        withdrawn=sum(fate.is_gone for fate in unbound),
         preemptions=observation.preemptions,
         evicted=observation.evicted,
         attempts=observation.attempts,

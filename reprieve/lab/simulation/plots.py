@@ -10,7 +10,7 @@ from reprieve.lab.simulation.report import Sample, SimulationReport
 @final
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line, and what the legend calls it."""
+    """A line and its name in the legend."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -40,20 +40,20 @@ def plots_of(runs: Sequence[tuple[str, SimulationReport]]) -> tuple[Plot, ...]:
     """Returns the plots: what is allocated, the pods, and what is free but unusable; the second run is dashed."""
     longest = max(report.simulated_seconds for _, report in runs)
     is_over_time = longest > LEAST_SECONDS
-    unit, length = next((each for each in _UNITS if longest >= 2 * each[1]), _UNITS[-1])
+    unit, length = next((scale for scale in _UNITS if longest >= 2 * scale[1]), _UNITS[-1])
     label = f"virtual time in {unit}" if is_over_time else "attempts"
 
     def lines(values: Mapping[str, Callable[[Sample], float | None]]) -> list[Series]:
-        found = []
+        series = []
         for number, (run, report) in enumerate(runs):
             for colour, (name, value) in enumerate(values.items()):
                 points = [
-                    (sample.time / length if is_over_time else float(sample.attempts), shown)
+                    (sample.time / length if is_over_time else float(sample.attempts), y)
                     for sample in report.samples
-                    if (shown := value(sample)) is not None
+                    if (y := value(sample)) is not None
                 ]
-                found.append(Series(f"{name}, {run}" if run else name, points, colour, is_dashed=number > 0))
-        return found
+                series.append(Series(f"{name}, {run}" if run else name, points, colour, is_dashed=number > 0))
+        return series
 
     resources = list(runs[0][1].allocated)
     pods: dict[str, Callable[[Sample], float | None]] = {

@@ -15,7 +15,7 @@ from reprieve.lab.simulation.workload import WorkloadError
 H = TypeVar("H", bound=HasMetadata)
 
 _SAME_FORM: Final = {"resource.k8s.io/v1beta2": "resource.k8s.io/v1"}
-"""Versions of which all objects have the same fields in another version, which is kept."""
+"""Versions whose objects are kept in another version, with the same fields."""
 _SAME_FORM_OF: Final = {"DeviceTaintRule": {"resource.k8s.io/v1alpha3": "resource.k8s.io/v1beta2"}}
 """The same for kinds that have no later version."""
 _KIND_OF_NAME: Final[dict[str, WatchedKind[Any]]] = {kind.name: kind for kind in KINDS}
@@ -44,18 +44,18 @@ class Prototypes:
         except DecodeError as exc:
             raise WorkloadError(f"{where}: {exc}") from exc
         keep = self._keepers.setdefault(kind.name, keeper_of(kind))
-        kept: HasMetadata = keep(typed)
-        return replaced(kept, metadata=replaced(kept.metadata, uid="", creation_timestamp=None))
+        stored: HasMetadata = keep(typed)
+        return replaced(stored, metadata=replaced(stored.metadata, uid="", creation_timestamp=None))
 
     def pod(self, manifest: Object, where: str) -> Pod:
         """Returns the pod of a manifest that may lack a name. Its name is to be replaced."""
         self._number += 1
         metadata = {**_mapping(manifest.get("metadata")), "name": f"prototype-{self._number}"}
         metadata.pop("generateName", None)
-        made = self.admitted({"apiVersion": "v1", "kind": "Pod", **manifest, "metadata": metadata}, where)
-        if not isinstance(made, Pod):
+        pod = self.admitted({"apiVersion": "v1", "kind": "Pod", **manifest, "metadata": metadata}, where)
+        if not isinstance(pod, Pod):
             raise WorkloadError(f"{where}: a manifest of kind {str(manifest.get('kind'))!r:.60} is no {PODS.name}")
-        return made
+        return pod
 
     def is_namespaced(self, manifest: Object) -> bool | None:
         """Returns whether objects of the manifest's kind are in namespaces; None if they are not kept."""
@@ -75,10 +75,10 @@ class Prototypes:
         if refusals:
             raise WorkloadError(f"{where}: {refusals[0]}")
         namespace = str(metadata.get("namespace") or "default") if is_namespaced else ""
-        kept = self._registry.get(kind, namespace, str(metadata.get("name")))
-        if kept is None:
+        stored = self._registry.get(kind, namespace, str(metadata.get("name")))
+        if stored is None:
             raise WorkloadError(f"{where}: kind {kind!r:.60} is not supported")
-        return {"apiVersion": obj["apiVersion"], "kind": kind, **kept}
+        return {"apiVersion": obj["apiVersion"], "kind": kind, **stored}
 
 
 def named(obj: H, name: str, namespace: str | None = None) -> H:

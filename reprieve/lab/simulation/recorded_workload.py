@@ -46,7 +46,7 @@ class _RecordedLife:
     arrived: float | None = None
     """When it was first seen without a node."""
     bound: float | None = None
-    gone: float | None = None
+    ended: float | None = None
     is_evicted: bool = False
     is_deleted: bool = False
     """Whether it was deleted before it was gone; a pod that ended by itself was not."""
@@ -83,16 +83,16 @@ class RecordedWorkload(Workload):
         except RecordingError as exc:
             raise WorkloadError(f"{self.name}: {exc}") from exc
         arrivals = sorted(life.arrived for life in lives.values() if life.arrived is not None)
-        if arrivals and not any(life.gone and life.arrived is not None for life in lives.values()):
+        if arrivals and not any(life.ended and life.arrived is not None for life in lives.values()):
             raise WorkloadError(
                 f"{self.name}: no pod that arrives in it ends, so that it does not say how long pods run: give a "
                 "longer recording, or a dump of the cluster, whose pods are placed anew"
             )
         middle = max(arrivals[len(arrivals) // 2], ready) if arrivals else ready
-        found = copy(self)
-        found.name = f"{self.name}, {'from' if is_later else 'until'} {middle:g} s"
-        found._from, found._until = (middle, math.inf) if is_later else (0.0, middle)
-        return found
+        half = copy(self)
+        half.name = f"{self.name}, {'from' if is_later else 'until'} {middle:g} s"
+        half._from, half._until = (middle, math.inf) if is_later else (0.0, middle)
+        return half
 
     async def play(self, scene: Scene) -> None:
         try:
@@ -109,7 +109,7 @@ class RecordedWorkload(Workload):
             raise WorkloadError(f"{self.name}: {exc}") from exc
 
     def _lives(self) -> tuple[dict[str, _RecordedLife], float]:
-        """Returns what became of each pod by UID, and when the first was decided."""
+        """Returns the life of each pod by UID, and the time of the first decision."""
         lives: dict[str, _RecordedLife] = {}
         names: dict[tuple[str, str, str], str] = {}
         ready: float | None = None
@@ -128,7 +128,7 @@ class RecordedWorkload(Workload):
                         raise WorkloadError(f"{self.name}: more than {limits.WORKLOAD_PODS} pods")
                 case ObjectGone(kind="Pod"):
                     uid = names.get(key_of("Pod", entry.namespace, entry.name), "")
-                    lives.setdefault(uid, _RecordedLife()).gone = entry.seconds
+                    lives.setdefault(uid, _RecordedLife()).ended = entry.seconds
                 case RecordedAttempt():
                     ready = entry.seconds if ready is None else ready
                     for uid in entry.victims if entry.seconds >= self._from else ():
@@ -138,7 +138,7 @@ class RecordedWorkload(Workload):
 
 @final
 class _Playing:
-    """State: the objects of the recording by name, the pods that arrive next, and those that had a node at first."""
+    """State: the objects of the recording by name, the arriving pods, and those that had a node at first."""
 
     def __init__(self, scene: Scene, lives: dict[str, _RecordedLife], began: float, until: float) -> None:
         self._scene = scene
@@ -176,8 +176,8 @@ class _Playing:
     def _create(self, pod: Pod) -> None:
         life = self._lives[pod.uid]
         ran = None
-        if life.gone is not None and life.bound is not None and not (life.is_deleted or life.is_evicted):
-            ran = life.gone - life.bound
+        if life.ended is not None and life.bound is not None and not (life.is_deleted or life.is_evicted):
+            ran = life.ended - life.bound
         metadata = replaced(pod.metadata, deletion_timestamp=None)
         fresh = replaced(pod, metadata=metadata, status=PodStatus(phase="Pending"))
         self._scene.create_pods([fresh], Lifetime(runs_for=ran))
@@ -211,18 +211,18 @@ class _Playing:
                 self._placed_before.add(new.uid)
                 cluster.put(self._waiting.pop(new.uid))
             return
-        known = cluster.find(Pod, new.name, new.namespace)
-        if known is None or known.uid != new.uid:
+        current = cluster.find(Pod, new.name, new.namespace)
+        if current is None or current.uid != new.uid:
             return
         if new.is_terminating and not old.is_terminating:
             if not self._lives[new.uid].is_evicted:
-                metadata = replaced(known.metadata, deletion_timestamp=new.metadata.deletion_timestamp)
-                cluster.put(replaced(known, metadata=metadata))
-        elif known.spec.node_name:
+                metadata = replaced(current.metadata, deletion_timestamp=new.metadata.deletion_timestamp)
+                cluster.put(replaced(current, metadata=metadata))
+        elif current.spec.node_name:
             return
         elif new.labels != old.labels or new.spec.scheduling_gates != old.spec.scheduling_gates:
-            spec = replaced(known.spec, scheduling_gates=new.spec.scheduling_gates)
-            cluster.put(replaced(known, metadata=replaced(known.metadata, labels=new.labels), spec=spec))
+            spec = replaced(current.spec, scheduling_gates=new.spec.scheduling_gates)
+            cluster.put(replaced(current, metadata=replaced(current.metadata, labels=new.labels), spec=spec))
 
     def _gone(self, key: tuple[str, str, str]) -> None:
         old = self._objects.pop(key, None)
@@ -230,9 +230,9 @@ class _Playing:
             if old is not None:
                 self._scene.cluster.remove(old)
             return
-        life, known = self._lives[old.uid], self._scene.cluster.find(Pod, old.name, old.namespace)
+        life, current = self._lives[old.uid], self._scene.cluster.find(Pod, old.name, old.namespace)
         self._waiting.pop(old.uid, None)
         # One that ended by itself runs as long as it did, from when it gets a node now.
         ends_by_itself = life.bound is not None and not life.is_deleted and old.uid not in self._placed_before
-        if known is not None and known.uid == old.uid and not life.is_evicted and not ends_by_itself:
-            self._scene.cluster.remove(known)
+        if current is not None and current.uid == old.uid and not life.is_evicted and not ends_by_itself:
+            self._scene.cluster.remove(current)

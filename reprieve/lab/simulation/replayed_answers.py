@@ -38,7 +38,7 @@ class ReplayedWrites(fwk.Dispatcher):
         self._calls: dict[tuple[str, str], deque[asyncio.Future[Any]]] = defaultdict(deque)
 
     def answered(self, entry: WriteAnswered) -> None:
-        """Answers the call of which the entry speaks, or the next one like it."""
+        """Answers the call of the entry, or the next one like it."""
         key = entry.call, entry.key
         waiting = self._calls.pop(key, deque())
         while waiting:
@@ -85,13 +85,13 @@ def _answer(call: "asyncio.Future[Any]", entry: WriteAnswered) -> None:
 
 @final
 class ReplayedExtenders:
-    """The answers to the attempt under way. State: those that were not given yet, and what was asked that has none."""
+    """The answers to the attempt under way. State: the answers left, and questions that have none."""
 
     def __init__(self, writes: ReplayedWrites) -> None:
-        """Takes what answers extenders that bind."""
+        """`writes` answers for extenders that bind."""
         self.writes = writes
         self.is_imposing = False
-        """Whether the node of the attempt is settled, so that whatever is asked about passes."""
+        """Whether the node of the attempt is settled, so that all nodes pass."""
         self.unasked: list[str] = []
         """The questions of the attempt that were not asked when it was recorded."""
         self._answers: dict[tuple[str, str, str], deque[ExtenderAnswer]] = {}
@@ -107,13 +107,13 @@ class ReplayedExtenders:
 
     def answer(self, extender: str, verb: str, question: str, number: int) -> ExtenderAnswer:
         """Returns the answer about so many nodes. Raises ExtenderError if it has none, or the call failed then, too."""
-        found = self._answers.get((extender, verb, question))
-        if not found or found[0].is_left_out:
+        answers = self._answers.get((extender, verb, question))
+        if not answers or answers[0].is_left_out:
             what = _WORDS[verb].format(f"{number} node{'' if number == 1 else 's'}")
-            why = "its answer was too long to be recorded" if found else "it was not asked that"
+            why = "its answer was too long to be recorded" if answers else "it was not asked that"
             self.unasked.append(f"the extender {extender} would be asked {what}: {why}")
             raise fwk.ExtenderError(why)
-        answer = found.popleft()
+        answer = answers.popleft()
         if answer.error is not None:
             raise fwk.ExtenderError(answer.error)
         return answer

@@ -49,7 +49,7 @@ from reprieve.lab.simulation.replayed_answers import ReplayedExtenders, Replayed
 from reprieve.lab.simulation.report import Reported
 
 _MOMENT: Final = 1e-7
-"""Virtual seconds after which whatever could happen at once has happened."""
+"""Virtual seconds after which all immediate consequences have happened."""
 _HORIZON: Final = 10 * 366 * 24 * 3600.0
 
 
@@ -100,7 +100,7 @@ class ReplayReport(Reported, frozen=True, kw_only=True):
 
 @final
 class ReplayedChance(random.Random):
-    """Draws what was drawn then; where something else is asked for, a number that depends on the pod alone."""
+    """Repeats the recorded draws; for any other draw, returns a number that depends on the pod alone."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -137,7 +137,7 @@ def replay(
 
 @final
 class _Replay:
-    """State: the cluster of the moment, the objects in it by name, pods on their way, and what was found."""
+    """State: the cluster, its objects by name, pods on their way to nodes, and the differences."""
 
     def __init__(self, recording: Recording, advance: Callable[[int, int], None]) -> None:
         self._recording = recording
@@ -259,8 +259,8 @@ class _Replay:
         else:
             self._counts["different"] += 1
             if len(self._differences) < limits.REPLAY_DIFFERENCES:
-                found = DecisionDifference(at=entry.seconds, pod=entry.pod, recorded=recorded, replayed=replayed)
-                self._differences.append(found)
+                difference = DecisionDifference(at=entry.seconds, pod=entry.pod, recorded=recorded, replayed=replayed)
+                self._differences.append(difference)
             going_on = await self._imposed(entry, pod, outcome)
         if going_on is not None:
             binding = binding_cycle(self._scheduling.world, framework, going_on)
@@ -288,11 +288,11 @@ class _Replay:
         self._extenders.is_imposing = True
         # A nominated node is tried first, and taken if it fits.
         nominee = replaced(pod, status=replaced(pod.status, nominated_node_name=entry.node))
-        again = await self._cycle(self._imposing, nominee)
-        if isinstance(again, AssumedPod) and again.node == entry.node:
-            return again
-        if isinstance(again, AssumedPod):
-            self._undo(again)
+        attempt = await self._cycle(self._imposing, nominee)
+        if isinstance(attempt, AssumedPod) and attempt.node == entry.node:
+            return attempt
+        if isinstance(attempt, AssumedPod):
+            self._undo(attempt)
         world.cluster.assume(entry.uid, entry.node)
         return None
 
@@ -303,7 +303,7 @@ class _Replay:
         world.cluster.forget(assumed.pod.uid)
 
     async def _end_attempt(self) -> None:
-        """Ends an attempt that waits for an answer which the recording does not have."""
+        """Ends an attempt that waits for an answer missing from the recording."""
         attempt, self._attempt = self._attempt, None
         if attempt is None:
             return
@@ -314,11 +314,11 @@ class _Replay:
             await attempt
 
     async def _unbind(self, uid: str) -> None:
-        found = self._bindings.pop(uid, None)
-        if found is None:
+        under_way = self._bindings.pop(uid, None)
+        if under_way is None:
             self._scheduling.world.cluster.forget(uid)
             return
-        assumed, binding = found
+        assumed, binding = under_way
         await asyncio.sleep(_MOMENT)
         if binding.done():
             return  # it has failed by itself, and given everything back

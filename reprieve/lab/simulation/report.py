@@ -195,9 +195,9 @@ def compared(
 
 
 def figures_of(report: SimulationReport) -> Iterator[tuple[str, Callable[[SimulationReport], float]]]:
-    """Yields the names of figures that are compared, and what reads them from a report with these resources."""
+    """Yields each compared figure's name, and the function that reads it from a report with these resources."""
     yield from _COUNTS.items()
     for resource in report.allocated:
-        yield f"allocated.{resource}", lambda each, name=resource: each.allocated.get(name, 0.0)  # type: ignore[misc]
-        yield f"utilisation.{resource}.mean", lambda each, name=resource: each.utilisation[name].mean  # type: ignore[misc]
-        yield f"fragmentation.{resource}", lambda each, name=resource: each.fragmentation.get(name, 0.0)  # type: ignore[misc]
+        yield f"allocated.{resource}", lambda run, name=resource: run.allocated.get(name, 0.0)  # type: ignore[misc]
+        yield f"utilisation.{resource}.mean", lambda run, name=resource: run.utilisation[name].mean  # type: ignore[misc]
+        yield f"fragmentation.{resource}", lambda run, name=resource: run.fragmentation.get(name, 0.0)  # type: ignore[misc]

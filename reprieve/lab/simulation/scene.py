@@ -1,4 +1,4 @@
-"""Scene: what a workload acts on. Objects come and go, time passes, and parts are measured."""
+"""Scene: the stage of a workload, where objects come and go, time passes, and phases are measured."""
 
 import asyncio
 import gc
@@ -59,7 +59,7 @@ class Scene:
             self.cluster.create_pod(pod, lifetime)
 
     def _begin(self) -> None:
-        """Lays the nodes out, which is starting up and not deciding; the collector spares them, as in the service."""
+        """Lays the nodes out before decisions count; the garbage collector spares them, as in the service."""
         self.scheduling.world.cluster.cache.update_snapshot()
         gc.collect()
         gc.freeze()
@@ -71,7 +71,7 @@ class Scene:
         await asyncio.sleep(max(time - self.now(), 0))
 
     async def settle(self, is_done: Callable[[], bool] | None = None) -> None:
-        """Returns once enough has happened, or nothing will by itself that could place a pod. Raises StuckError."""
+        """Waits until enough pods are placed, or nothing can place another one. Raises StuckError."""
         pause = GLANCE
         while True:
             # Virtual time only passes when nothing is ready, so that whatever could happen now has happened after it.
@@ -107,7 +107,7 @@ class Scene:
         )
 
     def begin_measuring(self, name: str, threshold: float | None) -> Callable[[], Phase]:
-        """Begins to measure how many pods a second of real time are placed, without samples; returns what ends it."""
+        """Begins to measure placed pods a second of real time, samples excluded; returns the function that ends it."""
         began, overhead, placed = perf_counter(), self.observation.overhead, self.observation.placed
 
         def end() -> Phase:

@@ -87,17 +87,17 @@ class PerfWorkload(Workload):
                 configuration = load_file(self._files.at(path))
             except ConfigErrors as exc:
                 raise WorkloadError(f"{path}: {exc}") from exc
-        given: dict[str, bool] = {}
-        for gate, wanted in self._gates().items():
+        gates: dict[str, bool] = {}
+        for gate, is_on in self._gates().items():
             try:
-                FeatureGates.of({**given, gate: wanted})
+                FeatureGates.of({**gates, gate: is_on})
             except ValueError as exc:
-                if wanted:
+                if is_on:
                     raise WorkloadError(f"{self.name}: feature gate {gate}: {exc}") from exc
                 self._notes.append(f"feature gate {gate}=false is without effect: {exc}")
             else:
-                given[gate] = wanted
-        return dataclasses.replace(configuration, feature_gates=FeatureGates.of(given)) if given else configuration
+                gates[gate] = is_on
+        return dataclasses.replace(configuration, feature_gates=FeatureGates.of(gates)) if gates else configuration
 
     async def play(self, scene: Scene) -> None:
         scene.notes += self._notes
@@ -105,11 +105,11 @@ class PerfWorkload(Workload):
         templates = Templates(self._path.parent, self._files, has_binding_conditions=has_conditions)
         run = PerfRun(scene, templates, self._variant.params, self._case.default_pod_template_path, self._threshold())
         try:
-            for number, written in enumerate(self._case.workload_template):
+            for number, fields in enumerate(self._case.workload_template):
                 run.number = number
-                where = f"{self.name}: operation {number} ({written.get('opcode', 'no opcode')!s:.60})"
+                where = f"{self.name}: operation {number} ({fields.get('opcode', 'no opcode')!s:.60})"
                 try:
-                    await _operation(written).run(run)
+                    await _operation(fields).run(run)
                 except (WorkloadError, DecodeError) as exc:
                     raise WorkloadError(f"{where}: {exc}") from exc
                 for task in run.background:
@@ -159,9 +159,9 @@ def _named_files(value: object, field: str = "") -> Iterator[str]:
         yield value
 
 
-def _operation(written: dict[str, Any]) -> Operation:
-    kind = OPERATIONS.get(str(written.get("opcode")))
+def _operation(fields: dict[str, Any]) -> Operation:
+    kind = OPERATIONS.get(str(fields.get("opcode")))
     if kind is None:
-        raise WorkloadError(f"the opcode {written.get('opcode')!r:.60} is not supported")
+        raise WorkloadError(f"the opcode {fields.get('opcode')!r:.60} is not supported")
     # Go's decoder takes ConditionTypeParam for conditionTypeParam.
-    return convert(kind, {name[:1].lower() + name[1:]: value for name, value in written.items()})
+    return convert(kind, {name[:1].lower() + name[1:]: value for name, value in fields.items()})

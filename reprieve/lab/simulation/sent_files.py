@@ -24,11 +24,11 @@ class SentFiles:
         return self._places.get(path, path)
 
     def __getstate__(self) -> dict[Path, bytes]:
-        found = {}
+        contents = {}
         for path, place in self._places.items():
             with suppress(OSError):  # who reads it says why
-                found[path] = place.read_bytes()
-        return found
+                contents[path] = place.read_bytes()
+        return contents
 
     def __setstate__(self, content: dict[Path, bytes]) -> None:
         folder = Path(mkdtemp(prefix="reprieve-"))

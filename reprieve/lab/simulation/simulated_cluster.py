@@ -95,16 +95,16 @@ class SimulatedCluster(fwk.Dispatcher):
                 yield cast("H", obj)
 
     def put(self, obj: HasMetadata) -> HasMetadata:
-        """Creates the object, or replaces the one of its name. Returns it as it is kept, with a version and a UID."""
+        """Creates the object, or replaces that of its name. Returns it as stored, with a version and a UID."""
         key = _key(obj)
         self._last_version += 1
         meta = obj.metadata
         uid = meta.uid or f"{kind_of(obj).plural}/{key[1]}/{key[2]}/{self._last_version}"
-        kept = replaced(obj, metadata=replaced(meta, uid=uid, resource_version=str(self._last_version)))
+        stored = replaced(obj, metadata=replaced(meta, uid=uid, resource_version=str(self._last_version)))
         old = self._objects.get(key)
-        self._objects[key] = kept
-        self._feed.changed(old, kept)
-        return kept
+        self._objects[key] = stored
+        self._feed.changed(old, stored)
+        return stored
 
     def remove(self, obj: HasMetadata) -> None:
         """Removes the object at once. Idempotent."""
@@ -126,24 +126,24 @@ class SimulatedCluster(fwk.Dispatcher):
             self._last_version += 1
             uid = pod.uid or f"pods/{pod.key}/{self._last_version}"
             pod = self._with_claims(replaced(pod, metadata=replaced(pod.metadata, uid=uid)))
-        kept = self.put(pod)
+        stored = self.put(pod)
         if lifetime != ENDLESS:
-            self._lifetimes[kept.metadata.uid] = lifetime
+            self._lifetimes[stored.metadata.uid] = lifetime
 
     def delete_pod(self, pod: Pod) -> None:
         """Deletes the pod. A pod with a node stops within its grace; one with finalizers stays and is terminating."""
-        known = self._pod(pod.namespace, pod.name, pod.uid)
-        if known is None or known.is_terminating:
+        current = self._pod(pod.namespace, pod.name, pod.uid)
+        if current is None or current.is_terminating:
             return
-        grace = self._lifetimes.get(known.uid, ENDLESS).grace
-        stays = bool(known.metadata.finalizers)
-        if not stays and (not grace or not known.spec.node_name):
-            self.remove(known)
+        grace = self._lifetimes.get(current.uid, ENDLESS).grace
+        stays = bool(current.metadata.finalizers)
+        if not stays and (not grace or not current.spec.node_name):
+            self.remove(current)
             return
-        self.put(replaced(known, metadata=replaced(known.metadata, deletion_timestamp=_moment())))
+        self.put(replaced(current, metadata=replaced(current.metadata, deletion_timestamp=_moment())))
         if not stays:
             self.num_stopping += 1
-            asyncio.get_running_loop().call_later(grace, self._stopped, known)
+            asyncio.get_running_loop().call_later(grace, self._stopped, current)
 
     def _stopped(self, pod: Pod) -> None:
         self.num_stopping -= 1
@@ -154,19 +154,19 @@ class SimulatedCluster(fwk.Dispatcher):
         self._end(pod)
 
     def _end(self, pod: Pod) -> None:
-        known = self._pod(pod.namespace, pod.name, pod.uid)
-        if known is not None:
-            self.remove(known)
+        current = self._pod(pod.namespace, pod.name, pod.uid)
+        if current is not None:
+            self.remove(current)
 
     def _pod(self, namespace: str, name: str, uid: str) -> Pod | None:
-        known = self.find(Pod, name, namespace)
-        return known if known is not None and known.uid == uid else None
+        current = self.find(Pod, name, namespace)
+        return current if current is not None and current.uid == uid else None
 
     def _named_pod(self, call: fwk.BindPod | fwk.DeletePod) -> Pod:
-        known = self._pod(call.namespace, call.name, call.uid)
-        if known is None:
+        current = self._pod(call.namespace, call.name, call.uid)
+        if current is None:
             raise fwk.CallNotFound(f'pods "{call.name}" not found')
-        return known
+        return current
 
     # Writes of the scheduler.
 
@@ -250,7 +250,7 @@ class SimulatedCluster(fwk.Dispatcher):
         rebased = None if pod is None else call.rebased_on(pod)
         if pod is None or rebased is None or rebased.is_no_op:
             return
-        conditions = _with_conditions(pod.status.conditions, [wanted for wanted, _ in rebased.changed_conditions])
+        conditions = _with_conditions(pod.status.conditions, [condition for condition, _ in rebased.changed_conditions])
         nominated = rebased.nominated_node_name
         if nominated is None:
             nominated = pod.status.nominated_node_name
@@ -271,17 +271,17 @@ class SimulatedCluster(fwk.Dispatcher):
 
     def _select_node(self, call: storage_calls.PatchPersistentVolumeClaim) -> HasMetadata:
         claim = volume_claim_after(call, self._found(PersistentVolumeClaim, call.name, call.namespace))
-        written = self.put(claim)
+        stored = self.put(claim)
         storage_class = self.find(StorageClass, claim.spec.storage_class_name or "")
         node = self.find(Node, call.selected_node)
         if storage_class is not None and node is not None:
             plain_class, plain_node = msgspec.to_builtins(storage_class), msgspec.to_builtins(node)
             volume = convert(
-                PersistentVolume, provisioned({"spec": {}, **msgspec.to_builtins(written)}, plain_class, plain_node, ())
+                PersistentVolume, provisioned({"spec": {}, **msgspec.to_builtins(stored)}, plain_class, plain_node, ())
             )
             self.put(volume)
             self.put(bound(claim, volume.name))
-        return written
+        return stored
 
     def _with_claims(self, pod: Pod) -> Pod:
         """Makes the resource claims of a new pod's templates. Upstream: pkg/controller/resourceclaim/controller.go."""
@@ -304,15 +304,15 @@ class SimulatedCluster(fwk.Dispatcher):
         return replaced(pod, status=replaced(pod.status, resource_claim_statuses=statuses)) if statuses else pod
 
     def _release_claims(self, pod: Pod) -> None:
-        """Takes a pod that is gone from the users of its claims, and removes those that were made for it."""
-        made = {status.resource_claim_name for status in pod.status.resource_claim_statuses}
+        """Removes a deleted pod from the users of its claims, and the claims made for it."""
+        created = {status.resource_claim_name for status in pod.status.resource_claim_statuses}
         if pod.status.extended_resource_claim_status is not None:
-            made.add(pod.status.extended_resource_claim_status.resource_claim_name)
-        for name in {*made, *(claim.resource_claim_name for claim in pod.spec.resource_claims)}:
+            created.add(pod.status.extended_resource_claim_status.resource_claim_name)
+        for name in {*created, *(claim.resource_claim_name for claim in pod.spec.resource_claims)}:
             claim = self.find(ResourceClaim, name, pod.namespace) if name else None
             if claim is not None and any(user.uid == pod.uid for user in claim.status.reserved_for):
                 claim = cast("ResourceClaim", self.put(without_user(claim, pod.uid)))
-            if claim is not None and name in made:
+            if claim is not None and name in created:
                 self.remove(claim)
 
     def _found(self, kind: type[H], name: str, namespace: str = "") -> H:
@@ -328,11 +328,14 @@ def _key(obj: HasMetadata) -> Key:
 
 
 def _with_conditions(
-    known: Sequence[Condition], wanted: Sequence[fwk.PodCondition | fwk.GroupCondition]
+    conditions: Sequence[Condition], updates: Sequence[fwk.PodCondition | fwk.GroupCondition]
 ) -> list[Condition]:
-    types = {each.type for each in wanted}
-    made = [Condition(type=each.type, status=each.status, reason=each.reason, message=each.message) for each in wanted]
-    return [*(each for each in known if each.type not in types), *made]
+    types = {update.type for update in updates}
+    updated = [
+        Condition(type=update.type, status=update.status, reason=update.reason, message=update.message)
+        for update in updates
+    ]
+    return [*(condition for condition in conditions if condition.type not in types), *updated]
 
 
 def _moment() -> str:

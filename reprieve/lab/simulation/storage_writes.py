@@ -1,4 +1,4 @@
-"""What the scheduler's writes about volumes and claims make of the objects, and what controllers make of them then."""
+"""Applies the scheduler's writes about volumes and claims to the objects, and the controllers' reactions."""
 
 from typing import Final, TypeVar
 
@@ -76,17 +76,17 @@ def claim_after(call: ClaimWrite, claim: ResourceClaim) -> ResourceClaim:
                 status=replaced(status, allocation=call.allocation or status.allocation, reserved_for=reserved_for),
             )
         case UnreserveResourceClaim():
-            left = [consumer for consumer in status.reserved_for if consumer.uid != call.pod_uid]
-            return replaced(claim, status=replaced(status, reserved_for=left))
+            consumers = [consumer for consumer in status.reserved_for if consumer.uid != call.pod_uid]
+            return replaced(claim, status=replaced(status, reserved_for=consumers))
         case DeallocateResourceClaim():
             return replaced(claim, status=ResourceClaimStatus())
         case UnprotectResourceClaim():
-            finalizers = tuple(each for each in claim.metadata.finalizers if each != CLAIM_FINALIZER)
+            finalizers = tuple(finalizer for finalizer in claim.metadata.finalizers if finalizer != CLAIM_FINALIZER)
             return replaced(claim, metadata=replaced(claim.metadata, finalizers=finalizers))
 
 
 def created_claim(call: CreateResourceClaim, suffix: str) -> ResourceClaim:
-    """Returns the claim that is created, with this suffix after the beginning of its name; its UID is its name."""
+    """Returns the new claim, whose generated name has this suffix, and is its UID."""
     name = f"{call.generate_name}{suffix}"
     return replaced(
         call.claim, metadata=replaced(call.claim.metadata, name=name, uid=name), status=ResourceClaimStatus()
@@ -95,9 +95,9 @@ def created_claim(call: CreateResourceClaim, suffix: str) -> ResourceClaim:
 
 def without_user(claim: ResourceClaim, uid: str) -> ResourceClaim:
     """Returns the claim without this pod among its users; one without users gives its devices back."""
-    left = [consumer for consumer in claim.status.reserved_for if consumer.uid != uid]
-    if left:
-        return replaced(claim, status=replaced(claim.status, reserved_for=left))
+    consumers = [consumer for consumer in claim.status.reserved_for if consumer.uid != uid]
+    if consumers:
+        return replaced(claim, status=replaced(claim.status, reserved_for=consumers))
     return replaced(claim, metadata=replaced(claim.metadata, finalizers=()), status=ResourceClaimStatus())
 
 
@@ -112,10 +112,10 @@ def bound(claim: PersistentVolumeClaim, volume: str) -> PersistentVolumeClaim:
     )
 
 
-def check_version(resource: str, known: W, version: str) -> None:
+def check_version(resource: str, current: W, version: str) -> None:
     """Refuses a write to an object that has changed, by CallConflict."""
-    if version not in ("", known.metadata.resource_version):
+    if version not in ("", current.metadata.resource_version):
         raise CallConflict(
-            f'Operation cannot be fulfilled on {resource} "{known.metadata.name}": '
+            f'Operation cannot be fulfilled on {resource} "{current.metadata.name}": '
             "the object has been modified; please apply your changes to the latest version and try again"
         )

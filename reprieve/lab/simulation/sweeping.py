@@ -37,7 +37,7 @@ from reprieve.lab.simulation.workload import Workload, WorkloadError, lines_of
 from reprieve.lab.simulation.workload_file import WorkloadFile
 
 PERFORMANCE_CONFIG: Final = "performance-config.yaml"
-"""What scheduler_perf calls its files."""
+"""The file name of scheduler_perf."""
 
 
 def read_workloads(path: Path) -> Sequence[Workload]:
@@ -70,7 +70,7 @@ def read_workloads(path: Path) -> Sequence[Workload]:
 
 
 def _begins(path: Path, *beginnings: str) -> bool:
-    """Whether the first line of a YAML file that says anything begins so."""
+    """Whether the first line with content, of a YAML file, begins so."""
     if not path.name.endswith((".yaml", ".yml")):
         return False
     first = next(
@@ -90,29 +90,29 @@ SentConfiguration = tuple[bytes, FeatureGates] | None
 
 @final
 class Players:
-    """Processes of this machine, or workers of a cluster, that play. They read no file but what is sent to them."""
+    """Processes of this machine, or workers of a cluster, that play. They read no files of their machine."""
 
     def __init__(self, pool: Executor, hold: Callable[[bytes], Any], deaths: tuple[type[Exception], ...]) -> None:
-        """Takes what keeps a workload with the workers, and how a play ends of which nothing is heard any more."""
+        """`hold` keeps a workload with the workers; `deaths` are the errors of a play whose worker died."""
         self._pool = pool
         self._hold = hold
         self._deaths = deaths
 
     def send(self, workload: Workload) -> Any:
-        """Returns the workload as `played` takes it."""
+        """Sends the workload to the workers; `played` takes the result."""
         return self._hold(pickle.dumps(workload))
 
     def played(
-        self, sent: Any, asked: Sequence[tuple[SentConfiguration, int]], *, in_full: bool = False
+        self, workload: Any, plays: Sequence[tuple[SentConfiguration, int]], *, in_full: bool = False
     ) -> Iterator[tuple[int, Played]]:
-        """Yields each play of a configuration with a seed, with its place among them, as it is done.
+        """Yields (place among `plays`, outcome) of each configuration with its seed, as they end.
 
-        A worker that dies costs its play, which another one begins again. Raises WorkloadError.
+        The play of a worker that dies begins again elsewhere. Raises WorkloadError.
         """
         waiting: dict[Future[Played], int] = {}
         try:
-            for place, (configuration, seed) in enumerate(asked):
-                waiting[self._pool.submit(_played, sent, configuration, seed, in_full)] = place
+            for place, (configuration, seed) in enumerate(plays):
+                waiting[self._pool.submit(_played, workload, configuration, seed, in_full)] = place
             for done in as_completed([*waiting]):
                 yield waiting.pop(done), done.result()
         except self._deaths as exc:
@@ -148,30 +148,30 @@ def sweep(
     plays = [(place, seed) for seed in seeds for place in range(len(configurations))]
     if len(plays) > limits.WORKLOAD_PLAYS:
         raise WorkloadError(f"{len(plays)} plays, but at most {limits.WORKLOAD_PLAYS}")
-    found: dict[tuple[int, int], SimulationReport] = {}
-    sent = [sendable(each) for each in configurations]
+    reports: dict[tuple[int, int], SimulationReport] = {}
+    sendables = [sendable(configuration) for configuration in configurations]
     with players(on, len(plays)) as pool:
-        asked = [(sent[place], seed) for place, seed in plays]
-        for number, played in pool.played(pool.send(workload), asked, in_full=keep is not None):
-            found[plays[number]] = played.report
+        requests = [(sendables[place], seed) for place, seed in plays]
+        for number, played in pool.played(pool.send(workload), requests, in_full=keep is not None):
+            reports[plays[number]] = played.report
             if keep is not None:
                 keep(plays[number][0], played)
-            advance(len(found), len(plays))
-    return [[found[place, seed] for seed in seeds] for place in range(len(configurations))]
+            advance(len(reports), len(plays))
+    return [[reports[place, seed] for seed in seeds] for place in range(len(configurations))]
 
 
 @contextmanager
-def players(on: str | None, most: int) -> Iterator[Players]:
-    """Yields what plays here, in at most so many processes, or at the address of a scheduler of dask.distributed."""
-    with _of_this_machine(most) if on is None else _of_a_cluster(on) as found:
-        yield found
+def players(on: str | None, max_processes: int) -> Iterator[Players]:
+    """Yields players in processes of this machine, or at the address of a scheduler of dask.distributed."""
+    with _of_this_machine(max_processes) if on is None else _of_a_cluster(on) as pool:
+        yield pool
 
 
 @contextmanager
-def _of_this_machine(most: int) -> Iterator[Players]:
+def _of_this_machine(max_processes: int) -> Iterator[Players]:
     # A process that is forked off a program with threads may stand still.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(most, os.cpu_count() or 1), context, _end_with_parent) as pool:
+    with ProcessPoolExecutor(min(max_processes, os.cpu_count() or 1), context, _end_with_parent) as pool:
         yield Players(pool, lambda workload: workload, (BrokenProcessPool,))
 
 
@@ -213,13 +213,13 @@ def _of_a_cluster(address: str) -> Iterator[Players]:
         yield Players(client.get_executor(pure=False), hold, deaths)
 
 
-def _played(sent: bytes, configuration: SentConfiguration, seed: int, in_full: bool) -> Played:
-    workload = _workload(sent)
+def _played(pickled: bytes, configuration: SentConfiguration, seed: int, in_full: bool) -> Played:
+    workload = _workload(pickled)
     chosen = workload.own_configuration or Configuration() if configuration is None else load(*configuration)
     return play(workload, chosen, seed, keeps_decisions=in_full)
 
 
 @lru_cache(maxsize=1)
-def _workload(sent: bytes) -> Workload:
-    found: Workload = pickle.loads(sent)  # noqa: S301 - of our own, from who started this process
-    return found
+def _workload(pickled: bytes) -> Workload:
+    workload: Workload = pickle.loads(pickled)  # noqa: S301 - of our own, from who started this process
+    return workload

@@ -17,7 +17,7 @@ _TOKEN: Final = re.compile(
 
 
 class TemplateError(ValueError):
-    """The template uses something else, or a value that is not given."""
+    """The template uses an unsupported action, or a missing value."""
 
 
 def rendered(template: str, values: Mapping[str, Value]) -> str:
@@ -56,10 +56,10 @@ class _Action:
             place = match.end()
 
     def value(self) -> Value:
-        found = self._term(0) if self._tokens and self._tokens[0][0] != "name" else self._call(0)
+        value = self._term(0) if self._tokens and self._tokens[0][0] != "name" else self._call(0)
         if self._next < len(self._tokens):
             raise self._error("is not supported")
-        return found
+        return value
 
     def _call(self, depth: int) -> Value:
         if depth > limits.TEMPLATE_DEPTH or self._next >= len(self._tokens):

@@ -1,4 +1,4 @@
-"""What can be played, and what its report has to say, such as `placed >= 95` or `allocated.cpu > 80%`."""
+"""Workloads to play, and expectations of their reports, such as `placed >= 95` or `allocated.cpu > 80%`."""
 
 import gzip
 import operator
@@ -61,14 +61,14 @@ class ExpectedFigure:
 
     def judge(self, report: SimulationReport) -> Assertion:
         """Returns whether the report is as expected. Raises ExpectationError if it has no such number."""
-        first, _, further = self.path.partition(".")
+        first, _, rest = self.path.partition(".")
         value = msgspec.to_builtins(getattr(report, first))
-        found = _number(value, further)
-        if found is None:
+        number = _number(value, rest)
+        if number is None:
             raise ExpectationError(f"{self.text!r:.80}: the report has no number at {self.path!r:.80}")
         if self.is_percent and isinstance(value, int):
-            found /= max(report.pods, 1)
-        return Assertion(text=self.text, found=found, holds=_RELATIONS[self.relation](found, self.bound))
+            number /= max(report.pods, 1)
+        return Assertion(text=self.text, found=number, holds=_RELATIONS[self.relation](number, self.bound))
 
 
 def _number(value: Any, path: str) -> float | None:
@@ -79,9 +79,9 @@ def _number(value: Any, path: str) -> float | None:
         return None
     for end in [*(place for place, letter in enumerate(path) if letter == "."), len(path)]:
         if path[:end] in value:
-            found = _number(value[path[:end]], path[end + 1 :])
-            if found is not None:
-                return found
+            number = _number(value[path[:end]], path[end + 1 :])
+            if number is not None:
+                return number
     return None
 
 
@@ -97,7 +97,7 @@ class Workload(ABC):
 
     name: str
     labels: tuple[str, ...] = ()
-    """By which workloads of one file are chosen."""
+    """The labels by which workloads of one file are chosen."""
     expectations: tuple[ExpectedFigure, ...] = ()
     own_configuration: Configuration | None = None
     """The configuration with which the workload is played if no other one is given; None for the default one."""

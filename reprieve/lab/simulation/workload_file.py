@@ -35,8 +35,8 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
 
 @final
-class Lasting(_Part, frozen=True, kw_only=True):
-    """How long pods run: an exponential distribution with a mean, or any time between two."""
+class RandomLifetime(_Part, frozen=True, kw_only=True):
+    """How long pods run: exponentially distributed with a mean, or uniformly between two times."""
 
     mean: str = ""
     at_least: str = ""
@@ -55,7 +55,7 @@ class ArrivingPods(_Part, frozen=True, kw_only=True):
     """Pods a second on average, at random moments; then `count` pods come at each of them."""
     for_: str = msgspec.field(default="", name="for")
     """How long they go on arriving."""
-    runs_for: str | Lasting = ""
+    runs_for: str | RandomLifetime = ""
     """Empty for pods that run until they are deleted."""
     grace: str = "0s"
     """How long a pod takes to stop when it is evicted."""
@@ -84,50 +84,47 @@ class WrittenWorkload(_Part, frozen=True, kw_only=True):
 
 @final
 class _Group:
-    """A group of pods, read: its prototype, and when its pods come."""
+    """A group of pods, read: its prototype and its arrivals."""
 
-    def __init__(self, number: int, written: ArrivingPods, prototype: Pod, where: str) -> None:
-        self.written = written
+    def __init__(self, number: int, pods: ArrivingPods, prototype: Pod, where: str) -> None:
+        self.pods = pods
         self.prototype = prototype
         self._number = number
-        seconds = {name: _seconds(text, f"{where}.{name}") for name, text in _durations(written)}
+        seconds = {name: _seconds(text, f"{where}.{name}") for name, text in _durations(pods)}
         self._at, self._every, self._for, self._grace = (
             seconds[name] or 0.0 for name in ("at", "every", "for", "grace")
         )
-        self._lasting = [seconds.get(name) for name in ("runsFor", "runsFor.mean", "runsFor.atLeast", "runsFor.atMost")]
-        if (written.rate or written.every) and not written.for_:
+        self._lifetime = [
+            seconds.get(name) for name in ("runsFor", "runsFor.mean", "runsFor.atLeast", "runsFor.atMost")
+        ]
+        if (pods.rate or pods.every) and not pods.for_:
             raise WorkloadError(f"{where}: `for` says how long pods arrive with `rate` or `every`")
-        if (
-            written.rate < 0
-            or written.count < 0
-            or (written.every and not self._every)
-            or (written.rate and written.every)
-        ):
+        if pods.rate < 0 or pods.count < 0 or (pods.every and not self._every) or (pods.rate and pods.every):
             raise WorkloadError(f"{where}: give a positive `count`, and `rate` or `every` but not both")
-        most = written.count * (
-            self._for * written.rate if written.rate else self._for / self._every + 1 if self._every else 1
+        expected = pods.count * (
+            self._for * pods.rate if pods.rate else self._for / self._every + 1 if self._every else 1
         )
-        if most > limits.WORKLOAD_PODS:
-            raise WorkloadError(f"{where}: about {most:.3g} pods, but at most {limits.WORKLOAD_PODS}")
-        self.num_expected = int(most)
+        if expected > limits.WORKLOAD_PODS:
+            raise WorkloadError(f"{where}: about {expected:.3g} pods, but at most {limits.WORKLOAD_PODS}")
+        self.num_expected = int(expected)
 
     def arrivals(self, seed: int) -> "Iterator[tuple[float, int, _Group]]":
-        """Yields when pods arrive: (virtual time, number of the group, group), in order."""
+        """Yields the arrivals in order: (virtual time, number of the group, group)."""
         time, rng = self._at, random.Random(f"arrivals {seed} {self._number}")
-        if not (self._every or self.written.rate):
+        if not (self._every or self.pods.rate):
             yield time, self._number, self
             return
-        time += rng.expovariate(self.written.rate) if self.written.rate else 0.0
+        time += rng.expovariate(self.pods.rate) if self.pods.rate else 0.0
         while time < self._at + self._for:
             yield time, self._number, self
-            time += rng.expovariate(self.written.rate) if self.written.rate else self._every
+            time += rng.expovariate(self.pods.rate) if self.pods.rate else self._every
 
     def lifetime(self, rng: random.Random) -> Lifetime:
-        exactly, mean, least, most = self._lasting
+        exactly, mean, shortest, longest = self._lifetime
         if mean is not None:
             runs_for: float | None = rng.expovariate(1 / mean) if mean else 0.0
-        elif least is not None or most is not None:
-            runs_for = rng.uniform(least or 0.0, most if most is not None else least or 0.0)
+        elif shortest is not None or longest is not None:
+            runs_for = rng.uniform(shortest or 0.0, longest if longest is not None else shortest or 0.0)
         else:
             runs_for = exactly
         return Lifetime(runs_for, self._grace)
@@ -139,24 +136,24 @@ class WorkloadFile(Workload):
 
     def __init__(self, path: Path) -> None:
         """Raises WorkloadError if the file cannot be read, or something in it is wrong."""
-        written = _read(path)
-        self.name = written.name or path.name
+        file = _read(path)
+        self.name = file.name or path.name
         try:
-            self.expectations = tuple(ExpectedFigure.read(text) for text in written.expect)
+            self.expectations = tuple(ExpectedFigure.read(text) for text in file.expect)
         except ExpectationError as exc:
             raise WorkloadError(f"{path}: expect: {exc}") from exc
         prototypes = Prototypes()
-        groups = (written.nodes,) if isinstance(written.nodes, NodeGroup) else written.nodes
+        groups = (file.nodes,) if isinstance(file.nodes, NodeGroup) else file.nodes
         if sum(max(group.count, 0) for group in groups) > limits.WORKLOAD_NODES:
             raise WorkloadError(f"{path}: nodes: more than {limits.WORKLOAD_NODES}")
-        found = [prototypes.admitted(obj, f"{path}: objects[{place}]") for place, obj in enumerate(written.objects)]
-        found += _nodes(groups, prototypes, path)
-        self._objects = [obj for obj in found if obj is not None]
+        objects = [prototypes.admitted(obj, f"{path}: objects[{place}]") for place, obj in enumerate(file.objects)]
+        objects += _nodes(groups, prototypes, path)
+        self._objects = [obj for obj in objects if obj is not None]
         self._groups: list[_Group] = []
-        for number, group in enumerate(written.pods):
+        for number, group in enumerate(file.pods):
             where = f"{path}: pods[{number}]"
             self._groups.append(_Group(number, group, prototypes.pod(_manifest(group, where), where), where))
-        if len({group.written.name for group in self._groups}) < len(self._groups):
+        if len({group.pods.name for group in self._groups}) < len(self._groups):
             raise WorkloadError(f"{path}: pods: two groups have the same name")
         if any(isinstance(obj, Pod) for obj in self._objects):
             raise WorkloadError(f"{path}: objects: pods are written below `pods`")
@@ -164,19 +161,19 @@ class WorkloadFile(Workload):
     async def play(self, scene: Scene) -> None:
         scene.put(*self._objects)
         scene.expect_pods(sum(group.num_expected for group in self._groups))
-        made = 0
+        created = 0
         numbers = dict.fromkeys(range(len(self._groups)), 0)
         for time, place, group in heapq.merge(
             *(group.arrivals(scene.seed) for group in self._groups), key=lambda arrival: arrival[:2]
         ):
             await scene.sleep_until(time)
-            for _ in range(group.written.count):
-                made += 1
-                if made > limits.WORKLOAD_PODS:
+            for _ in range(group.pods.count):
+                created += 1
+                if created > limits.WORKLOAD_PODS:
                     raise WorkloadError(f"{self.name}: more than {limits.WORKLOAD_PODS} pods")
                 numbers[place] += 1
                 scene.create_pods(
-                    [named(group.prototype, f"{group.written.name}-{numbers[place]}")], group.lifetime(scene.rng)
+                    [named(group.prototype, f"{group.pods.name}-{numbers[place]}")], group.lifetime(scene.rng)
                 )
         await scene.settle()
 
@@ -222,14 +219,14 @@ def _manifest(group: ArrivingPods, where: str) -> Object:
 
 def _durations(group: ArrivingPods) -> Iterator[tuple[str, str]]:
     yield from (("at", group.at), ("every", group.every), ("for", group.for_), ("grace", group.grace))
-    lasting = group.runs_for
-    if isinstance(lasting, str):
-        yield "runsFor", lasting
+    lifetime = group.runs_for
+    if isinstance(lifetime, str):
+        yield "runsFor", lifetime
     else:
         yield from (
-            ("runsFor.mean", lasting.mean),
-            ("runsFor.atLeast", lasting.at_least),
-            ("runsFor.atMost", lasting.at_most),
+            ("runsFor.mean", lifetime.mean),
+            ("runsFor.atLeast", lifetime.at_least),
+            ("runsFor.atMost", lifetime.at_most),
         )
 
 
