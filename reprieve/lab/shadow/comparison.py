@@ -115,18 +115,12 @@ class DecisionComparer:
         plugins = refusal.diagnosis.unschedulable_plugins
         if not cycle.framework.plugins.post_filter:
             return _Outcome(Decided(status=UNSCHEDULABLE, message=str(refusal)), cycle, refused_by=plugins)
-        post_filter = await run_post_filter_plugins(cycle, refusal.diagnosis.statuses)
+        outcome = await run_post_filter_plugins(cycle, refusal.diagnosis.statuses)
         # None leaves the nomination as it is.
-        nominated = (
-            cycle.pod.status.nominated_node_name if post_filter.nominated_node is None else post_filter.nominated_node
-        )
-        victims = (
-            ()
-            if post_filter.candidate is None
-            else tuple(sorted(victim.key for victim in post_filter.candidate.victims))
-        )
+        nominated = cycle.pod.status.nominated_node_name if outcome.nominated_node is None else outcome.nominated_node
+        victims = () if outcome.candidate is None else tuple(sorted(victim.key for victim in outcome.candidate.victims))
         ours = Decided(status=UNSCHEDULABLE, message=str(refusal), nominated=nominated, victims=victims)
-        return _Outcome(ours, cycle, post_filter=post_filter, refused_by=plugins)
+        return _Outcome(ours, cycle, post_filter=outcome, refused_by=plugins)
 
 
 def _with_a_say(cycle: Cycle) -> frozenset[str]:
