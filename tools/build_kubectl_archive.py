@@ -37,7 +37,7 @@ else:
     main()
 """
 _LOCKS: Final = ("requirements.txt", "requirements-archive.txt")
-"""What is in the environment of the archive: what runs, and what packs it."""
+"""The locks of the archive's environment: the program's, and the packer's."""
 _LEFT_OUT: Final = ("PyInstaller", "_pyinstaller_hooks_contrib", "altgraph", "setuptools", "pip")
 """What the environment has besides, and a command does not need."""
 
@@ -47,7 +47,7 @@ _ARCHIVE: Final = re.compile(r"kubectl-reprieve-(?P<os>linux|darwin)-(?P<arch>am
 
 
 def build_archive(dist: Path) -> Path:
-    """Returns the archive for this platform, which it builds."""
+    """Builds the archive for this platform, and returns it."""
     target = dist / f"kubectl-reprieve-{platform.system().lower()}-{_MACHINES[platform.machine()]}.tar.gz"
     dist.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as folder:
@@ -78,15 +78,15 @@ def build_archive(dist: Path) -> Path:
 
 def _environment(folder: Path) -> Path:
     """Makes an environment of the locks, whatever else is installed in this one. Returns its Python."""
-    program, wanted = folder / "bin" / "python", [word for lock in _LOCKS for word in ("-r", str(ROOT / lock))]
+    program, locked = folder / "bin" / "python", [word for lock in _LOCKS for word in ("-r", str(ROOT / lock))]
     if uv := shutil.which("uv"):
         steps = [
             [uv, "venv", "--quiet", "--python", sys.executable, str(folder)],
-            [uv, "pip", "install", "--quiet", "--python", str(program), "--no-deps", "--require-hashes", *wanted],
+            [uv, "pip", "install", "--quiet", "--python", str(program), "--no-deps", "--require-hashes", *locked],
         ]
     else:
         pip = [str(program), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        steps = [[sys.executable, "-m", "venv", str(folder)], [*pip, "--no-deps", "--require-hashes", *wanted]]
+        steps = [[sys.executable, "-m", "venv", str(folder)], [*pip, "--no-deps", "--require-hashes", *locked]]
     for step in steps:
         subprocess.run(step, check=True)  # noqa: S603 - our own words
     return program
@@ -94,15 +94,15 @@ def _environment(folder: Path) -> Path:
 
 def _strip(folder: Path) -> None:
     """Takes the symbols for debuggers out of the libraries that come with them, where that can be done."""
-    found = [file for pattern in _WITH_SYMBOLS for file in folder.glob(pattern)]
+    libraries = [file for pattern in _WITH_SYMBOLS for file in folder.glob(pattern)]
     if (strip := shutil.which("strip")) and platform.system() == "Linux":
-        subprocess.run([strip, "--strip-unneeded", *map(str, found)], check=True)  # noqa: S603 - our own words
+        subprocess.run([strip, "--strip-unneeded", *map(str, libraries)], check=True)  # noqa: S603 - our own words
 
 
 def size(archive: Path) -> dict[str, int]:
-    """Returns the bytes of an archive, and of what is in it."""
+    """Returns the bytes of an archive, packed and unpacked."""
     with tarfile.open(archive) as packed:
-        return {"packed": archive.stat().st_size, "unpacked": sum(each.size for each in packed)}
+        return {"packed": archive.stat().st_size, "unpacked": sum(member.size for member in packed)}
 
 
 def manifest(dist: Path, url: str) -> dict[str, Any]:
@@ -130,9 +130,9 @@ def manifest(dist: Path, url: str) -> dict[str, Any]:
 
 def _platforms(dist: Path, url: str) -> Iterator[dict[str, Any]]:
     for file in sorted(dist.iterdir()):
-        if found := _ARCHIVE.fullmatch(file.name):
+        if match := _ARCHIVE.fullmatch(file.name):
             yield {
-                "selector": {"matchLabels": found.groupdict()},
+                "selector": {"matchLabels": match.groupdict()},
                 "uri": f"{url.rstrip('/')}/{file.name}",
                 "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
                 "files": [{"from": "*", "to": "."}],

@@ -32,10 +32,10 @@ class ReleaseError(SystemExit):
 
 def main() -> None:
     """Runs all steps; the first that fails ends it."""
-    wanted = sys.argv[1] if len(sys.argv) > 1 else __version__
+    expected = sys.argv[1] if len(sys.argv) > 1 else __version__
     deploy, installed = "tests/deploy", "tests/installed"
     steps: Sequence[tuple[str, Callable[[], object]]] = (
-        ("the version is the same everywhere", lambda: _check_versions(wanted)),
+        ("the version is the same everywhere", lambda: _check_versions(expected)),
         ("what is generated is committed, and the site is built", _check_generated),
         ("wheel and source distribution", _build_packages),
         ("the wheel in an empty environment", lambda: _check_installed("reprieve-*.whl")),
@@ -56,22 +56,22 @@ def main() -> None:
         began = time.monotonic()
         step()
         print(f"({time.monotonic() - began:.0f} s)", flush=True)  # noqa: T201
-    print(f"release-check: {wanted} can be released, if make check and make test-all pass")  # noqa: T201
+    print(f"release-check: {expected} can be released, if make check and make test-all pass")  # noqa: T201
 
 
-def _check_versions(wanted: str) -> None:
+def _check_versions(expected: str) -> None:
     chart = yaml.safe_load((ROOT / "deploy" / "chart" / "Chart.yaml").read_text(encoding="utf-8"))
-    found = {
+    version_of = {
         "extender/__init__.py": __version__,
         "Chart.yaml version": chart["version"],
         "Chart.yaml appVersion": chart["appVersion"],
     }
-    wrong = {place: version for place, version in found.items() if version != wanted}
+    wrong = {place: version for place, version in version_of.items() if version != expected}
     if wrong:
-        raise ReleaseError(f"{wanted} is wanted, and there is {wrong}")
+        raise ReleaseError(f"{expected} is wanted, and there is {wrong}")
     released = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    if len(sys.argv) > 1 and wanted not in released:
-        raise ReleaseError(f"CHANGELOG.md has no section {wanted}")
+    if len(sys.argv) > 1 and expected not in released:
+        raise ReleaseError(f"CHANGELOG.md has no section {expected}")
 
 
 def _check_generated() -> None:
@@ -98,13 +98,13 @@ def _build_packages() -> None:
     (source,) = DIST.glob("reprieve-*.tar.gz")
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    missing = {"LICENSE", "README.md", "deploy/chart/Chart.yaml", "pyproject.toml"} - names
-    if missing:
-        raise ReleaseError(f"the source distribution lacks {missing}")
+    absent = {"LICENSE", "README.md", "deploy/chart/Chart.yaml", "pyproject.toml"} - names
+    if absent:
+        raise ReleaseError(f"the source distribution lacks {absent}")
 
 
 def _check_installed(pattern: str) -> None:
-    """With what the registry of packages has for it today."""
+    """Installs a package with its dependencies from the registry, and tries it."""
     (package,) = DIST.glob(pattern)
     with TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)

@@ -35,7 +35,7 @@ ROOT: Final = Path(__file__).parents[1]
 BEFORE_THE_FIRST_RELEASE: Final = "37cd44c6"
 
 GONE: Final[dict[str, str]] = {}
-"""`kind: name` of what went on purpose -> why. A name may end with `*`."""
+"""`kind: name` of each deliberate removal -> the reason. A name may end with `*`."""
 
 Tree = Path
 
@@ -45,8 +45,12 @@ def commands(tree: Tree) -> Iterator[str]:
     group: Any = typer.main.get_command(commands_of_reprieve)
     for name in SUBCOMMANDS:
         yield name
-        for each in group.commands[name].load().params:
-            names = (each.name.upper(),) if each.param_type_name == "argument" else (*each.opts, *each.secondary_opts)
+        for parameter in group.commands[name].load().params:
+            names = (
+                (parameter.name.upper(),)
+                if parameter.param_type_name == "argument"
+                else (*parameter.opts, *parameter.secondary_opts)
+            )
             yield from (f"{name} {option}" for option in names)
 
 
@@ -58,11 +62,11 @@ def _openapi() -> dict[str, Any]:
 def requests(tree: Tree) -> Iterator[str]:
     """Endpoints that openapi.json describes, with their operationIds, parameters and codes of answers."""
     for path, methods in _openapi()["paths"].items():
-        for method, said in methods.items():
+        for method, operation in methods.items():
             request = f"{method.upper()} {path}"
-            yield f"{request} ({said['operationId']})"
-            yield from (f"{request} ?{each['name']}" for each in said.get("parameters", ()))
-            yield from (f"{request} -> {code}" for code in said["responses"])
+            yield f"{request} ({operation['operationId']})"
+            yield from (f"{request} ?{parameter['name']}" for parameter in operation.get("parameters", ()))
+            yield from (f"{request} -> {code}" for code in operation["responses"])
 
 
 def schemas(tree: Tree) -> Iterator[str]:
@@ -80,12 +84,12 @@ def routes(tree: Tree) -> Iterator[str]:
 
 def _paths(entries: Iterable[Any], prefix: str = "") -> Iterator[tuple[str, set[str]]]:
     """Yields the paths of routes, and of the routers that a FastAPI of this version keeps as they were included."""
-    for each in entries:
-        router = getattr(each, "original_router", None)
+    for entry in entries:
+        router = getattr(entry, "original_router", None)
         if router is not None:
-            yield from _paths(router.routes, prefix + str(getattr(each.include_context, "prefix", "")))
-        elif getattr(each, "path", None) is not None:
-            yield prefix + each.path, set(getattr(each, "methods", None) or {"*"})
+            yield from _paths(router.routes, prefix + str(getattr(entry.include_context, "prefix", "")))
+        elif getattr(entry, "path", None) is not None:
+            yield prefix + entry.path, set(getattr(entry, "methods", None) or {"*"})
 
 
 def flags(tree: Tree) -> Iterator[str]:
@@ -114,8 +118,8 @@ def event_reasons(tree: Tree) -> Iterator[str]:
     for file in (*(tree / "extender").rglob("*.py"), *(tree / "reprieve").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
-                said = [each.value if isinstance(each, ast.Constant) else None for each in node.args]
-                for kind, reason in pairwise(said):
+                arguments = [argument.value if isinstance(argument, ast.Constant) else None for argument in node.args]
+                for kind, reason in pairwise(arguments):
                     if kind in ("Normal", "Warning") and isinstance(reason, str):
                         yield reason
 
@@ -127,9 +131,9 @@ def chart_values(tree: Tree) -> Iterator[str]:
 
 
 def _fields(schema: Any, path: str) -> Iterator[str]:
-    for name, each in schema.get("properties", {}).items():
+    for name, field in schema.get("properties", {}).items():
         yield f"{path}{name}"
-        yield from _fields(each, f"{path}{name}.")
+        yield from _fields(field, f"{path}{name}.")
 
 
 def make(tree: Tree) -> Iterator[str]:
@@ -144,11 +148,11 @@ def answers(tree: Tree) -> Iterator[str]:
     """Types of answers (`-o json`) and of questions, with their fields as they are written."""
     for package in ("extender.answers", "extender.lab", "reprieve", "api"):
         for module in _modules_of(package):
-            for each in vars(module).values():
-                is_struct = isinstance(each, type) and issubclass(each, msgspec.Struct)
-                is_data = is_struct and each.__name__[0] != "_" and not each.__struct_config__.array_like
-                if is_data and ".objects" not in each.__module__:
-                    yield from (f"{each.__name__}.{field}" for field in each.__struct_encode_fields__)
+            for kind in vars(module).values():
+                is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+                is_data = is_struct and kind.__name__[0] != "_" and not kind.__struct_config__.array_like
+                if is_data and ".objects" not in kind.__module__:
+                    yield from (f"{kind.__name__}.{field}" for field in kind.__struct_encode_fields__)
 
 
 def _modules_of(name: str) -> Iterator[Any]:
@@ -157,24 +161,28 @@ def _modules_of(name: str) -> Iterator[Any]:
     except ModuleNotFoundError:
         return
     yield package
-    for found in walk_packages(getattr(package, "__path__", ()), f"{name}."):
-        if not found.name.endswith(("__main__", "top_screen")) and ".examples" not in found.name:
-            yield import_module(found.name)
+    for module in walk_packages(getattr(package, "__path__", ()), f"{name}."):
+        if not module.name.endswith(("__main__", "top_screen")) and ".examples" not in module.name:
+            yield import_module(module.name)
 
 
 def framework(tree: Tree) -> Iterator[str]:
     """Names for plugin authors, and for those who run the service with a server of their own."""
     for name in ("extender.framework", "extender.testing"):
-        yield from (f"{name}.{each}" for each in _exported_by(name))
+        yield from (f"{name}.{exported}" for exported in _exported_by(name))
     for name in ("reprieve.plugin", "reprieve.testing", "reprieve.gym", "reprieve.cluster"):
         with suppress(ModuleNotFoundError):  # older trees have none of them
-            yield from (f"{name}.{each}" for each in _exported_by(name))
+            yield from (f"{name}.{exported}" for exported in _exported_by(name))
     yield "api.main.app" if hasattr(import_module("api.main"), "app") else "api.main"
 
 
 def _exported_by(name: str) -> Iterable[str]:
     package = import_module(name)
-    public = (each for each in vars(package) if not each.startswith("_") and f"{name}.{each}" not in sys.modules)
+    public = (
+        attribute
+        for attribute in vars(package)
+        if not attribute.startswith("_") and f"{name}.{attribute}" not in sys.modules
+    )
     return getattr(package, "__all__", public)
 
 
@@ -243,15 +251,15 @@ def taken_in(tree: Tree) -> dict[str, list[str]]:
         stdout=subprocess.PIPE,
         check=True,
     )
-    taken: dict[str, list[str]] = json.loads(done.stdout)
-    return taken
+    names: dict[str, list[str]] = json.loads(done.stdout)
+    return names
 
 
 def reason_for(kind: str, name: str) -> str | None:
     """Returns why a name of a kind went."""
-    for gone, why in GONE.items():
-        said = f"{kind}: {name}"
-        if said == gone or (gone.endswith("*") and said.startswith(gone[:-1])):
+    for pattern, why in GONE.items():
+        text = f"{kind}: {name}"
+        if text == pattern or (pattern.endswith("*") and text.startswith(pattern[:-1])):
             return why
     return None
 

@@ -35,13 +35,13 @@ def rooms() -> list[dict[str, str]]:
     floors = []
     for names, words in re.findall(r"^(\w+(?: \| \w+)*) {2,}(\S.*)$", text, re.MULTILINE):
         sides = names.split(" | ")
-        said = [words] if len(sides) == 1 else re.split(r"(?<=\.) ", words)
-        floors.append(dict(zip(sides, said, strict=True)))
+        sentences = [words] if len(sides) == 1 else re.split(r"(?<=\.) ", words)
+        floors.append(dict(zip(sides, sentences, strict=True)))
     return floors
 
 
 def imports(floors: list[dict[str, str]]) -> set[tuple[str, str]]:
-    """Returns which rooms import which rooms below them, without those pairs that follow from others."""
+    """Returns (room, room below that it imports), without pairs that follow from others."""
     floor_of = {name: number for number, floor in enumerate(floors) for name in floor}
     graph = grimp.build_graph("extender", "reprieve", "api")
     pairs = {
@@ -70,13 +70,13 @@ def _leads(pairs: set[tuple[str, str]], above: str, below: str) -> bool:
 def picture() -> str:
     """Returns the drawing."""
     floors = rooms()
-    at = {
+    centres = {
         name: (COLUMNS.get(name, MIDDLE) * ACROSS + ACROSS // 2, number * DOWN + DOWN // 2)
         for number, floor in enumerate(floors)
         for name in floor
     }
     wide, high = ACROSS * (1 + max(COLUMNS.values())), DOWN * len(floors)
-    boxes = [_box(*at[name], name, words) for floor in floors for name, words in floor.items()]
+    boxes = [_box(*centres[name], name, words) for floor in floors for name, words in floor.items()]
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}">',
@@ -85,7 +85,7 @@ def picture() -> str:
             '<marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
             '<path d="M0 0 8 4 0 8z"/></marker>',
             *boxes,
-            *(_arrow(at, *pair) for pair in sorted(imports(floors))),
+            *(_arrow(centres, *pair) for pair in sorted(imports(floors))),
             "</svg>\n",
         )
     )
@@ -94,14 +94,14 @@ def picture() -> str:
 def _box(x: int, y: int, name: str, words: str) -> str:
     lines = textwrap.wrap(words, LETTERS)
     top = y - 8 * len(lines) + 2
-    said = "".join(f'<text x="{x}" y="{top + 16 * (i + 1)}">{escape(line)}</text>' for i, line in enumerate(lines))
+    texts = "".join(f'<text x="{x}" y="{top + 16 * (i + 1)}">{escape(line)}</text>' for i, line in enumerate(lines))
     frame = f'<rect x="{x - WIDTH // 2}" y="{y - HEIGHT // 2 - 6}" width="{WIDTH}" height="{HEIGHT + 12}" rx="6"/>'
-    return f'{frame}<text class="name" x="{x}" y="{top}">{name}</text>{said}'
+    return f'{frame}<text class="name" x="{x}" y="{top}">{name}</text>{texts}'
 
 
-def _arrow(at: Mapping[str, tuple[int, int]], above: str, below: str) -> str:
+def _arrow(centres: Mapping[str, tuple[int, int]], above: str, below: str) -> str:
     """Returns the arrow between two boxes: straight down, or around one corner, away from the middle column first."""
-    (x1, y1), (x2, y2) = at[above], at[below]
+    (x1, y1), (x2, y2) = centres[above], centres[below]
     half, tall = WIDTH // 2, HEIGHT // 2 + 6
     if x1 == x2:
         way = f"M{x1} {y1 + tall}V{y2 - tall}"

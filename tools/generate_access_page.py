@@ -126,13 +126,13 @@ def endpoints() -> list[Endpoint]:
     """Returns every endpoint: those of the routes, some of the embedded cluster's API, and a path where there is
     nothing.
     """
-    found: list[Endpoint] = []
+    endpoints: list[Endpoint] = []
     for router in ROUTERS:
         prefix = Settings().prefix if router is extender.router else ""
         for route in router.routes:
             if isinstance(route, Route):
                 path = prefix + route.path
-                found += [
+                endpoints += [
                     Endpoint(method, path, _about(method, path))
                     for method in sorted(route.methods or ())
                     if method != "HEAD"
@@ -143,9 +143,9 @@ def endpoints() -> list[Endpoint]:
         "DELETE /api/v1/namespaces/{namespace}/pods/{name}",
     ):
         method, _, path = request.partition(" ")
-        found.append(Endpoint(method, path, About.OTHER, is_embedded=True))
-    found += [Endpoint("GET", path, About.OTHER, is_embedded=True) for path in ("/apis", "/version", "/openapi/v2")]
-    return [*found, Endpoint("GET", "/any-other-path", About.OTHER)]
+        endpoints.append(Endpoint(method, path, About.OTHER, is_embedded=True))
+    endpoints += [Endpoint("GET", path, About.OTHER, is_embedded=True) for path in ("/apis", "/version", "/openapi/v2")]
+    return [*endpoints, Endpoint("GET", "/any-other-path", About.OTHER)]
 
 
 def _about(method: str, path: str) -> About:
@@ -187,8 +187,8 @@ def page() -> str:
     lines = [_HEAD, "## Requests\n\nRequests with the same letter get the same answers.\n"]
     lines += ["| | requests |\n|---|---|"]
     for cells, group in groups.items():
-        named = ", ".join(f"`{endpoint.method} {endpoint.path}`" for endpoint in group)
-        lines.append(f"| **{letters[cells]}** | {named} |")
+        requests = ", ".join(f"`{endpoint.method} {endpoint.path}`" for endpoint in group)
+        lines.append(f"| **{letters[cells]}** | {requests} |")
     lines.append("")
     return "\n".join([*lines, *(line for mode in MODES for line in _section(mode, groups, letters))])
 
@@ -225,8 +225,8 @@ def _section(mode: Mode, groups: Mapping[_Cells, Sequence[Endpoint]], letters: M
     yield f"| | {' | '.join(_COLUMNS.values())} |"
     yield "|---" * (1 + len(_COLUMNS)) + "|"
     for shared, sharing in rows.items():
-        shown = (each for caller, each in zip(CallerKind, shared, strict=True) if caller in _COLUMNS)
-        yield f"| **{', '.join(sharing)}** | {' | '.join(shown)} |"
+        answers = (cell for caller, cell in zip(CallerKind, shared, strict=True) if caller in _COLUMNS)
+        yield f"| **{', '.join(sharing)}** | {' | '.join(answers)} |"
     yield ""
 
 

@@ -25,9 +25,9 @@ _SECONDS_TO_SCHEDULE: Final = 60
 
 
 def answers() -> dict[str, Any]:
-    """Returns `METHOD path` -> the answer, and the parameters to which it is one."""
+    """Returns `METHOD path` -> its parameters and answer."""
     settings = Settings.model_validate({"access": "open", "shadow": True})
-    made: dict[str, Any] = {}
+    answer_of: dict[str, Any] = {}
     with TestClient(create_app(settings), base_url="http://127.0.0.1", client=("127.0.0.1", 0)) as service:
         ends = time.monotonic() + _SECONDS_TO_SCHEDULE
         while not (made_room := service.get("/v1/preemptions").json().get("items")):
@@ -41,10 +41,10 @@ def answers() -> dict[str, Any]:
         for path, operations in routed(settings).openapi()["paths"].items():
             if "get" in operations and path != PATH:  # the schema is a file of docs/schemas
                 query = queries.get(path, {})
-                named = {name: chosen[name] for name in re.findall(r"{(\w+)}", path)}
-                answer = service.get(path.format_map(named), params=query)
-                made[f"GET {path}"] = {"parameters": named | query, "answer": _short(_read(path, answer))}
-    return made
+                parameters = {name: chosen[name] for name in re.findall(r"{(\w+)}", path)}
+                answer = service.get(path.format_map(parameters), params=query)
+                answer_of[f"GET {path}"] = {"parameters": parameters | query, "answer": _short(_read(path, answer))}
+    return answer_of
 
 
 def _read(path: str, answer: Any) -> Any:
@@ -63,5 +63,5 @@ def _short(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    lines = ",\n".join(f"{json.dumps(request)}: {json.dumps(shown)}" for request, shown in answers().items())
+    lines = ",\n".join(f"{json.dumps(request)}: {json.dumps(answer)}" for request, answer in answers().items())
     FILE.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")

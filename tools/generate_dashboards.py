@@ -32,15 +32,15 @@ class Panel:
     unit: str = "short"
 
 
-def _quantiles(metric: str, by: str) -> list[tuple[str, str]]:
-    rates = f"sum by (le, {by}) (rate({metric}_bucket{{JOB}}[RATE]))"
+def _quantiles(metric: str, label: str) -> list[tuple[str, str]]:
+    rates = f"sum by (le, {label}) (rate({metric}_bucket{{JOB}}[RATE]))"
     return [
-        (f"histogram_quantile({quantile}, {rates})", f"{{{{{by}}}}} p{quantile * 100:g}") for quantile in (0.5, 0.99)
+        (f"histogram_quantile({quantile}, {rates})", f"{{{{{label}}}}} p{quantile * 100:g}") for quantile in (0.5, 0.99)
     ]
 
 
-def _mean(metric: str, by: str, legend: str) -> tuple[str, str]:
-    both = (f"sum by ({by}) (rate({metric}_{part}{{JOB}}[RATE]))" for part in ("sum", "count"))
+def _mean(metric: str, label: str, legend: str) -> tuple[str, str]:
+    both = (f"sum by ({label}) (rate({metric}_{part}{{JOB}}[RATE]))" for part in ("sum", "count"))
     return " / ".join(both), legend
 
 

@@ -48,7 +48,10 @@ def _settings() -> Iterator[str]:
             else ("flag", "default", "what it sets")
         )
         yield _section(
-            group.value, words, columns, [_row(each) for each in DECLARATIONS.values() if each.option.group is group]
+            group.value,
+            words,
+            columns,
+            [_row(declaration) for declaration in DECLARATIONS.values() if declaration.option.group is group],
         )
 
 

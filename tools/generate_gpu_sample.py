@@ -46,8 +46,8 @@ def nodes() -> list[tuple[str, int, int, int, str]]:
 
 def pods(rng: random.Random, gpus: int) -> Iterable[tuple[str, int, int, int, int, str]]:
     """Yields rows of pods, until they have asked for the GPUs."""
-    asked, number = 0.0, 0
-    while asked < ASKED * gpus:
+    requested, number = 0.0, 0
+    while requested < ASKED * gpus:
         _, count, share = rng.choices(PARTS, weights=[often for often, *_ in PARTS])[0]
         # A pod has a few cores for each of its GPUs, and some GiB for each core.
         cores = max(1, round(rng.lognormvariate(1.3, 0.5) * max(count * share / 1000, 0.4)))
@@ -58,7 +58,7 @@ def pods(rng: random.Random, gpus: int) -> Iterable[tuple[str, int, int, int, in
             else ""
         )
         yield f"pod-{number:04}", cores * 1000, memory, count, share, models
-        asked, number = asked + count * share / 1000, number + 1
+        requested, number = requested + count * share / 1000, number + 1
 
 
 def main() -> None:

@@ -53,12 +53,12 @@ def needed_by() -> dict[str, str]:
 def megabytes(package: str) -> str:
     """Returns the size of the files of an installed package; `-` where it is not installed."""
     try:
-        own = files(package) or ()
+        package_files = files(package) or ()
     except PackageNotFoundError:
         return "-"
     # Compiled modules are made when they are first used.
-    found = [Path(str(each.locate())) for each in own if each.suffix != ".pyc"]
-    return f"{sum(file.stat().st_size for file in found if file.is_file()) / 1e6:.1f}"
+    paths = [Path(str(file.locate())) for file in package_files if file.suffix != ".pyc"]
+    return f"{sum(file.stat().st_size for file in paths if file.is_file()) / 1e6:.1f}"
 
 
 def packages() -> list[str]:

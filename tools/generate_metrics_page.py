@@ -48,8 +48,8 @@ Not here are those that would always be 0: `scheduler_batch_*`, `scheduler_get_n
 
 async def _of_a_scheduler() -> list[Metric]:
     configuration = Configuration()
-    async with own_cluster([], rng=random.Random(1)) as own:
-        client = Client(Target("http://embedded"), transport=EmbeddedTransport(own.api))
+    async with own_cluster([], rng=random.Random(1)) as cluster:
+        client = Client(Target("http://embedded"), transport=EmbeddedTransport(cluster.api))
         clock = asyncio.get_running_loop().time
         elector = LeaderElector(
             client, configuration.leader_election, "this replica", rng=random.Random(1), boot_time=clock
@@ -78,7 +78,9 @@ def _section(title: str, words: str, families: Iterable[Metric], *, is_told: boo
 def page() -> str:
     """Returns the page."""
     families = asyncio.run(_of_a_scheduler())
-    ours, upstreams = ([each for each in families if each.name.startswith("reprieve_") is own] for own in (True, False))
+    ours, upstreams = (
+        [family for family in families if family.name.startswith("reprieve_") is is_ours] for is_ours in (True, False)
+    )
     process = CollectorRegistry(auto_describe=False)
     ProcessCollector(registry=process)
     return "".join(

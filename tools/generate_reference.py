@@ -96,22 +96,22 @@ def commands_page() -> str:
         "",
     )
     options = ("## Common options\n", *(row for row in rows if row in shared), "")
-    said = (line for name, command in commands.items() for line in _command(name, command, shared))
-    return "\n".join([_COMMANDS, *codes, *options, *said])
+    lines = (line for name, command in commands.items() for line in _command(name, command, shared))
+    return "\n".join([_COMMANDS, *codes, *options, *lines])
 
 
 def _options(command: Any) -> dict[str, str]:
     """Returns the first name of each option -> its line."""
-    shown = [each for each in command.params if each.param_type_name == "option" and not each.hidden]
-    return {each.opts[0]: f"- {_names(each)}: {_cell(each.help or '')}{_default(each)}" for each in shown}
+    options = [option for option in command.params if option.param_type_name == "option" and not option.hidden]
+    return {option.opts[0]: f"- {_names(option)}: {_cell(option.help or '')}{_default(option)}" for option in options}
 
 
 def _command(name: str, command: Any, shared: set[str]) -> Iterator[str]:
-    arguments = [each for each in command.params if each.param_type_name == "argument"]
-    shape = " ".join(each.metavar or each.name.upper() for each in arguments)
+    arguments = [argument for argument in command.params if argument.param_type_name == "argument"]
+    shape = " ".join(argument.metavar or argument.name.upper() for argument in arguments)
     yield f"## reprieve {name}\n"
     if shape:
-        words = (_paragraph(each.help or "") for each in arguments)
+        words = (_paragraph(argument.help or "") for argument in arguments)
         yield f"`reprieve {name} {shape}`: {' '.join(words)}\n"
     yield from (f"{_paragraph(text)}\n" for text in re.split(r"\n\s*\n", (command.help or "").strip()))
     lines = "\n".join(LINES[name])
@@ -121,22 +121,22 @@ def _command(name: str, command: Any, shared: set[str]) -> Iterator[str]:
         flags = (ROOT / "docs" / "flags.md").read_text(encoding="utf-8")
         options = {option: row for option, row in options.items() if f"`{option}`" not in flags}
         yield "Its options are the settings of [Flags](../flags.md), and:\n"
-    own = [row for row in options.values() if row not in shared]
-    if own:
-        yield from own
+    rows = [row for row in options.values() if row not in shared]
+    if rows:
+        yield from rows
         yield ""
-    others = shared.intersection(options.values())
-    if others:
-        yield f"{'Also' if own else 'It takes'} {_of_the_shared(others, shared)}.\n"
+    common = shared.intersection(options.values())
+    if common:
+        yield f"{'Also' if rows else 'It takes'} {_of_the_shared(common, shared)}.\n"
 
 
 def _of_the_shared(rows: Collection[str], shared: Collection[str]) -> str:
-    """Returns which of the shared options these are, by whichever list is the shorter one."""
+    """Returns these of the shared options in words, by the shorter list: these, or all but the others."""
     all_of_them = "the [common options](#common-options)"
-    missing = set(shared) - set(rows)
-    if len(missing) > len(rows):
+    absent = set(shared) - set(rows)
+    if len(absent) > len(rows):
         return ", ".join(sorted(row.split("`")[1].join("``") for row in rows))
-    but = ", ".join(sorted(row.split("`")[1].join("``") for row in missing))
+    but = ", ".join(sorted(row.split("`")[1].join("``") for row in absent))
     return f"{all_of_them} without {but}" if but else all_of_them
 
 
@@ -191,10 +191,10 @@ def _arguments() -> Iterator[str]:
     yield "## Arguments of kube-scheduler's plugins\n"
     [profile] = Configuration().profiles
     names = sorted(enabled_names(profile.plugins) & ARGS_OF.keys())
-    shown = Configuration(
+    configuration = Configuration(
         profiles=(Profile(plugin_configs=tuple(PluginConfig(name, ARGS_OF[name]()) for name in names)),)
     )
-    for config in written(shown)["profiles"][0]["pluginConfig"]:
+    for config in written(configuration)["profiles"][0]["pluginConfig"]:
         arguments: Mapping[str, Any] = {
             key: value for key, value in config["args"].items() if key not in ("apiVersion", "kind")
         }
@@ -224,12 +224,12 @@ def plugins_page() -> str:
 def limits_page() -> str:
     """Returns docs/reference/limits.md."""
     tables = (limits, lab_limits, cluster_limits)
-    rows = [each for table in tables for each in vars(table).values() if isinstance(each, limits.Limit)]
+    rows = [limit for table in tables for limit in vars(table).values() if isinstance(limit, limits.Limit)]
     lines = [_LIMITS]
     for door in limits.Door:
-        at_door = [each for each in rows if each.door is door]
+        at_door = [limit for limit in rows if limit.door is door]
         lines.append(f"## {door}\n\n| at most | beyond it |\n|---|---|")
-        lines += [f"| {_amount(each)} | {_cell(each.told)} |" for each in at_door]
+        lines += [f"| {_amount(limit)} | {_cell(limit.told)} |" for limit in at_door]
         lines.append("")
     return "\n".join(lines)
 

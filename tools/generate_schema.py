@@ -64,7 +64,7 @@ CONSTANTS: Final = {"ref(AzureDataDiskCachingReadWrite)": "ReadWrite", "ref(Azur
 """The values of defaults that name a constant of Go."""
 
 IMPORTS: Final = {"apiv1": "core/v1", "corev1": "core/v1", "v1": "core/v1", "metav1": "meta/v1"}
-"""What the packages of the API call those that they import, where that is not their name."""
+"""Import name in the packages of the API -> package, where the two differ."""
 
 OWN_ENCODING: Final = frozenset({"resource.Quantity", "intstr.IntOrString", "meta/v1.Duration"})
 """Structs that encode themselves, as a text or a number."""
@@ -93,12 +93,12 @@ def table(published: Mapping[str, Json], names: Iterable[str]) -> Json:
         type_ = {"alias": "string"} if name.startswith("types.") else published[name]
         if "alias" in type_:
             aliases[name] = _resolved(type_["alias"], name)
-            found = [aliases[name]]
+            types = [aliases[name]]
         else:
             fields = list(_fields(published, name))
             structs[name] = ({"atomic": True} if name in ATOMIC_STRUCTS else {}) | {"fields": fields}
-            found = [field["type"] for field in fields]
-        waiting += [each for of in found for each in _NAMED.findall(of)]
+            types = [field["type"] for field in fields]
+        waiting += [name for type_text in types for name in _NAMED.findall(type_text)]
     return {"aliases": dict(sorted(aliases.items())), "structs": dict(sorted(structs.items()))}
 
 
@@ -110,20 +110,22 @@ def _fields(published: Mapping[str, Json], struct: str, way: tuple[int, ...] | N
     """
     for field in published[struct]["fields"]:
         numbers = (*way, field["protobuf"]) if way is not None and "protobuf" in field else None
-        of = _resolved(field["type"], struct)
+        go_type = _resolved(field["type"], struct)
         if field["json"] == "":
-            yield from _fields(published, of, numbers)
+            yield from _fields(published, go_type, numbers)
         elif field["json"] != "-":
-            yield _field(published, struct, field, of, numbers)
+            yield _field(published, struct, field, go_type, numbers)
 
 
-def _field(published: Mapping[str, Json], struct: str, field: Json, of: str, numbers: tuple[int, ...] | None) -> Json:
+def _field(
+    published: Mapping[str, Json], struct: str, field: Json, go_type: str, numbers: tuple[int, ...] | None
+) -> Json:
     is_optional = field.get("optional") or field.get("omitempty")
     facts = {
         "name": field["json"],
-        "type": of.removeprefix("*"),
+        "type": go_type.removeprefix("*"),
         "protobuf": numbers,
-        "presence": _presence(published, field, of),
+        "presence": _presence(published, field, go_type),
         "required": not is_optional or (struct, field["json"]) in REQUIRED,
         "listType": field.get("listType"),
         "listKeys": field.get("listMapKeys"),
@@ -137,27 +139,27 @@ def _field(published: Mapping[str, Json], struct: str, field: Json, of: str, num
     return facts
 
 
-def _presence(published: Mapping[str, Json], field: Json, of: str) -> str | None:
+def _presence(published: Mapping[str, Json], field: Json, go_type: str) -> str | None:
     """Whether an empty value is written; None if it is left out, as most are.
 
     Upstream: Go, encoding/json, isEmptyValue; the MarshalJSON methods of apimachinery.
     """
     omitempty, omitzero = field.get("omitempty", False), field.get("omitzero", False)
-    if of.startswith("*"):
+    if go_type.startswith("*"):
         return "keep" if omitempty else "null"
-    if of in NULL_WHEN_ZERO:
+    if go_type in NULL_WHEN_ZERO:
         return None if omitzero else "null"
-    if of in OWN_ENCODING or "fields" in published.get(of, ()):
+    if go_type in OWN_ENCODING or "fields" in published.get(go_type, ()):
         return "zero"
     if omitempty:
         return None
-    underlying = published[of]["alias"] if of in published else of
+    underlying = published[go_type]["alias"] if go_type in published else go_type
     return "null" if underlying.startswith(("[]", "map[")) else "zero"
 
 
-def _resolved(of: str, within: str) -> str:
-    """A type, as the package of `within` spells it, with every name in full."""
-    package = within.rpartition(".")[0]
+def _resolved(go_type: str, owner: str) -> str:
+    """A type, as the package of `owner` spells it, with every name in full."""
+    package = owner.rpartition(".")[0]
 
     def full(match: re.Match[str]) -> str:
         imported, _, name = match[0].rpartition(".")
@@ -165,14 +167,14 @@ def _resolved(of: str, within: str) -> str:
             return f"{IMPORTS.get(imported, imported)}.{name}"
         return name if name in WORDS_OF_GO else f"{package}.{name}"
 
-    return re.sub(r"(\w+\.)?\w+", full, of)
+    return re.sub(r"(\w+\.)?\w+", full, go_type)
 
 
-def text(of: Json) -> str:
+def text(table: Json) -> str:
     """Returns the table as JSON, with one field a line."""
-    aliases = [f'    "{name}": "{target}"' for name, target in of["aliases"].items()]
+    aliases = [f'    "{name}": "{target}"' for name, target in table["aliases"].items()]
     structs = []
-    for name, struct in of["structs"].items():
+    for name, struct in table["structs"].items():
         atomic = '"atomic": true, ' if "atomic" in struct else ""
         fields = ",\n".join(f"      {json.dumps(field)}" for field in struct["fields"])
         structs.append(

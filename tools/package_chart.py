@@ -18,7 +18,7 @@ _NO_DIGEST: Final = '  digest: ""\n'
 
 
 def package(dist: Path, image: str, digest: str) -> Path:
-    """Returns the packed chart, which helm has found nothing wrong with."""
+    """Packs the chart after `helm lint`, and returns the file."""
     helm = program("helm")
     with TemporaryDirectory() as folder:
         chart = Path(folder, "reprieve")
@@ -26,9 +26,9 @@ def package(dist: Path, image: str, digest: str) -> Path:
         values = (chart / "values.yaml").read_text(encoding="utf-8")
         if values.count(BY_DEFAULT) != 1 or values.count(_NO_DIGEST) != 1:
             raise SystemExit("values.yaml does not name the image exactly once")
-        named = values.replace(BY_DEFAULT, image)
+        filled = values.replace(BY_DEFAULT, image)
         (chart / "values.yaml").write_text(
-            named.replace(_NO_DIGEST, f"  digest: {digest}\n") if digest else named, encoding="utf-8"
+            filled.replace(_NO_DIGEST, f"  digest: {digest}\n") if digest else filled, encoding="utf-8"
         )
         subprocess.run([helm, "lint", "--strict", "--quiet", chart], check=True)  # noqa: S603 - the pinned helm
         subprocess.run([helm, "package", chart, "--destination", folder], check=True, capture_output=True)  # noqa: S603

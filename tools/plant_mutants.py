@@ -65,23 +65,23 @@ def _planted(path: Path, fault: str, tests: list[str], tree: Path) -> str:
 
 
 def _tests_of(file: str) -> list[str]:
-    """Returns the tests beside the code, those that have the module's name first."""
+    """Returns the tests beside the code; files with the module's name come first."""
     folder = ROOT / "tests" / Path(file).parent
     while not list(folder.rglob("test_*.py")):
         folder = folder.parent
-    named = sorted(folder.rglob(f"test_*{Path(file).stem}*.py"))
-    return [str(path.relative_to(ROOT)) for path in [*named, folder]]
+    by_name = sorted(folder.rglob(f"test_*{Path(file).stem}*.py"))
+    return [str(path.relative_to(ROOT)) for path in [*by_name, folder]]
 
 
-def _plant(asked: argparse.Namespace, tree: Path) -> list[str]:
+def _plant(options: argparse.Namespace, tree: Path) -> list[str]:
     outcomes = []
-    for file, text, fault in drawn(asked.draw, asked.seed):
+    for file, text, fault in drawn(options.draw, options.seed):
         outcomes.append(_planted(tree / file, fault, _tests_of(file), tree))
         lines = difflib.unified_diff(text.splitlines(), fault.splitlines(), n=0, lineterm="")
         changed = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
         print(f"{outcomes[-1]:11} {file}", *changed, sep="\n    ", flush=True)  # noqa: T201
-    for mutant in [] if asked.draw else mutants():
-        if (not asked.ids or mutant.id in asked.ids) and not mutant.equivalent:
+    for mutant in [] if options.draw else mutants():
+        if (not options.ids or mutant.id in options.ids) and not mutant.equivalent:
             outcomes.append(outcome(mutant, tree))
             print(f"{mutant.id:4} {outcomes[-1]:11} {mutant.file}", flush=True)  # noqa: T201
     return outcomes
@@ -93,12 +93,12 @@ def main() -> None:
     parser.add_argument("ids", nargs="*", help="those of tools/mutants.json to plant; all of them if none is named")
     parser.add_argument("--draw", type=int, default=0, help="plant so many faults that are drawn at random")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree)], cwd=ROOT, check=True)  # noqa: S603, S607
         try:
-            outcomes = _plant(asked, tree)
+            outcomes = _plant(options, tree)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)  # noqa: S603, S607
     print(f"{outcomes.count('caught')} of {len(outcomes)} are caught by the tests of their folder")  # noqa: T201

@@ -24,7 +24,7 @@ SAID_BY: Final[Mapping[tuple[str, ...], str]] = {
 
 
 class PlayError(SystemExit):
-    """A command or the library does not do what it did. The text says which, and what came."""
+    """A command or the library behaves differently. The text says which, with its output."""
 
 
 def main() -> None:
@@ -35,9 +35,9 @@ def main() -> None:
 def play(programs: Path) -> None:
     """Raises PlayError unless the commands of SAID_BY, `serve` and the page of the library work with these programs."""
     for command, words in SAID_BY.items():
-        said = _output(str(programs / "reprieve"), *command)
-        if words not in said:
-            raise PlayError(f"reprieve {' '.join(command)} does not say {words!r}:\n{said}")
+        output = _output(str(programs / "reprieve"), *command)
+        if words not in output:
+            raise PlayError(f"reprieve {' '.join(command)} does not say {words!r}:\n{output}")
     _serve(programs)
     parts = dict.fromkeys(("python", "text"), "")
     page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
@@ -46,9 +46,9 @@ def play(programs: Path) -> None:
     with TemporaryDirectory() as folder:  # where a program is, Python looks for packages first
         program = Path(folder, "page.py")
         program.write_text(parts["python"], encoding="utf-8")
-        said = _output(str(programs / "python"), str(program))
-    if said != parts["text"]:
-        raise PlayError(f"the program of docs/library.md does not print what the page says:\n{said}")
+        output = _output(str(programs / "python"), str(program))
+    if output != parts["text"]:
+        raise PlayError(f"the program of docs/library.md does not print what the page says:\n{output}")
 
 
 def _serve(programs: Path) -> None:
@@ -58,16 +58,16 @@ def _serve(programs: Path) -> None:
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as service:
         assert service.stdout is not None  # noqa: S101 - for the type checker
-        said = ""
-        while not (found := re.search(r"answers for .* on (http://[^/\s]+)", said)) and (
+        output = ""
+        while not (address := re.search(r"answers for .* on (http://[^/\s]+)", output)) and (
             line := service.stdout.readline()
         ):
-            said += line
-        asked = "" if found is None else _output(str(programs / "reprieve"), "pending", "--server", found[1])
+            output += line
+        pending = "" if address is None else _output(str(programs / "reprieve"), "pending", "--server", address[1])
         service.terminate()
-        said += service.stdout.read()
-    if "batch/train-3" not in asked or service.returncode != 0:
-        raise PlayError(f"reprieve serve ended with {service.returncode}, and pending said {asked!r}:\n{said}")
+        output += service.stdout.read()
+    if "batch/train-3" not in pending or service.returncode != 0:
+        raise PlayError(f"reprieve serve ended with {service.returncode}, and pending said {pending!r}:\n{output}")
 
 
 def _output(*command: str) -> str:

@@ -48,7 +48,7 @@ def files(name: str) -> dict[str, str]:
 
 def _pod(deployment: Object) -> Object:
     spec = dict(deployment["spec"]["template"]["spec"])
-    (container,) = (each for each in spec["containers"] if each["name"] == "reprieve")
+    (container,) = (container for container in spec["containers"] if container["name"] == "reprieve")
     container["args"].append(f"--kubeconfig={_CONFIGURATION}/kubeconfig")
     # The name of the API server is one of this machine's, which no pod network resolves.
     spec |= {
