@@ -86,11 +86,15 @@ def test_the_header_goes_before_the_seconds_in_the_status():
 
 
 def test_the_details_come_with_the_error():
-    causes = [{"field": "spec", "message": "Required value", "reason": "FieldValueRequired"}]
+    causes = [
+        {"field": "spec", "message": "Required value", "reason": "FieldValueRequired"},
+        "a cause that is no object",
+    ]
 
-    assert (
-        errors.from_response(ASKED, 422, status(422, "Invalid", details={"causes": causes})).details["causes"] == causes
-    )
+    error = errors.from_response(ASKED, 422, status(422, "Invalid", details={"causes": causes}))
+
+    assert type(error) is errors.Invalid
+    assert error.details["causes"] == causes
 
 
 def test_error_event_of_a_watch_is_classified_by_its_status():

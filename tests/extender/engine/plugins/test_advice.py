@@ -8,6 +8,7 @@ from extender.engine.plugins.inter_pod_affinity.plugin import without_terms
 from extender.engine.plugins.node_affinity import without_node_affinity, without_node_selector
 from extender.engine.plugins.node_ports import without_host_ports
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit, with_smaller_requests
+from extender.engine.plugins.volume_advice import VolumeAdvice
 from extender.engine.snapshot.pod_attributes import host_ports
 from extender.testing import NodeBuilder, PodBuilder, label_term, make_node, make_pod, make_snapshot
 from extender.values.config.plugin_args import NodeResourcesFitArgs
@@ -15,6 +16,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.values.objects.pod import Container, ContainerPort, Pod, ResourceClaimRef, ResourceRequirements
 from extender.values.objects.resource_amounts import filter_requests
+from tests.kit.storage import make_claim
 from tests.kit.tables import cases
 
 
@@ -153,3 +155,27 @@ def test_a_resource_that_the_profile_ignores_is_not_short() -> None:
 
 def test_the_number_of_pods_is_a_resource_of_its_own() -> None:
     assert shortages(make_node("a").capacity(cpu=4, pods=1), [make_pod("p").node("a")], make_pod()) == {"pods": (1, 0)}
+
+
+@cases(
+    "claims, advice",
+    ("one", ["data"], ["drop the volume v0 (claim data)"]),
+    (
+        "two",
+        ["data", "logs"],
+        [
+            "drop the volume v0 (claim data)",
+            "drop the volume v1 (claim logs)",
+            "drop the volumes v0 (claim data) and v1 (claim logs)",
+        ],
+    ),
+)
+def test_volumes_are_dropped_one_by_one_and_then_all(claims: list[str], advice: list[str]) -> None:
+    pod = make_pod()
+    for claim in claims:
+        pod = pod.claim(claim)
+    snapshot = make_snapshot(make_node("n"), objects=[make_claim(claim) for claim in claims])
+
+    suggestions = VolumeAdvice().suggest(pod.obj(), Rows.of(snapshot))
+
+    assert [suggestion.text for suggestion in suggestions] == advice
