@@ -1,0 +1,15 @@
+"""The faults that `make mutants` plants."""
+
+import pytest
+
+from tests.kit.service import ROOT
+from tools.plant_mutants import Mutant, mutants
+
+
+@pytest.mark.parametrize(
+    "mutant", [pytest.param(mutant, id=mutant.id) for mutant in mutants() if not mutant.equivalent]
+)
+def test_a_planted_fault_still_fits_the_code(mutant: Mutant) -> None:
+    """Else it would be planted no more. Whoever changes the line changes it in tools/mutants.json, too."""
+    assert (ROOT / mutant.file).read_text(encoding="utf-8").count(mutant.old) == 1
+    assert [test for test in mutant.tests if not (ROOT / test).exists()] == []
