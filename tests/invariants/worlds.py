@@ -160,15 +160,15 @@ class World(ClusterByHand):
     ) -> None:
         self.seed = seed
         self._configuration = configuration or Configuration()
-        self.registry = make_registry(
+        registry = make_registry(
             *SYSTEM_NAMESPACES,
             store=ObjectStore(resource_version=1000),
             now=clock,
             seed=seed,
             features=self._configuration.feature_gates,
         )
-        super().__init__(self.registry)
-        self.monitor = WriteMonitor(self.registry, EmbeddedTransport(KubeApi(self.registry)))
+        super().__init__(registry)
+        self.monitor = WriteMonitor(registry, EmbeddedTransport(KubeApi(registry)))
         self._bugs = bugs
         self._plugins = plugins
         self._relist = relist

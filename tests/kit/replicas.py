@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from typing import final
 
 import httpx
@@ -13,17 +14,51 @@ from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.leader_election import LeaderElector
 from extender.rules.api_resources import LEASES, Object
-from extender.values.config.configuration import Configuration
+from extender.values.config.configuration import Configuration, LeaderElection
 from extender.values.targets.target import Target
-from reprieve.cluster import OwnCluster, own_cluster
+from reprieve.cluster import own_cluster
+from tests.kit.cluster import NOW
 from tests.kit.faults import Fault, FaultyTransport
+from tests.kit.scene import ClusterByHand
 
 WRITES = ("create", "update", "patch", "delete")
 
 
+class Candidate:
+    """Wants to lead, by a connection of its own; its network can go wrong, and its clocks can."""
+
+    def __init__(
+        self,
+        name: str,
+        server: httpx.AsyncBaseTransport,
+        faults: Iterable[Fault] = (),
+        election: LeaderElection | None = None,
+    ) -> None:
+        self.transport = FaultyTransport(server, *faults, rng=random.Random(name))
+        self.slept = 0.0
+        """Seconds for which the machine was asleep, which the event loop does not see."""
+        self.wall_is_off_by = timedelta()
+        loop, rng = asyncio.get_running_loop(), random.Random(name)
+        self.elector = LeaderElector(
+            Client(Target("http://embedded"), transport=self.transport, rng=rng),
+            election or LeaderElection(),
+            name,
+            rng=rng,
+            now=lambda: NOW + timedelta(seconds=loop.time()) + self.wall_is_off_by,
+            boot_time=lambda: loop.time() + self.slept,
+        )
+
+    @property
+    def leads(self) -> bool:
+        return self.elector.fence() is None
+
+    def writes(self) -> int:
+        return sum(self.transport.count(verb) for verb in WRITES)
+
+
 @final
-class Replica:
-    """From its start to its end."""
+class Replica(Candidate):
+    """A scheduler of several, from its start to its end."""
 
     def __init__(
         self,
@@ -32,19 +67,9 @@ class Replica:
         faults: Iterable[Fault] = (),
         configuration: Configuration | None = None,
     ) -> None:
-        self._rng = random.Random(name)
-        self.transport = FaultyTransport(server, *faults, rng=random.Random(name))
-        self.slept = 0.0
-        """Seconds for which the machine was asleep, which the event loop does not see."""
-        loop = asyncio.get_running_loop()
         self._configuration = configuration or Configuration()
-        self.elector = LeaderElector(
-            Client(Target("http://embedded"), transport=self.transport, rng=self._rng),
-            self._configuration.leader_election,
-            name,
-            rng=self._rng,
-            boot_time=lambda: loop.time() + self.slept,
-        )
+        super().__init__(name, server, faults, self._configuration.leader_election)
+        self._rng = random.Random(name)
         self._client = Client(
             Target("http://embedded"),
             transport=self.transport,
@@ -72,15 +97,8 @@ class Replica:
         await self.stop()
 
     @property
-    def leads(self) -> bool:
-        return self.elector.fence() is None
-
-    @property
     def why_over(self) -> str:
         return self.following.why_over() if self.following is not None else ""
-
-    def writes(self) -> int:
-        return sum(self.transport.count(verb) for verb in WRITES)
 
 
 @asynccontextmanager
@@ -89,7 +107,7 @@ async def replicas(
     first: Iterable[Fault] = (),
     second: Iterable[Fault] = (),
     configuration: Configuration | None = None,
-) -> AsyncIterator[tuple[OwnCluster, Replica, Replica]]:
+) -> AsyncIterator[tuple[ClusterByHand, Replica, Replica]]:
     """A cluster with two replicas: the first leads.
 
     Arguments:
@@ -101,11 +119,11 @@ async def replicas(
         standby = await Replica("second", own.transport(), second, configuration).start()
         await asyncio.sleep(0.5)
         try:
-            yield own, leader, standby
+            yield ClusterByHand(own.api.registry), leader, standby
         finally:
             await leader.stop()
             await standby.stop()
 
 
-def holder(own: OwnCluster) -> str:
-    return str(own.api.registry.get(LEASES, "kube-system", "kube-scheduler")["spec"]["holderIdentity"])
+def holder(cluster: ClusterByHand) -> str:
+    return str(cluster.registry.get(LEASES, "kube-system", "kube-scheduler")["spec"]["holderIdentity"])

@@ -17,10 +17,9 @@ from types import FrameType
 from typing import Any
 
 from api.cli import main
-from extender.rules.api_resources import PODS
 from extender.testing import virtual_time
-from tests.kit.cluster import a_cluster
 from tests.kit.objects import node, pod, priority_class
+from tests.kit.scene.followed import a_cluster
 from tests.kit.service import serving
 
 ROOT = Path(__file__).parents[2]
@@ -114,15 +113,15 @@ async def scheduling(passed: Passed) -> None:
     """A pod that is bound, and one that preempts another, each for the second time."""
     high = priority_class("high", 1000)
     async with a_cluster(high, node("a", "2"), node("b", "2")) as registry:
-        registry.create(PODS, "default", pod("first", "2"))
+        registry.create(pod("first", "2"))
         await asyncio.sleep(5)
         with passed.counting("(b) a pending pod is bound", all_tasks=True):
-            registry.create(PODS, "default", pod("second", "2"))
+            registry.create(pod("second", "2"))
             await asyncio.sleep(1)
-        registry.create(PODS, "default", pod("third", "2", priorityClassName="high"))
+        registry.create(pod("third", "2", priorityClassName="high"))
         await asyncio.sleep(60)
         with passed.counting("(c) a pod preempts, and is bound", all_tasks=True):
-            registry.create(PODS, "default", pod("fourth", "2", priorityClassName="high"))
+            registry.create(pod("fourth", "2", priorityClassName="high"))
             await asyncio.sleep(40)
 
 

@@ -16,10 +16,10 @@ from extender.values.config.configuration import Configuration, Extender, Extend
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
 from reprieve.cluster.registry import subresources
-from reprieve.cluster.registry.object_registry import ObjectRegistry
-from tests.kit.cluster import a_followed_cluster, events_of
 from tests.kit.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
 from tests.kit.objects import node, pod, priority_class
+from tests.kit.scene import ClusterByHand
+from tests.kit.scene.followed import a_followed_cluster
 
 HIGH = priority_class("high", 1000)
 
@@ -31,7 +31,7 @@ def extenders(*configs: Extender) -> Configuration:
 @asynccontextmanager
 async def asking(
     configuration: Configuration, memory: InMemory, objects: Iterable[Any]
-) -> AsyncIterator[ObjectRegistry]:
+) -> AsyncIterator[ClusterByHand]:
     """A cluster with these objects whose scheduler asks these extenders."""
     transports: Transports = memory.transport
     async with a_followed_cluster(*objects, configuration=configuration, transports=transports) as (cluster, _):
@@ -39,23 +39,19 @@ async def asking(
     assert memory.open == 0  # connections end with the scheduler
 
 
-def node_of(cluster: ObjectRegistry, name: str) -> str:
-    return str(cluster.get(PODS, "default", name)["spec"].get("nodeName", ""))
+def condition_of(cluster: ClusterByHand, name: str) -> tuple[str, str, str]:
+    """(status, reason, message)."""
+    condition = cluster.condition(name)
+    assert condition is not None
+    return condition
 
 
-def condition_of(cluster: ObjectRegistry, name: str) -> dict[str, Any]:
-    (condition,) = (
-        each for each in cluster.get(PODS, "default", name)["status"]["conditions"] if each["type"] == "PodScheduled"
-    )
-    return dict(condition)
-
-
-def binding_in(cluster: ObjectRegistry) -> Says:
+def binding_in(cluster: ClusterByHand) -> Says:
     def bind(arguments: Any) -> Any:
         target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
         meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
         subresources.bind(
-            cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target}
+            cluster.registry, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target}
         )
         return {"Error": ""}
 
@@ -69,11 +65,11 @@ async def test_refusal_by_an_extender_is_in_the_condition_and_any_event_requeues
     async with asking(
         extenders(an_extender("one", filter_verb="filter")), memory, [node("a"), node("b"), node("c")]
     ) as cluster:
-        cluster.create(PODS, "default", pod("p"))
+        cluster.create(pod("p"))
         await asyncio.sleep(5)
 
-        assert condition_of(cluster, "p")["reason"] == "Unschedulable"
-        assert events_of(cluster, "p")[0] == (
+        assert condition_of(cluster, "p")[1] == "Unschedulable"
+        assert cluster.events("p")[0] == (
             "FailedScheduling",
             "0/3 nodes are available: 2 no fan. no new claims to deallocate, "
             "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
@@ -84,11 +80,10 @@ async def test_refusal_by_an_extender_is_in_the_condition_and_any_event_requeues
         assert len(memory.asked) == asked  # nothing happens, so that nobody is asked again
 
         memory.says["one_filter"] = keeping("a", "b", "c")
-        labelled = cluster.get(NODES, "", "c")
-        cluster.update(NODES, "", "c", labelled | {"metadata": labelled["metadata"] | {"labels": {"fan": "yes"}}})
+        cluster.change("c", lambda found: found["metadata"].update(labels={"fan": "yes"}), resource=NODES)
         await asyncio.sleep(15)
 
-        assert node_of(cluster, "p") != ""
+        assert cluster.node_of("p") != ""
 
 
 @pytest.mark.parametrize(
@@ -98,12 +93,12 @@ async def test_an_extender_that_fails_keeps_pods_from_being_scheduled_until_it_r
     memory = InMemory(one_filter=lambda _: answer)
 
     async with asking(extenders(an_extender("one", filter_verb="filter")), memory, [node("a")]) as cluster:
-        cluster.create(PODS, "default", pod("p"))
+        cluster.create(pod("p"))
         await asyncio.sleep(5)
 
-        condition = condition_of(cluster, "p")
-        assert condition["reason"] == "SchedulerError"
-        assert condition["message"] in {
+        _, reason, message = condition_of(cluster, "p")
+        assert reason == "SchedulerError"
+        assert message in {
             "on fire",
             "failed filter with extender at URL http://one/filter, code 500",
             "failed filter with extender at URL http://one/filter, code 201",
@@ -116,7 +111,7 @@ async def test_an_extender_that_fails_keeps_pods_from_being_scheduled_until_it_r
         memory.says["one_filter"] = keeping("a")
         await asyncio.sleep(15)
 
-        assert node_of(cluster, "p") == "a"
+        assert cluster.node_of("p") == "a"
 
 
 async def test_an_ignorable_extender_may_fail_and_is_asked_last() -> None:
@@ -126,10 +121,10 @@ async def test_an_ignorable_extender_may_fail_and_is_asked_last() -> None:
     )
 
     async with asking(configuration, memory, [node("a"), node("b")]) as cluster:
-        cluster.create(PODS, "default", pod("p"))
+        cluster.create(pod("p"))
         await asyncio.sleep(5)
 
-        assert node_of(cluster, "p") == "b"
+        assert cluster.node_of("p") == "b"
         assert memory.verbs_for("p") == [("firm", "filter"), ("frail", "filter")]
 
 
@@ -142,19 +137,19 @@ async def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
     async with asking(
         extenders(an_extender("binder", bind_verb="bind", managed_resources=managed)), memory, [node("a")]
     ) as cluster:
-        cluster.create(PODS, "default", pod("gpu") | {"spec": gpu})
-        cluster.create(PODS, "default", pod("plain"))
+        cluster.create(pod("gpu") | {"spec": gpu})
+        cluster.create(pod("plain"))
         await asyncio.sleep(1)
 
-        assert (node_of(cluster, "gpu"), node_of(cluster, "plain")) == ("", "a")
-        assert condition_of(cluster, "gpu")["message"] == "no driver"
+        assert (cluster.node_of("gpu"), cluster.node_of("plain")) == ("", "a")
+        assert condition_of(cluster, "gpu")[2] == "no driver"
 
         memory.says["binder_bind"] = binding_in(cluster)
         await asyncio.sleep(15)
 
-        assert node_of(cluster, "gpu") == "a"  # though the node offers none of what the scheduler is told to ignore
+        assert cluster.node_of("gpu") == "a"  # though the node offers none of what the scheduler is told to ignore
         assert memory.verbs_for("plain") == []
-        assert events_of(cluster, "gpu")[-1] == ("Scheduled", "Successfully assigned default/gpu to a")
+        assert cluster.events("gpu")[-1] == ("Scheduled", "Successfully assigned default/gpu to a")
 
 
 async def test_an_extender_may_spare_a_node() -> None:
@@ -171,14 +166,14 @@ async def test_an_extender_may_spare_a_node() -> None:
         each["metadata"]["labels"] = {"name": each["metadata"]["name"]}
     async with asking(extenders(an_extender("one", preempt_verb="preempt")), memory, [*nodes, HIGH]) as cluster:
         for name in ("a", "b"):
-            cluster.create(PODS, "default", pod(f"low-{name}", cpu="1500m", nodeSelector={"name": name}))
+            cluster.create(pod(f"low-{name}", cpu="1500m", nodeSelector={"name": name}))
         await asyncio.sleep(5)
-        low = {name: cluster.get(PODS, "default", f"low-{name}")["metadata"]["uid"] for name in ("a", "b")}
-        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
+        low = {name: cluster.pod(f"low-{name}")["metadata"]["uid"] for name in ("a", "b")}
+        cluster.create(pod("high", cpu="1500m", priorityClassName="high"))
         await asyncio.sleep(10)
 
-        assert node_of(cluster, "high") == "b"
-        assert node_of(cluster, "low-a") == "a"
+        assert cluster.node_of("high") == "b"
+        assert cluster.node_of("low-a") == "a"
         asked = next(arguments for _, _, arguments in memory.asked)
         assert asked["NodeNameToVictims"] is None
         assert asked["NodeNameToMetaVictims"] == {
@@ -190,13 +185,13 @@ async def test_preemption_that_an_extender_fails_evicts_no_pod() -> None:
     memory = InMemory(one_preempt=lambda _: {"NodeNameToMetaVictims": {"a": None}})
 
     async with asking(extenders(an_extender("one", preempt_verb="preempt")), memory, [node("a"), HIGH]) as cluster:
-        cluster.create(PODS, "default", pod("low", cpu="1500m"))
+        cluster.create(pod("low", cpu="1500m"))
         await asyncio.sleep(5)
-        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
+        cluster.create(pod("high", cpu="1500m", priorityClassName="high"))
         await asyncio.sleep(10)
 
-        assert node_of(cluster, "low") == "a"
-        message = condition_of(cluster, "high")["message"]
+        assert cluster.node_of("low") == "a"
+        message = condition_of(cluster, "high")[2]
         assert message == (
             "0/1 nodes are available: 1 Insufficient cpu. "
             "preemption: extender: http://one/ claims to preempt pods on node: a, but has null for them"
@@ -215,7 +210,7 @@ async def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_
     async with a_followed_cluster(*nodes, configuration=configuration, transports=memory.transport) as (cluster, found):
 
         async def slowly(arguments: Any) -> Any:
-            cluster.delete(NODES, "", "a")
+            cluster.delete("a", NODES)
             await asyncio.sleep(1)
             asked = convert(Pod, pod("asked", cpu="100m"))
             answer = await found.verbs.filter(asked, node_names=["a", "b-full", "c-empty", "d-full"])
@@ -224,13 +219,13 @@ async def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_
 
         memory.says["slow_filter"] = slowly
         for name in ("b-full", "d-full"):
-            cluster.create(PODS, "default", pod(f"on-{name}", cpu="1800m", nodeName=name))
+            cluster.create(pod(f"on-{name}", cpu="1800m", nodeName=name))
         await asyncio.sleep(1)
-        cluster.create(PODS, "default", pod("p", cpu="100m"))
+        cluster.create(pod("p", cpu="100m"))
         await asyncio.sleep(4)
 
         assert seen == [{"a"}]
-        assert node_of(cluster, "p") == "c-empty"
+        assert cluster.node_of("p") == "c-empty"
 
 
 async def test_an_extender_that_never_answers_holds_a_pod_up_for_its_timeout() -> None:
@@ -240,12 +235,12 @@ async def test_an_extender_that_never_answers_holds_a_pod_up_for_its_timeout() -
     memory = InMemory(slow_filter=never)
 
     async with asking(extenders(an_extender("slow", filter_verb="filter")), memory, [node("a")]) as cluster:
-        cluster.create(PODS, "default", pod("p"))
+        cluster.create(pod("p"))
         await asyncio.sleep(4.9)
-        assert "conditions" not in cluster.get(PODS, "default", "p")["status"]
+        assert "conditions" not in cluster.pod("p")["status"]
         await asyncio.sleep(1)
 
-        assert condition_of(cluster, "p")["message"] == (
+        assert condition_of(cluster, "p")[2] == (
             'Post "http://slow/filter": context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
         )
 
@@ -287,13 +282,13 @@ async def test_pods_are_scheduled_once_faulty_extenders_recover(seed: int) -> No
         memory.says = {verb: sometimes(says) for verb, says in right.items()}
         names = [f"p{number}" for number in range(6)]
         for name in names:
-            cluster.create(PODS, "default", pod(name, cpu="500m", priorityClassName=chance.choice(["high", "low"])))
+            cluster.create(pod(name, cpu="500m", priorityClassName=chance.choice(["high", "low"])))
             await asyncio.sleep(chance.random() * 10)
         await asyncio.sleep(60)
         memory.says = dict(right)
         await asyncio.sleep(600)
 
-        left = cluster.list(PODS, "default")
+        left = cluster.registry.list(PODS, "default")
         assert [each["metadata"]["name"] for each in left if each["spec"].get("nodeName") not in ("a", "b")] == []
         assert len(left) == len(names)  # there is room for all, so that nobody has to go
         bound = [arguments["PodUID"] for _, verb, arguments in memory.asked if verb == "bind"]

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from extender.rules.api_resources import NODES, PODS
 from extender.testing import virtual_time
-from tests.kit.cluster import a_cluster
 from tests.kit.objects import node, pod, priority_class
+from tests.kit.scene.followed import a_cluster
 
 
 def said(
@@ -32,24 +31,24 @@ def in_order(lines: list[str], wanted: list[str]) -> list[str]:
 
 async def one_pod_is_bound() -> None:
     async with a_cluster(node("big")) as cluster:
-        cluster.create(PODS, "default", pod("web"))
+        cluster.create(pod("web"))
         await asyncio.sleep(5)
 
 
 async def one_pod_waits_for_a_node() -> None:
     async with a_cluster() as cluster:
-        cluster.create(PODS, "default", pod("web"))
+        cluster.create(pod("web"))
         await asyncio.sleep(3)
-        cluster.create(NODES, "", node("small", "100m"))
+        cluster.create(node("small", "100m"))
         await asyncio.sleep(10)
 
 
 async def one_pod_preempts_another() -> None:
     high: dict[str, Any] = priority_class("high", 100)
     async with a_cluster(node("big", "1"), high) as cluster:
-        cluster.create(PODS, "default", pod("low"))
+        cluster.create(pod("low"))
         await asyncio.sleep(3)
-        cluster.create(PODS, "default", pod("high", priorityClassName="high"))
+        cluster.create(pod("high", priorityClassName="high"))
         await asyncio.sleep(10)
 
 
@@ -68,7 +67,7 @@ def test_the_way_of_a_pod_to_its_node(caplog: pytest.LogCaptureFixture) -> None:
 
 async def one_pod_has_a_choice() -> None:
     async with a_cluster(node("small", memory="0"), node("big", "8", memory="0")) as cluster:
-        cluster.create(PODS, "default", pod("web"))
+        cluster.create(pod("web"))
         await asyncio.sleep(5)
 
 

@@ -7,14 +7,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.assembly.backend import Backend
-from extender.rules.api_resources import NODES, PODS
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
-from tests.kit.cluster import a_followed_cluster
 from tests.kit.faults import Fault
 from tests.kit.faults.answers import black_hole
 from tests.kit.objects import node, pod, priority_class
 from tests.kit.replicas import Replica, replicas
+from tests.kit.scene.followed import a_followed_cluster
 
 
 def value(found: Backend | None, name: str, /, **labels: str) -> float | None:
@@ -28,7 +27,7 @@ def value(found: Backend | None, name: str, /, **labels: str) -> float | None:
 async def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> None:
     async with a_followed_cluster(node("a")) as (cluster, found):
         for created in (pod("web"), pod("big", "7"), pod("gated", schedulingGates=[{"name": "wait"}])):
-            cluster.create(PODS, "default", created)
+            cluster.create(created)
         await asyncio.sleep(5)
 
         profile = {"profile": "default-scheduler"}
@@ -73,7 +72,7 @@ async def test_attempts_take_time_even_where_the_loop_stands_still() -> None:
     """
     async with a_followed_cluster(node("a")) as (cluster, found):
         for created in (pod("web"), pod("big", "7")):
-            cluster.create(PODS, "default", created)
+            cluster.create(created)
         await asyncio.sleep(5)
 
         for result in ("scheduled", "unschedulable"):
@@ -85,9 +84,9 @@ async def test_victims_are_counted() -> None:
     high = priority_class("high", 1000)
     async with a_followed_cluster(high, node("a", "2")) as (cluster, found):
         for name in ("low-1", "low-2"):
-            cluster.create(PODS, "default", pod(name, terminationGracePeriodSeconds=0))
+            cluster.create(pod(name, terminationGracePeriodSeconds=0))
         await asyncio.sleep(2)
-        cluster.create(PODS, "default", pod("high", "2", priorityClassName="high"))
+        cluster.create(pod("high", "2", priorityClassName="high"))
         await asyncio.sleep(60)
 
         assert value(found, "scheduler_preemption_attempts_total") == 1
@@ -121,7 +120,7 @@ async def test_a_run_of_post_filter_is_an_attempt_to_preempt_only_if_preemption_
     configuration: Configuration, created: dict[str, Any], attempts: int
 ) -> None:
     async with a_followed_cluster(node("a"), configuration=configuration) as (cluster, found):
-        cluster.create(PODS, "default", created)
+        cluster.create(created)
         await asyncio.sleep(5)
 
         assert (
@@ -135,13 +134,13 @@ async def test_victims_that_are_leaving_already_are_no_preemption() -> None:
     async with a_followed_cluster(high, node("a", "1")) as (cluster, found):
         low = pod("low")
         low["metadata"]["finalizers"] = ["example.com/stay"]
-        cluster.create(PODS, "default", low)
+        cluster.create(low)
         await asyncio.sleep(5)
-        cluster.delete(PODS, "default", "low")
-        cluster.create(PODS, "default", pod("high", priorityClassName="high"))
+        cluster.delete("low")
+        cluster.create(pod("high", priorityClassName="high"))
         await asyncio.sleep(5)
 
-        assert cluster.get(PODS, "default", "high")["status"]["nominatedNodeName"] == "a"
+        assert cluster.pod("high")["status"]["nominatedNodeName"] == "a"
         assert value(found, "scheduler_preemption_attempts_total") == 1
         assert value(found, "scheduler_preemption_victims_count") == 0
         assert value(found, "scheduler_preemption_goroutines_execution_total", result="success") is None
@@ -150,7 +149,7 @@ async def test_victims_that_are_leaving_already_are_no_preemption() -> None:
 async def test_plugins_are_timed_in_one_cycle_of_ten_and_counted_in_each() -> None:
     async with a_followed_cluster(node("a", "100"), node("b", "100")) as (cluster, found):
         for number in range(20):
-            cluster.create(PODS, "default", pod(f"web-{number}"))
+            cluster.create(pod(f"web-{number}"))
         await asyncio.sleep(5)
 
         fit = {"plugin": "NodeResourcesFit"}
@@ -170,10 +169,10 @@ async def test_plugins_are_timed_in_one_cycle_of_ten_and_counted_in_each() -> No
 
 async def test_hints_are_timed_by_what_they_say() -> None:
     async with a_followed_cluster(node("small", "500m")) as (cluster, found):
-        cluster.create(PODS, "default", pod("web"))
+        cluster.create(pod("web"))
         await asyncio.sleep(5)
         for name, cpu in (("small-2", "500m"), ("big", "2")):
-            cluster.create(NODES, "", node(name, cpu))
+            cluster.create(node(name, cpu))
         await asyncio.sleep(5)
 
         asked = {"plugin": "NodeResourcesFit", "event": "NodeAdd"}
@@ -184,7 +183,7 @@ async def test_hints_are_timed_by_what_they_say() -> None:
 async def test_leadership_and_unconfirmed_bindings_are_exported_as_metrics() -> None:
     stuck = Fault(black_hole(), verb="create", subresource="binding", times=None)
     async with replicas(node("a"), first=[stuck]) as (own, first, second):
-        own.api.registry.create(PODS, "default", pod("web"))
+        own.create(pod("web"))
         await asyncio.sleep(8)
 
         def master(replica: Replica) -> float | None:

@@ -2,26 +2,26 @@
 
 import asyncio
 
-from extender.rules.api_resources import NODES, PODS
-from tests.kit.cluster import a_cluster, events_of
+from extender.rules.api_resources import PODS
 from tests.kit.objects import node, pod, priority_class
+from tests.kit.scene.followed import a_cluster
 
 HIGH = priority_class("high", 1000)
 
 
 async def test_the_victim_leaves_and_the_pod_takes_its_place() -> None:
     async with a_cluster(node("n"), HIGH) as cluster:
-        cluster.create(PODS, "default", pod("low", cpu="1500m"))
+        cluster.create(pod("low", cpu="1500m"))
         await asyncio.sleep(5)
-        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
+        cluster.create(pod("high", cpu="1500m", priorityClassName="high"))
         await asyncio.sleep(10)
 
-        assert [each["metadata"]["name"] for each in cluster.list(PODS, "default")] == ["high"]
-        high = cluster.get(PODS, "default", "high")
+        assert [each["metadata"]["name"] for each in cluster.registry.list(PODS, "default")] == ["high"]
+        high = cluster.pod("high")
         assert high["spec"]["nodeName"] == "n"
         assert "nominatedNodeName" not in high["status"]
-        assert events_of(cluster, "low")[-1] == ("Preempted", f"Preempted by pod {high['metadata']['uid']} on node n")
-        assert events_of(cluster, "high") == [
+        assert cluster.events("low")[-1] == ("Preempted", f"Preempted by pod {high['metadata']['uid']} on node n")
+        assert cluster.events("high") == [
             ("FailedScheduling", "0/1 nodes are available: 1 Insufficient cpu."),
             ("Scheduled", "Successfully assigned default/high to n"),
         ]
@@ -30,10 +30,10 @@ async def test_the_victim_leaves_and_the_pod_takes_its_place() -> None:
 async def test_nomination_is_written_before_the_victim_is_evicted() -> None:
     """Whatever happens in between: nobody goes for nothing."""
     async with a_cluster(node("n"), HIGH) as cluster:
-        low = cluster.create(PODS, "default", pod("low", cpu="1500m", terminationGracePeriodSeconds=60))
+        low = cluster.create(pod("low", cpu="1500m", terminationGracePeriodSeconds=60))
         await asyncio.sleep(5)
-        watched = cluster.store.follow([PODS], cluster.store.resource_version)
-        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
+        watched = cluster.registry.store.follow([PODS], cluster.registry.store.resource_version)
+        cluster.create(pod("high", cpu="1500m", priorityClassName="high"))
         await asyncio.sleep(10)
 
         seen = [change.new.decoded() for change in watched.take()]
@@ -48,18 +48,16 @@ async def test_nomination_is_written_before_the_victim_is_evicted() -> None:
 async def test_nomination_ends_when_the_pod_finds_room_elsewhere() -> None:
     async with a_cluster(node("n"), HIGH) as cluster:
         cluster.create(
-            PODS,
-            "default",
             {**pod("low", cpu="1500m"), "metadata": {"name": "low", "finalizers": ["example.com/stay"]}},
         )
         await asyncio.sleep(5)
-        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
+        cluster.create(pod("high", cpu="1500m", priorityClassName="high"))
         await asyncio.sleep(10)
-        assert cluster.get(PODS, "default", "high")["status"]["nominatedNodeName"] == "n"
+        assert cluster.pod("high")["status"]["nominatedNodeName"] == "n"
 
-        cluster.create(NODES, "", node("other"))
+        cluster.create(node("other"))
         await asyncio.sleep(15)
 
-        high = cluster.get(PODS, "default", "high")
+        high = cluster.pod("high")
         assert high["spec"]["nodeName"] == "other"
         assert "nominatedNodeName" not in high["status"]

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from extender.rules.api_resources import EVENTS, PODS
+from extender.rules.api_resources import EVENTS
 from extender.values.config.configuration import Configuration
-from reprieve.cluster.registry.object_registry import ObjectRegistry
 from tests.kit.faults import Fault, watches
 from tests.kit.faults.answers import black_hole, commit_then_drop, delay
 from tests.kit.objects import node, pod
@@ -19,19 +18,15 @@ from tests.kit.replicas import Replica, holder, replicas
 BINDING: dict[str, Any] = {"verb": "create", "subresource": "binding"}
 
 
-def node_of(cluster: ObjectRegistry, name: str) -> str:
-    return str(cluster.get(PODS, "default", name)["spec"].get("nodeName", ""))
-
-
 async def test_one_of_them_schedules() -> None:
     async with replicas(node("a")) as (own, first, second):
-        own.api.registry.create(PODS, "default", pod("web"))
+        own.create(pod("web"))
         await asyncio.sleep(60)
 
         assert (first.leads, second.leads, holder(own)) == (True, False, "first")
-        assert node_of(own.api.registry, "web") == "a"
+        assert own.node_of("web") == "a"
         assert second.writes() == 0
-        told = [event["message"] for event in own.api.registry.list(EVENTS, "kube-system")]
+        told = [event["message"] for event in own.registry.list(EVENTS, "kube-system")]
         assert told == ["first became leader"]
 
 
@@ -39,11 +34,11 @@ async def test_standby_takes_over_within_seventeen_seconds_of_a_kill() -> None:
     async with replicas(node("a")) as (own, first, second):
         await asyncio.sleep(60)
         await first.kill()
-        own.api.registry.create(PODS, "default", pod("web"))
+        own.create(pod("web"))
         await asyncio.sleep(17 + 1.1)  # the barrier waits a second for news
 
         assert second.leads
-        assert node_of(own.api.registry, "web") == "a"
+        assert own.node_of("web") == "a"
 
 
 async def test_standby_takes_over_within_three_seconds_of_a_stop() -> None:
@@ -51,49 +46,48 @@ async def test_standby_takes_over_within_three_seconds_of_a_stop() -> None:
         await asyncio.sleep(60)
         await first.stop()
         assert holder(own) == ""
-        own.api.registry.create(PODS, "default", pod("web"))
+        own.create(pod("web"))
         await asyncio.sleep(3.1)
 
         assert second.leads
-        assert node_of(own.api.registry, "web") == "a"
+        assert own.node_of("web") == "a"
 
 
 async def test_decided_pods_are_bound_before_the_lease_is_released() -> None:
     """No more pods are taken up meanwhile."""
     slow = Fault(delay(3), **BINDING, times=None)
     async with replicas(node("a", "8"), first=[slow]) as (own, first, second):
-        cluster = own.api.registry
-        cluster.create(PODS, "default", pod("decided"))
+        own.create(pod("decided"))
         await asyncio.sleep(1)
         stopping = asyncio.ensure_future(first.stop())
         await asyncio.sleep(1)
-        cluster.create(PODS, "default", pod("later"))
-        assert (node_of(cluster, "decided"), holder(own)) == ("", "first")
+        own.create(pod("later"))
+        assert (own.node_of("decided"), holder(own)) == ("", "first")
         await stopping
 
-        assert (node_of(cluster, "decided"), node_of(cluster, "later")) == ("a", "")
+        assert (own.node_of("decided"), own.node_of("later")) == ("a", "")
         assert holder(own) == ""
         await asyncio.sleep(5)
-        assert node_of(cluster, "later") == "a"
+        assert own.node_of("later") == "a"
         assert [call.at for call in second.transport.calls if call.subresource == "binding"] > [3.0]
 
 
 async def test_pending_pods_of_a_stopped_replica_are_left_to_the_next() -> None:
     async with replicas(node("a", "100")) as (own, first, second):
         for number in range(30):
-            own.api.registry.create(PODS, "default", pod(f"p{number}"))
+            own.create(pod(f"p{number}"))
         await first.stop()
         by_first = sum(call.subresource == "binding" for call in first.transport.calls)
         await asyncio.sleep(10)
 
-        assert all(node_of(own.api.registry, f"p{number}") for number in range(30))
+        assert all(own.node_of(f"p{number}") for number in range(30))
         assert sum(call.subresource == "binding" for call in second.transport.calls) == 30 - by_first > 0
 
 
 async def test_while_a_binding_may_still_happen_the_lease_is_not_given_back() -> None:
     """It ends by itself: later than any request."""
     async with replicas(node("a"), first=[Fault(black_hole(), **BINDING, times=None)]) as (own, first, second):
-        own.api.registry.create(PODS, "default", pod("web"))
+        own.create(pod("web"))
         await asyncio.sleep(1)
         began = asyncio.get_running_loop().time()
         await first.stop()
@@ -102,61 +96,59 @@ async def test_while_a_binding_may_still_happen_the_lease_is_not_given_back() ->
         await asyncio.sleep(20)
 
         assert second.leads
-        assert node_of(own.api.registry, "web") == "a"
+        assert own.node_of("web") == "a"
 
 
 async def test_leader_that_loses_the_api_server_stops_with_the_reason() -> None:
     async with replicas(node("a")) as (own, first, second):
         await asyncio.sleep(60)
         first.transport.go_down()
-        own.api.registry.create(PODS, "default", pod("web"))
+        own.create(pod("web"))
         await asyncio.sleep(11)
         assert first.why_over.startswith(
             "leader election lost: failed to renew lease kube-system/kube-scheduler within 10 s: "
         )
         first.transport.come_up()
         before = first.writes()
-        own.api.registry.create(PODS, "default", pod("db"))
+        own.create(pod("db"))
         await asyncio.sleep(30)
 
         assert first.writes() == before
         assert second.leads
-        assert [node_of(own.api.registry, name) for name in ("web", "db")] == ["a", "a"]
+        assert [own.node_of(name) for name in ("web", "db")] == ["a", "a"]
 
 
 async def test_suspended_replica_writes_nothing_when_it_wakes() -> None:
     """A pod comes while it wakes, and a binding of before is still to be tried again."""
     lost = Fault(black_hole(), **BINDING, times=1)
     async with replicas(node("a"), first=[lost]) as (own, first, _):
-        cluster = own.api.registry
         await asyncio.sleep(60)
-        cluster.create(PODS, "default", pod("web"))
+        own.create(pod("web"))
         await asyncio.sleep(1)
         first.slept = 30
         before = first.writes()
-        cluster.create(PODS, "default", pod("db"))
+        own.create(pod("db"))
         await asyncio.sleep(3)
         assert first.why_over
         await asyncio.sleep(30)
 
         assert first.writes() == before
-        assert [node_of(cluster, name) for name in ("web", "db")] == ["a", "a"]
+        assert [own.node_of(name) for name in ("web", "db")] == ["a", "a"]
 
 
 async def test_new_leader_knows_of_a_binding_although_its_watch_lags() -> None:
     """There is room for one pod, and it is taken."""
     unsaid = watches.skipping(watches.event_of("web", "MODIFIED"))
     async with replicas(node("a", "1"), second=[Fault(unsaid, verb="watch", resource="pods")]) as (own, first, second):
-        cluster = own.api.registry
-        cluster.create(PODS, "default", pod("web"))
+        own.create(pod("web"))
         await asyncio.sleep(2)
-        assert node_of(cluster, "web") == "a"
-        cluster.create(PODS, "default", pod("db"))
+        assert own.node_of("web") == "a"
+        own.create(pod("db"))
         await first.stop()
         await asyncio.sleep(5)
 
         assert second.leads
-        assert node_of(cluster, "db") == ""
+        assert own.node_of("db") == ""
         assert all(call.name != "web" for call in second.transport.calls if call.subresource == "binding")
 
 
@@ -168,14 +160,13 @@ async def test_a_binding_whose_answer_was_lost_with_the_leader_is_not_made_again
         first,
         second,
     ):
-        cluster = own.api.registry
-        cluster.create(PODS, "default", pod("web"))
+        own.create(pod("web"))
         await asyncio.sleep(at)
-        bound = node_of(cluster, "web")
+        bound = own.node_of("web")
         await first.kill()
         await asyncio.sleep(30)
 
-        assert node_of(cluster, "web") == bound != ""
+        assert own.node_of("web") == bound != ""
         assert second.leads
         assert not any(call.subresource == "binding" for call in second.transport.calls)
 
@@ -197,22 +188,22 @@ async def test_standby_with_a_delayed_cache_lists_and_watches_nothing() -> None:
         assert (second.leads, is_ready(second)) == (False, False)
         assert second.transport.count("list") + second.transport.count("watch") == 0
 
-        own.api.registry.create(PODS, "default", pod("web"))
+        own.create(pod("web"))
         await asyncio.sleep(5)
-        assert node_of(own.api.registry, "web") == "a"
+        assert own.node_of("web") == "a"
 
 
 async def test_new_leader_with_a_delayed_cache_knows_the_cluster_before_it_decides() -> None:
     async with replicas(node("a", "2"), configuration=DELAYED) as (own, first, second):
-        own.api.registry.create(PODS, "default", pod("web", "1500m"))
+        own.create(pod("web", "1500m"))
         await asyncio.sleep(5)
 
         await first.kill()
-        own.api.registry.create(PODS, "default", pod("late", "1500m"))
+        own.create(pod("late", "1500m"))
         await asyncio.sleep(60)
 
         assert (second.leads, is_ready(second)) == (True, True)
-        late = own.api.registry.get(PODS, "default", "late")
+        late = own.pod("late")
         assert "nodeName" not in late["spec"], "there is no room beside the first"
         assert late["status"]["conditions"][0]["reason"] == "Unschedulable"
 

@@ -6,10 +6,9 @@ import pytest
 
 from extender.assembly.debugger import CacheDebugger
 from extender.engine.cache.cluster import Cluster
-from extender.rules.api_resources import PODS
 from extender.testing.builders import make_node, make_pod
-from tests.kit.cluster import a_followed_cluster
 from tests.kit.objects import node, pod, priority_class
+from tests.kit.scene.followed import a_followed_cluster
 
 
 def lines_after(text: str, begin: str) -> list[str]:
@@ -23,9 +22,9 @@ async def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture)
 
     async with a_followed_cluster(node("a")) as (cluster, found):
         for created in (pod("web"), pod("big", "7"), pod("gated", schedulingGates=[{"name": "wait"}])):
-            cluster.create(PODS, "default", created)
+            cluster.create(created)
         await asyncio.sleep(5)
-        uids = {name: cluster.get(PODS, "default", name)["metadata"]["uid"] for name in ("web", "big", "gated")}
+        uids = {name: cluster.pod(name)["metadata"]["uid"] for name in ("web", "big", "gated")}
         found.debug()
 
     assert lines_after(caplog.text, "cached NodeInfo") == [
@@ -51,10 +50,10 @@ async def test_objects_that_only_one_side_knows_are_logged_as_a_cache_mismatch(
     caplog.set_level("INFO", "extender")
     uids: list[str] = []
     async with a_followed_cluster(node("a")) as (cluster, found):
-        cluster.create(PODS, "default", pod("web"))
-        cluster.create(PODS, "default", pod("theirs", schedulerName="other"))
+        cluster.create(pod("web"))
+        cluster.create(pod("theirs", schedulerName="other"))
         await asyncio.sleep(5)
-        uids.append(cluster.get(PODS, "default", "web")["metadata"]["uid"])
+        uids.append(cluster.pod("web")["metadata"]["uid"])
         mistaken = Cluster()
         mistaken.set_node(make_node("ghost").obj())
         mistaken.cache.add_pod(make_pod("gone").node("ghost").obj())
@@ -73,9 +72,9 @@ async def test_nominated_pods_are_shown_with_their_node(caplog: pytest.LogCaptur
     slow = pod("low", "2")
     slow["metadata"]["finalizers"] = ["example.com/wait"]
     async with a_followed_cluster(high, node("a")) as (cluster, found):
-        cluster.create(PODS, "default", slow)
+        cluster.create(slow)
         await asyncio.sleep(2)
-        cluster.create(PODS, "default", pod("high", "2", priorityClassName="high"))
+        cluster.create(pod("high", "2", priorityClassName="high"))
         await asyncio.sleep(2)
 
         found.debug()

@@ -1,21 +1,17 @@
 """Replicas that want to lead, each with a connection of its own to one API server that goes wrong as scripted."""
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from extender.client.client import Client
-from extender.client.leader_election import LeaderElector
 from extender.rules.api_resources import LEASES, Object
 from extender.testing import virtual_time
 from extender.values.config.configuration import LeaderElection
-from extender.values.targets.target import Target
 from reprieve.cluster.in_memory import EmbeddedTransport
 from reprieve.cluster.kube_api import KubeApi
 from tests.kit.cluster import make_registry
-from tests.kit.faults import Fault, FaultyTransport
+from tests.kit.faults import Fault
+from tests.kit.replicas import Candidate
 
 T = TypeVar("T")
 
@@ -23,24 +19,13 @@ LEASE, RENEW, RETRY = 15.0, 10.0, 2.0
 """Seconds, of the default configuration."""
 
 
-class Replica:
-    """A candidate. Its clocks can go wrong, its network can, and it can freeze."""
+class Replica(Candidate):
+    """A candidate that does nothing but lead."""
 
     def __init__(self, identity: str, server: "Server", *faults: Fault, election: LeaderElection | None = None) -> None:
-        self.transport = FaultyTransport(EmbeddedTransport(KubeApi(server.registry)), *faults)
-        self.slept = 0.0
-        """Seconds for which the machine was asleep, which the event loop does not see."""
-        self.wall_is_off_by = timedelta()
+        super().__init__(identity, EmbeddedTransport(KubeApi(server.registry)), faults, election)
         self.began_to_lead: float | None = None
         self.ended: tuple[float, str] | None = None
-        self.elector = LeaderElector(
-            Client(Target("http://server"), transport=self.transport, rng=random.Random(1)),
-            election or LeaderElection(),
-            identity,
-            rng=random.Random(identity),
-            now=lambda: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=now()) + self.wall_is_off_by,
-            boot_time=lambda: now() + self.slept,
-        )
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> "Replica":
@@ -57,13 +42,6 @@ class Replica:
         """As SIGTERM does."""
         await self.kill()
         await self.elector.release()
-
-    @property
-    def leads(self) -> bool:
-        return self.elector.fence() is None
-
-    def writes(self) -> int:
-        return sum(self.transport.count(verb) for verb in ("create", "update"))
 
     async def _run(self) -> None:
         await self.elector.acquire()

@@ -16,6 +16,12 @@ class ClusterByHand:
     def __init__(self, api: Api) -> None:
         self.api = api
 
+    @property
+    def registry(self) -> ObjectRegistry:
+        """The objects of a cluster in memory."""
+        assert isinstance(self.api, ObjectRegistry)
+        return self.api
+
     # What is done to it.
 
     def create(self, *created: Object) -> Object:

@@ -11,8 +11,8 @@ from extender.testing import virtual_time
 from extender.values.config.configuration import Configuration
 from reprieve.cluster.registry.object_registry import ObjectRegistry
 from reprieve.lab.recordings.recording_file import recorded_in
-from tests.kit.cluster import a_followed_cluster
 from tests.kit.objects import node, pod
+from tests.kit.scene.followed import a_followed_cluster
 
 Tell = Callable[[ObjectRegistry], Awaitable[None]]
 
@@ -29,9 +29,9 @@ async def a_recorded_cluster(
     chosen = configuration or Configuration()
     async with (
         recorded_in(file, chosen, **options) as tap,
-        a_followed_cluster(*objects, configuration=chosen, transports=transports, taps=[tap]) as (registry, _),
+        a_followed_cluster(*objects, configuration=chosen, transports=transports, taps=[tap]) as (cluster, _),
     ):
-        yield registry
+        yield cluster.registry
 
 
 def record(file: Path, tell: Tell, *objects: Object, **options: Any) -> Path:

@@ -14,8 +14,8 @@ from extender.values.objects.pod import Pod
 from reprieve.lab.simulation.playing import play
 from reprieve.lab.simulation.scene import Scene
 from reprieve.lab.simulation.workload import Workload
-from tests.kit.cluster import a_followed_cluster
 from tests.kit.objects import node, pod, priority_class
+from tests.kit.scene.followed import a_followed_cluster
 
 
 class FirstOfAll(random.Random):
@@ -95,12 +95,12 @@ def standalone(objects: Sequence[Object], later: Sequence[Object]) -> dict[str, 
     """Where the pods are when the scheduler of the service has followed a cluster for ten minutes."""
 
     async def story() -> dict[str, str]:
-        async with a_followed_cluster(*CLASSES, *objects, kubelet=False, rng=FirstOfAll()) as (registry, _):
+        async with a_followed_cluster(*CLASSES, *objects, kubelet=False, rng=FirstOfAll()) as (cluster, _):
             for obj in later:
                 await asyncio.sleep(LATER)
-                registry.create(PODS, "default", obj)
+                cluster.create(obj)
             await asyncio.sleep(600)
-            return {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in registry.list(PODS)}
+            return {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in cluster.api.list(PODS)}
 
     return virtual_time.run(story())
 
