@@ -88,16 +88,8 @@ class Stage:
         config = self._folder / "config.yaml"
         config.write_text(CONFIGURATION.format(elects=str(elects).lower()))
         kubeconfig = kubeconfig_for(int(self.server.url.rpartition(":")[2]), self._folder)
-        arguments = [
-            "serve",
-            "--schedule",
-            "--port",
-            str(port),
-            "--kubeconfig",
-            str(kubeconfig),
-            "--config",
-            str(config),
-        ]
+        arguments = ["serve", "--schedule", "--port", str(port)]
+        arguments += ["--kubeconfig", str(kubeconfig), "--config", str(config)]
         if self._gates:
             gates = ",".join(f"{name}={str(on).lower()}" for name, on in self._gates.items())
             arguments.append(f"--feature-gates={gates}")

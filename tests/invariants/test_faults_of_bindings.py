@@ -76,13 +76,24 @@ async def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(how: str)
         assert bound(world) == ["next"]
 
 
-async def test_a_pod_that_is_refused_as_gated_waits_for_its_gate() -> None:
-    """What the server says of it is an error like others; the pod comes back."""
+GATED = "pod web has non-empty .spec.schedulingGates"
+ANSWERS = [
+    pytest.param(answers.status(409, GATED), 10, id="refused as gated: an error like others"),
+    pytest.param(answers.commit_then(answers.answer("}{", 201)), 20, id="201 with garbage is success"),
+    # As good as a restore of etcd: the server has said that it is done, and knows nothing of it.
+    pytest.param(answers.answer("{}", 201), 45, id="a binding that the server has lost"),
+]
+
+
+@pytest.mark.parametrize(("fault", "seconds"), ANSWERS)
+async def test_after_an_odd_answer_to_its_binding_a_pod_is_bound_once(fault: Action, seconds: float) -> None:
+    """The status decides, whatever the body is; what no watch tells of is requested again."""
     async with a_world() as world:
         world.new_node("n")
-        world.faults.add(Fault(answers.status(409, "pod web has non-empty .spec.schedulingGates"), **BINDING))
+        await asyncio.sleep(5)
+        world.faults.add(Fault(fault, **BINDING))
         world.new_pod("web")
-        await settles(world, but_first=10)
+        await settles(world, but_first=seconds)
 
         assert bound(world) == ["web"]
 
@@ -191,17 +202,6 @@ async def test_an_assumption_has_no_end_of_its_own() -> None:
         assert len(bound(world)) == 1
 
 
-async def test_the_status_of_an_answer_decides_whatever_its_body_is() -> None:
-    """201 with garbage is success."""
-    async with a_world() as world:
-        world.new_node("n")
-        world.faults.add(Fault(answers.commit_then(answers.answer("}{", 201)), **BINDING))
-        world.new_pod("web")
-        await settles(world, but_first=20)
-
-        assert bound(world) == ["web"]
-
-
 async def test_a_pod_whose_status_cannot_be_written_is_tried_again_and_not_too_often() -> None:
     async with a_world() as world:
         world.new_node("small", "500m")
@@ -252,19 +252,6 @@ async def test_late_condition_write_does_not_overwrite_that_of_a_bound_pod() -> 
         await settles(world, but_first=60)
 
         assert (world.node_of("web"), condition(world, "web")) == ("n", ("True", ""))
-
-
-async def test_pod_whose_binding_was_lost_by_the_server_is_bound_again() -> None:
-    """Etcd was restored to before the binding, of which no watch has told."""
-    async with a_world() as world:
-        world.new_node("n")
-        await asyncio.sleep(5)
-        # As good as a restore: the server has said that it is done, and knows nothing of it.
-        world.faults.add(Fault(answers.answer("{}", 201), **BINDING))
-        world.new_pod("web")
-        await settles(world, but_first=45)
-
-        assert bound(world) == ["web"]
 
 
 async def test_the_room_of_a_pod_that_the_server_says_is_nowhere_is_for_others() -> None:

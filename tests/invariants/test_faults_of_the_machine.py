@@ -5,7 +5,6 @@ Serving certificates are in `tests/api/test_rotated_certificate.py`.
 """
 
 import fcntl
-import json
 import os
 import re
 import resource
@@ -24,6 +23,7 @@ import httpx
 import pytest
 
 from tests.kit.ports import free_port
+from tests.kit.service import kubeconfig_for
 from tests.kit.waiting import DEADLINE, until
 
 ROOT = Path(__file__).parents[2]
@@ -244,25 +244,12 @@ def test_invalid_configuration_ends_the_start_in_one_line_without_asking_the_ser
     tmp_path: Path, text: str, cause: str
 ) -> None:
     """Exit code 2, before anything is known of the lease."""
-    configuration, kubeconfig = tmp_path / "config.yaml", tmp_path / "kubeconfig"
+    configuration = tmp_path / "config.yaml"
     configuration.write_text(f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{text}\n")
     with socket.create_server(("127.0.0.1", 0)) as api_server:
-        cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{api_server.getsockname()[1]}"}}
-        kubeconfig.write_text(json.dumps({
-            "kind": "Config", "current-context": "c", "clusters": [cluster], "users": [{"name": "c", "user": {}}],
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-        }))  # fmt: skip
-        command = [
-            sys.executable,
-            "-m",
-            "api.cli",
-            "serve",
-            "--schedule",
-            "--kubeconfig",
-            str(kubeconfig),
-            "--config",
-            str(configuration),
-        ]
+        kubeconfig = kubeconfig_for(api_server.getsockname()[1], tmp_path)
+        program = [sys.executable, "-m", "api.cli", "serve", "--schedule"]
+        command = [*program, "--kubeconfig", str(kubeconfig), "--config", str(configuration)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE, check=False)
         api_server.setblocking(False)
 

@@ -14,7 +14,6 @@ from typing import Any, final
 
 import httpx
 import uvicorn
-import yaml
 
 from extender.rules.api_resources import Object
 from extender.rules.seeding import seed
@@ -22,6 +21,7 @@ from reprieve.cluster.in_memory import EmbeddedTransport
 from reprieve.cluster.kube_api import KubeApi
 from tests.kit.cluster import make_registry
 from tests.kit.faults import Fault, FaultyTransport, answers
+from tests.kit.kubeconfigs import write_kubeconfig
 from tests.kit.rbac import Rbac
 from tests.kit.service import in_a_thread
 
@@ -44,15 +44,8 @@ class ApiWithRoles:
 
     def kubeconfig(self, user: str, folder: Path, namespace: str = "") -> Path:
         """Writes a kubeconfig of this user into the folder."""
-        path = folder / f"{user}.kubeconfig"
-        context = {"cluster": "test", "user": user, "namespace": namespace}
-        named = {
-            "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{self.port}/{user}"}}],
-            "users": [{"name": user, "user": {}}],
-            "contexts": [{"name": "test", "context": context}],
-        }
-        path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "test", **named}))
-        return path
+        cluster = {"server": f"http://127.0.0.1:{self.port}/{user}"}
+        return write_kubeconfig(folder / f"{user}.kubeconfig", cluster, user, namespace)
 
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":

@@ -7,7 +7,6 @@ and no scheduler.
 `setup-envtest use 1.36.x` downloads the programs and prints their folder, which KUBEBUILDER_ASSETS then names.
 """
 
-import json
 import secrets
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ import httpx
 from extender.values.targets.target import Target, token
 from extender.values.targets.tls import Pem, Tls, context
 from tests.kit.certificates import Authority, CertificateFiles
+from tests.kit.kubeconfigs import write_kubeconfig
 from tests.kit.ports import free_port
 from tests.kit.processes import Process
 
@@ -108,19 +108,8 @@ class ControlPlane:
 
     def kubeconfig(self, user: str = ADMIN) -> Path:
         """Writes a kubeconfig of this user into the folder, for programs that read one."""
-        written = {
-            "clusters": [
-                {
-                    "name": "test",
-                    "cluster": {"server": self.url, "certificate-authority": str(self._authority.certificate)},
-                }
-            ],
-            "users": [{"name": user, "user": {"token": self._tokens[user]}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}],
-        }
-        path = self._folder / f"{user}.kubeconfig"
-        path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "test", **written}))
-        return path
+        cluster = {"server": self.url, "certificate-authority": str(self._authority.certificate)}
+        return write_kubeconfig(self._folder / f"{user}.kubeconfig", cluster, user, token=self._tokens[user])
 
     @property
     def url(self) -> str:

@@ -12,13 +12,10 @@ def gating(
     says: Callable[[Pod], fwk.Status], name: str = "Gate", events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS
 ) -> type[fwk.Plugin]:
     class Gate(fwk.PreEnqueuePlugin):
-        def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-            return events
-
         def pre_enqueue(self, pod: Pod) -> fwk.Status:
             return says(pod)
 
-    return _named(Gate, name)
+    return _named(Gate, name, events)
 
 
 def looking_first(
@@ -29,13 +26,10 @@ def looking_first(
     """Is asked once an attempt, which cannot be said of a Filter."""
 
     class LookingFirst(fwk.PreFilterPlugin):
-        def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-            return events
-
         def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
             return fwk.PreFilterResult(says(pod))
 
-    return _named(LookingFirst, name)
+    return _named(LookingFirst, name, events)
 
 
 def filtering(
@@ -44,13 +38,10 @@ def filtering(
     events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS,
 ) -> type[fwk.Plugin]:
     class Filtering(fwk.EachNodeFilterPlugin):
-        def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-            return events
-
         def filter(self, state: fwk.CycleState, pod: Pod, node: fwk.NodeInfo) -> fwk.Status:
             return says(pod, node)
 
-    return _named(Filtering, name)
+    return _named(Filtering, name, events)
 
 
 def scoring_nodes(scores: Mapping[str, int], name: str = "Scoring") -> type[fwk.Plugin]:
@@ -70,16 +61,13 @@ def reserving(
     events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS,
 ) -> type[fwk.Plugin]:
     class Reserving(fwk.ReservePlugin):
-        def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-            return events
-
         def reserve(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
             return says(pod)
 
         def unreserve(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
             unreserved(pod)
 
-    return _named(Reserving, name)
+    return _named(Reserving, name, events)
 
 
 def permitting(
@@ -88,13 +76,10 @@ def permitting(
     events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS,
 ) -> type[fwk.Plugin]:
     class Permitting(fwk.PermitPlugin):
-        def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-            return events
-
         def permit(self, state: fwk.CycleState, pod: Pod, node: str) -> tuple[fwk.Status, float]:
             return says(pod, self.handle)
 
-    return _named(Permitting, name)
+    return _named(Permitting, name, events)
 
 
 def holding(name: str, seconds: float = 600.0, held_by: str = "Permitting") -> type[fwk.Plugin]:
@@ -184,6 +169,11 @@ def post_binding(says: Callable[[Pod, fwk.CycleState], None], name: str = "PostB
 WAIT = fwk.Status(fwk.Code.WAIT)
 
 
-def _named(plugin: type[fwk.Plugin], name: str) -> type[fwk.Plugin]:
+def _named(
+    plugin: type[fwk.Plugin], name: str, events: Sequence[fwk.ClusterEventWithHint] | None = None
+) -> type[fwk.Plugin]:
+    """Registers for these events, or for those that any plugin of its kind does."""
     plugin.name = name
+    if events is not None:
+        plugin.events_to_register = lambda self: events  # type: ignore[method-assign]
     return plugin

@@ -18,7 +18,6 @@ from typing import Any
 
 import httpx
 import uvicorn
-import yaml
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp
 
@@ -31,6 +30,7 @@ from extender.assembly.backend import Backend
 from extender.client.access_review import User
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.values.config.configuration import Configuration
+from tests.kit.kubeconfigs import write_kubeconfig
 from tests.kit.waiting import DEADLINE, until, until_at_rest
 
 ROOT = Path(__file__).parents[2]
@@ -173,15 +173,8 @@ def running(*arguments: str | Path) -> Iterator[Running]:
 
 def kubeconfig_for(port: int, folder: Path, *, secure: bool = False) -> Path:
     """A kubeconfig for the API server at a port of this machine, in this folder; over TLS with any certificate."""
-    path = folder / "kubeconfig"
     cluster = {"server": f"http{'s' if secure else ''}://127.0.0.1:{port}", "insecure-skip-tls-verify": secure}
-    named = {
-        "clusters": [{"name": "test", "cluster": cluster}],
-        "users": [{"name": "test", "user": {}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-    }
-    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "test", **named}))
-    return path
+    return write_kubeconfig(folder / "kubeconfig", cluster)
 
 
 def _prepared_with(engine: Callable[[Settings], Any]) -> Callable[[Settings], Opens]:

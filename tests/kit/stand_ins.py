@@ -9,6 +9,15 @@ from tests.kit.service import ROOT
 FAKE: Final = Path(__file__).with_name("fake_program.py")
 
 
+def pretending(folder: Path) -> Path:
+    """Writes programs that only pretend, and returns their folder: they start, answer anything, and end."""
+    assets = folder / "assets"
+    assets.mkdir()
+    for name in ("etcd", "kube-apiserver"):
+        _write(assets / name, f'exec "{sys.executable}" -I "{FAKE}" {name} "{assets}" "$@"')
+    return assets
+
+
 def stand_ins(folder: Path, *flags: str) -> Path:
     """Writes both, and returns their folder. The one takes kube-apiserver's flags and serves an embedded cluster over
     TLS, to callers with any token; the cluster outlives the process in a file. The other only answers that it is well.
@@ -30,6 +39,10 @@ def stand_ins(folder: Path, *flags: str) -> Path:
         "kube-apiserver": f'{read_flags}; cd "{ROOT}"; exec "{sys.executable}" -m api.cli {serve}',
     }
     for name, script in programs.items():
-        (assets / name).write_text(f"#!/bin/sh\n{script}\n")
-        (assets / name).chmod(0o755)
+        _write(assets / name, script)
     return assets
+
+
+def _write(program: Path, script: str) -> None:
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)

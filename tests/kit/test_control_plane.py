@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,20 +11,13 @@ from extender.client.client import Client
 from extender.values.targets.target import Target
 from tests.kit.control_plane import ControlPlane
 from tests.kit.processes import Process, ProcessError
-
-FAKE = Path(__file__).with_name("fake_program.py")
+from tests.kit.stand_ins import pretending
 
 
 @pytest.fixture
 def assets(tmp_path: Path) -> Path:
     """A folder with both programs; what they are to do, and what they did, is there too."""
-    folder = tmp_path / "assets"
-    folder.mkdir()
-    for name in ("etcd", "kube-apiserver"):
-        program = folder / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I "{FAKE}" {name} "{folder}" "$@"\n')
-        program.chmod(0o755)
-    return folder
+    return pretending(tmp_path)
 
 
 @pytest.fixture

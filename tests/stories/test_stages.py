@@ -1,6 +1,5 @@
 """The way from a story to an API server, with a kube-apiserver that only pretends."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,20 +8,14 @@ from extender.rules.api_resources import PODS, Object, Resource
 from tests.kit.control_plane import ControlPlane
 from tests.kit.scene.passing_time import kubelets_act
 from tests.kit.scene.remote import NotFoundError, RemoteApi
-
-FAKE = Path(__file__).parents[1] / "kit" / "fake_program.py"
+from tests.kit.stand_ins import pretending
 
 
 def test_a_kube_apiserver_is_asked_by_its_certificate_and_with_a_token(tmp_path: Path) -> None:
-    assets, work = tmp_path / "assets", tmp_path / "work"
-    for folder in (assets, work):
-        folder.mkdir()
-    for name in ("etcd", "kube-apiserver"):
-        program = assets / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I "{FAKE}" {name} "{assets}" "$@"\n')
-        program.chmod(0o755)
+    work = tmp_path / "work"
+    work.mkdir()
 
-    with ControlPlane.start(assets, work) as plane:
+    with ControlPlane.start(pretending(tmp_path), work) as plane:
         api = RemoteApi(plane.target())
         answer = api.get(PODS, "default", "p")
         api.close()

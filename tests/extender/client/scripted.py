@@ -7,6 +7,8 @@ from typing import Any, final
 
 import httpx
 
+from tests.kit.faults import answers
+
 Answer = httpx.Response | Exception | Callable[[httpx.Request], Any]
 
 OK = {"kind": "PodList", "apiVersion": "v1", "items": []}
@@ -48,16 +50,7 @@ def answer(status: int = 200, body: object = OK, **headers: str) -> httpx.Respon
 
 
 def refusal(status: int, reason: str, message: str = "no", **headers: str) -> httpx.Response:
-    body = {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": message,
-        "reason": reason,
-        "code": status,
-    }
-    return answer(status, body, **headers)
+    return answer(status, answers.status_object(status, message, reason=reason), **headers)
 
 
 def html(status: int = 200) -> httpx.Response:

@@ -60,7 +60,7 @@ def bind(server: Server, pod: Pod, node: str = "n1") -> tuple[str, float]:
 
 def test_a_pod_is_bound(server: Server) -> None:
     assert bind(server, pod_on(server)) == ("bound", 0)
-    assert server.node_of() == "n1"
+    assert server.node_of("p") == "n1"
     assert server.count("create", "pods", "binding") == 1
 
 
@@ -85,7 +85,7 @@ def test_a_binding_whose_answer_is_lost_is_pursued(fault: Any) -> None:
     ending, _ = bind(server, pod_on(server))
 
     assert ending == "bound"
-    assert server.node_of() == "n1"
+    assert server.node_of("p") == "n1"
     assert server.transport.missed == []
 
 
@@ -115,7 +115,7 @@ async def test_after_an_outage_a_lost_binding_is_found_or_made() -> None:
 
     assert (was_undecided, limbo) == (True, [pod.uid])
     assert asyncio.get_running_loop().time() < 66
-    assert server.node_of() == "n1"
+    assert server.node_of("p") == "n1"
 
 
 def test_write_that_was_certainly_not_sent_fails_at_once() -> None:
@@ -136,7 +136,7 @@ def test_a_pod_that_another_scheduler_bound_is_left_there(server: Server, pod: P
     assert ending == (
         'CallConflict: Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n2"'
     )
-    assert server.node_of() == "n2"
+    assert server.node_of("p") == "n2"
 
 
 def test_a_pod_that_is_on_that_node_already_is_bound(server: Server, pod: Pod) -> None:
@@ -161,18 +161,18 @@ async def test_a_pod_that_was_bound_elsewhere_while_the_answer_was_lost_is_no_su
 
 def test_a_pod_of_that_name_that_is_another_one_is_not_bound(server: Server) -> None:
     old = pod_on(server)
-    server.delete_pod()
+    server.delete("p", at_once=True)
     pod_on(server)
 
     ending, _ = bind(server, old)
 
     assert ending.startswith("CallConflict: ")
-    assert server.node_of() == ""
+    assert server.node_of("p") == ""
 
 
 def test_a_pod_that_is_gone_is_not_found(server: Server) -> None:
     old = pod_on(server)
-    server.delete_pod()
+    server.delete("p", at_once=True)
 
     assert bind(server, old)[0] == 'CallNotFound: pods "p" not found'
 
@@ -250,7 +250,7 @@ UNSCHEDULABLE = PodCondition("PodScheduled", "False", "Unschedulable", "0/1 node
 def test_a_status_patch_writes_conditions_and_the_nomination(server: Server, pod: Pod) -> None:
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE, nominated_node_name="n1")))
 
-    written = server.get("pods", "p")["status"]
+    written = server.pod("p")["status"]
     assert written["nominatedNodeName"] == "n1"
     assert [condition for condition in written["conditions"] if condition["type"] == "PodScheduled"] == [
         {
@@ -267,16 +267,16 @@ def test_a_status_patch_writes_conditions_and_the_nomination(server: Server, pod
 
 def test_a_nomination_is_cleared(server: Server, pod: Pod) -> None:
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n1")))
-    nominated = convert(Pod, server.get("pods", "p"))
+    nominated = convert(Pod, server.pod("p"))
 
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(nominated, nominated_node_name="")))
 
-    assert "nominatedNodeName" not in server.get("pods", "p")["status"]
+    assert "nominatedNodeName" not in server.pod("p")["status"]
 
 
 def test_a_status_that_is_so_already_is_not_written(server: Server, pod: Pod) -> None:
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE)))
-    seen = convert(Pod, server.get("pods", "p"))
+    seen = convert(Pod, server.pod("p"))
 
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(seen, UNSCHEDULABLE, nominated_node_name="")))
 
@@ -306,13 +306,13 @@ async def test_a_status_patch_that_always_fails_is_given_up_soon() -> None:
 
 async def test_a_status_patch_does_not_hit_a_pod_that_took_over_the_name(server: Server) -> None:
     old = pod_on(server)
-    server.delete_pod()
+    server.delete("p", at_once=True)
     pod_on(server)
     async with server.dispatching() as dispatcher:
         with pytest.raises(CallError):
             await dispatcher.perform(PatchPodStatus.of(old, nominated_node_name="n1"))
 
-    assert "nominatedNodeName" not in server.get("pods", "p")["status"]
+    assert "nominatedNodeName" not in server.pod("p")["status"]
 
 
 def test_a_status_patch_of_a_pod_that_has_changed_is_worked_out_anew(server: Server) -> None:
@@ -321,7 +321,7 @@ def test_a_status_patch_of_a_pod_that_has_changed_is_worked_out_anew(server: Ser
 
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(old, UNSCHEDULABLE, nominated_node_name="n1")))
 
-    written = server.get("pods", "p")["status"]
+    written = server.pod("p")["status"]
     assert [condition["message"] for condition in written["conditions"]] == ["0/1 nodes are available"]
     assert [(call.verb, call.subresource) for call in server.transport.calls] == [
         ("patch", "status"),
@@ -352,7 +352,7 @@ async def test_pending_status_is_not_written_to_a_pod_that_has_a_node(server: Se
             await dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n2"))
         await dispatcher.perform(PatchPodStatus.of(pod, disrupted))
 
-    written = {condition["type"]: condition["status"] for condition in server.get("pods", "p")["status"]["conditions"]}
+    written = {condition["type"]: condition["status"] for condition in server.pod("p")["status"]["conditions"]}
     assert written == {"PodScheduled": "True", "DisruptionTarget": "True"}
 
 
@@ -381,7 +381,7 @@ def test_a_pod_that_took_over_the_name_is_spared(server: Server) -> None:
     pod_on(server)
 
     assert delete(server, old) == "CallConflict"
-    assert server.get("pods", "p")
+    assert server.pod("p")
 
 
 @pytest.mark.parametrize("fault", [commit_then_drop(), drop_before_commit()], ids=["done", "not done"])
@@ -405,7 +405,7 @@ def test_unconfirmed_binding_is_retried_through_unrelated_refusals(refusal: Any)
     server = Server(Fault(drop_before_commit(), **BINDING), Fault(refusal, **BINDING, times=2))
 
     assert bind(server, pod_on(server))[0] == "bound"
-    assert server.node_of() == "n1"
+    assert server.node_of("p") == "n1"
 
 
 def test_a_binding_in_limbo_that_was_made_is_seen_even_when_it_may_not_be_repeated() -> None:
@@ -423,7 +423,7 @@ def test_a_binding_that_cannot_be_valid_ends() -> None:
 
 async def test_missing_pod_is_distinguished_from_other_refusals(server: Server, pod: Pod) -> None:
     """Who preempts a pod that is gone already has nothing to do."""
-    server.delete_pod()
+    server.delete("p", at_once=True)
     async with server.dispatching() as dispatcher:
         with pytest.raises(CallNotFound):
             await dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE))

@@ -108,13 +108,13 @@ async def test_submitted_call_is_performed_in_the_background() -> None:
 
         assert await dispatcher.drain(1)
 
-    assert server.get("pods", "p")["status"]["nominatedNodeName"] == "n1"
+    assert server.pod("p")["status"]["nominatedNodeName"] == "n1"
 
 
 async def test_failed_background_call_is_logged_and_returns_none(caplog: pytest.LogCaptureFixture) -> None:
     server = Server()
     pod = pod_on(server)
-    server.delete_pod()
+    server.delete("p", at_once=True)
     async with server.dispatching() as dispatcher:
         assert await dispatcher.submit(PatchPodStatus.of(pod, nominated_node_name="n1")) is None
 

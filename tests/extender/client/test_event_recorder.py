@@ -8,6 +8,7 @@ import pytest
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.client.writes.event_recorder import ATTEMPTS
 from extender.engine.framework import CallError, RecordEvent, reference_to
+from extender.rules.api_resources import EVENTS
 from extender.testing import make_pod
 from extender.values import limits
 from tests.extender.client.embedded_server import Server
@@ -36,7 +37,7 @@ def record(server: Server, *events: RecordEvent, seconds_between: float = 1) -> 
 
 
 def recorded(server: Server) -> list[dict[str, Any]]:
-    return [stored for stored in server.all("events") if stored["reason"] in ("FailedScheduling", "Scheduled")]
+    return [stored for stored in server.api.list(EVENTS) if stored["reason"] in ("FailedScheduling", "Scheduled")]
 
 
 def test_event_names_reporter_action_reason_and_object(server: Server) -> None:
@@ -101,7 +102,7 @@ async def test_a_series_whose_event_has_expired_goes_on_in_a_new_one(server: Ser
     async with server.dispatching() as dispatcher:
         await dispatcher.perform(event())
         for shown in recorded(server):
-            server.delete("events", shown["metadata"]["name"])
+            server.delete(shown["metadata"]["name"], EVENTS)
         await dispatcher.perform(event())
 
     (shown,) = recorded(server)

@@ -162,24 +162,12 @@ async def test_plugin_is_killed_when_its_request_is_cancelled(tmp_path: Path):
         os.kill(pid, 0)
 
 
-async def test_programs_that_the_plugin_has_started_are_killed_with_it(
-    plugin: Callable[..., ExecPlugin], tmp_path: Path
+@pytest.mark.parametrize("waits", ["; wait", ""], ids=["with it", "though they outlive it and keep its output"])
+async def test_programs_that_the_plugin_has_started_are_killed(
+    plugin: Callable[..., ExecPlugin], tmp_path: Path, waits: str
 ):
     file = tmp_path / "pid"
-    asking = asyncio.create_task(plugin(f'sleep 60 & echo $! > "{file}"; wait').identity(0))
-    while not file.exists() or not file.read_text():  # noqa: ASYNC110 - another process writes it
-        await asyncio.sleep(0.01)
-    asking.cancel()
-    await asyncio.gather(asking, return_exceptions=True)
-
-    until(lambda: has_ended(int(file.read_text())))
-
-
-async def test_program_that_outlives_the_plugin_and_keeps_its_output_is_killed(
-    plugin: Callable[..., ExecPlugin], tmp_path: Path
-):
-    file = tmp_path / "pid"
-    asking = asyncio.create_task(plugin(f'sleep 60 & echo $! > "{file}"').identity(0))
+    asking = asyncio.create_task(plugin(f'sleep 60 & echo $! > "{file}"{waits}').identity(0))
     while not file.exists() or not file.read_text():  # noqa: ASYNC110 - another process writes it
         await asyncio.sleep(0.01)
     asking.cancel()

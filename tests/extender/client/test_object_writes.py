@@ -20,12 +20,14 @@ from extender.engine.framework.storage_calls import (
     UnprotectResourceClaim,
     UnreserveResourceClaim,
 )
+from extender.rules.api_resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, RESOURCE_CLAIMS
 from extender.values.objects.claims import bound_to
 from extender.values.objects.decoding import convert
 from extender.values.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
 from extender.values.objects.meta import ObjectMeta, OwnerReference
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
-from tests.extender.client.embedded_server import Server, resource
+from tests.extender.client.embedded_server import Server
+from tests.kit.device_objects import GROUP
 from tests.kit.devices import allocation_of, exactly, label_selector, make_claim
 from tests.kit.faults import Fault
 from tests.kit.faults.answers import commit_then_drop, drop_before_commit, status
@@ -62,18 +64,20 @@ class Storage(Server):
 
     def __init__(self, *faults: Fault) -> None:
         super().__init__(*faults)
-        self.claim = convert(PersistentVolumeClaim, self.create("persistentvolumeclaims", "c", spec=VOLUME_CLAIM))
-        self.volume = convert(PersistentVolume, self.create("persistentvolumes", "v", "", spec=VOLUME))
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": VOLUME_CLAIM}
+        volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": VOLUME}
+        self.claim = convert(PersistentVolumeClaim, self.create(claim))
+        self.volume = convert(PersistentVolume, self.create(volume))
 
     @property
     def binding(self) -> PatchPersistentVolume:
         return PatchPersistentVolume.of(bound_to(self.volume, self.claim))
 
-    def touch(self, plural: str, name: str, namespace: str = "default") -> None:
-        """Somebody else changes the object."""
-        changed = self.get(plural, name, namespace)
-        changed["metadata"].setdefault("labels", {})["touched"] = "yes"
-        self.registry.update(resource(plural), namespace, name, changed)
+    def touch_volume(self) -> None:
+        """Somebody else changes it."""
+        self.change(
+            "v", lambda volume: volume["metadata"].update(labels={"touched": "yes"}), resource=PERSISTENT_VOLUMES
+        )
 
 
 def test_a_volume_gets_its_claim_and_keeps_the_rest() -> None:
@@ -82,7 +86,7 @@ def test_a_volume_gets_its_claim_and_keeps_the_rest() -> None:
 
     written = perform(server, server.binding)
 
-    shown = server.get("persistentvolumes", "v", "")
+    shown = server.get("v", PERSISTENT_VOLUMES)
     assert shown["spec"] | {"claimRef": None} == VOLUME | {"volumeMode": "Filesystem", "claimRef": None}
     assert (shown["spec"]["claimRef"]["name"], shown["spec"]["claimRef"]["uid"]) == ("c", server.claim.metadata.uid)
     assert shown["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
@@ -97,7 +101,7 @@ def test_a_claim_gets_its_node() -> None:
     written = perform(server, call)
 
     assert (
-        server.get("persistentvolumeclaims", "c")["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
+        server.get("c", PERSISTENT_VOLUME_CLAIMS)["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
         == "n1"
     )
     assert int(written.metadata.resource_version) > int(meta.resource_version)
@@ -105,7 +109,7 @@ def test_a_claim_gets_its_node() -> None:
 
 def test_a_volume_that_has_changed_is_not_written() -> None:
     server = Storage()
-    server.touch("persistentvolumes", "v", "")
+    server.touch_volume()
 
     refusal = perform(server, server.binding)
 
@@ -114,7 +118,7 @@ def test_a_volume_that_has_changed_is_not_written() -> None:
         'Operation cannot be fulfilled on persistentvolumes "v": '
         "the object has been modified; please apply your changes to the latest version and try again"
     )
-    assert "claimRef" not in server.get("persistentvolumes", "v", "")["spec"]
+    assert "claimRef" not in server.get("v", PERSISTENT_VOLUMES)["spec"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +131,7 @@ def test_a_lost_answer_is_asked_for_again(fault: Any) -> None:
     written = perform(server, server.binding)
 
     assert isinstance(written, PersistentVolume)
-    assert written.metadata.resource_version == server.get("persistentvolumes", "v", "")["metadata"]["resourceVersion"]
+    assert written.metadata.resource_version == server.get("v", PERSISTENT_VOLUMES)["metadata"]["resourceVersion"]
 
 
 async def test_lost_answer_and_foreign_write_are_distinguished() -> None:
@@ -135,7 +139,7 @@ async def test_lost_answer_and_foreign_write_are_distinguished() -> None:
     async with server.dispatching() as dispatcher:
         writing = asyncio.ensure_future(dispatcher.perform(server.binding))
         await asyncio.sleep(0.01)
-        server.touch("persistentvolumes", "v", "")
+        server.touch_volume()
         with pytest.raises(CallConflict):
             await writing
 
@@ -157,11 +161,12 @@ class Devices(Server):
 
     def __init__(self, *faults: Fault) -> None:
         super().__init__(*faults)
-        self.create("resourceclaims", "c", spec={"devices": {"requests": [exactly(1)]}})
+        spec = {"devices": {"requests": [exactly(1)]}}
+        self.create({**GROUP, "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": spec})
 
     @property
     def claim(self) -> ResourceClaim:
-        return convert(ResourceClaim, self.get("resourceclaims", "c"))
+        return convert(ResourceClaim, self.get("c", RESOURCE_CLAIMS))
 
     @property
     def named(self) -> tuple[str, str, str]:
@@ -197,7 +202,7 @@ def test_a_claim_is_protected_allocated_and_reserved(devices: Devices) -> None:
     perform(devices, ProtectResourceClaim(*devices.known))
     written = devices.reserve(allocation=allocation())
 
-    shown = devices.get("resourceclaims", "c")
+    shown = devices.get("c", RESOURCE_CLAIMS)
     assert shown["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
     assert shown["status"]["reservedFor"] == [{"resource": "pods", "name": "p", "uid": "pod-uid"}]
     assert shown["status"]["allocation"]["allocationTimestamp"] == "2026-01-01T00:00:00Z"
@@ -233,7 +238,7 @@ def test_a_claim_is_deallocated(devices: Devices) -> None:
 
     perform(devices, DeallocateResourceClaim(*devices.known))
 
-    assert not {"allocation", "reservedFor", "devices"} & devices.get("resourceclaims", "c").get("status", {}).keys()
+    assert not {"allocation", "reservedFor", "devices"} & devices.get("c", RESOURCE_CLAIMS).get("status", {}).keys()
 
 
 def test_a_deallocation_without_a_version_concerns_whatever_is_there(devices: Devices) -> None:
@@ -262,7 +267,7 @@ def special_claim() -> CreateResourceClaim:
 def test_a_claim_is_created_under_a_name_that_the_server_makes(devices: Devices) -> None:
     made = perform(devices, special_claim())
 
-    shown = devices.get("resourceclaims", made.name)
+    shown = devices.get(made.name, RESOURCE_CLAIMS)
     assert made.name.startswith("p-extended-resources-")
     assert made.metadata.uid != "made up"
     assert shown["metadata"]["annotations"] == {"example.com/a": "b"}
