@@ -82,259 +82,253 @@ DAEMON = PodBuilder(owned_by(on("daemon", "a").req(cpu=1).obj(), "DaemonSet", "d
 WEB = make_pod("web-9").label(app="web")
 
 
-@pytest.mark.parametrize(
-    ("cluster", "running", "pod", "expected"),
-    [
-        # Requests.
-        pytest.param(
-            nodes("a", "b", "c"),
-            [on("1", "a").req(cpu=1), on("2", "b").req(cpu=2), on("3", "c").req(cpu=1)],
-            WEB.req(cpu=4),
-            [("request", "ask for 3 of cpu instead of 4", 2), ("node", "add a node like a", 1)],
-            id="as much as is free somewhere, and not more nodes than really have it",
-        ),
-        pytest.param(
-            nodes("a", "b"),
-            [on("1", "a").req(cpu=1), on("2", "b").req(memory="2Gi")],
-            WEB.req(cpu=4, memory="8Gi"),
-            [
-                ("request", "ask for 3 of cpu instead of 4", 1),
-                ("request", "ask for 6Gi of memory instead of 8Gi", 1),
-                ("node", "add a node like a", 1),
-            ],
-            id="less of this or less of that",
-        ),
-        pytest.param(
-            nodes("a"),
-            [on("1", "a").req(cpu="500m", memory="4Gi")],
-            WEB.req(cpu=4, memory="8Gi"),
-            [
-                ("request", "ask for 3.5 of cpu instead of 4 and 4Gi of memory instead of 8Gi", 1),
-                ("node", "add a node like a", 1),
-            ],
-            id="less of both where both are short",
-        ),
-        pytest.param(
-            nodes("a"),
-            [],
-            WEB.req(cpu=3).req(cpu=3).overhead(cpu="100m"),
-            [("request", "ask for 4 of cpu instead of 6.1", 1)],
-            id="containers give in by the same share, and overhead stays",
-        ),
-        pytest.param(
-            [make_node("a").capacity({"cpu": 4, "example.com/gpu": 3})],
-            [],
-            WEB.req({"example.com/gpu": 2}).req({"example.com/gpu": 2}),
-            [("request", "ask for 2 of example.com/gpu instead of 4", 1)],
-            id="what cannot be halved is rounded down, and told so",
-        ),
-        pytest.param(nodes("a"), [], WEB.req({"example.com/gpu": 1}), [], id="to ask for none is no advice"),
-        pytest.param(
-            nodes("a"), [], WEB.req(cpu=1).overhead(cpu=4), [], id="nor is less than nothing, where overhead takes all"
-        ),
-        pytest.param(
-            [make_node("a").capacity(cpu=4, pods=1)],
-            [on("1", "a")],
-            WEB,
-            [("node", "add a node like a", 1)],
-            id="a smaller pod is still a pod",
-        ),
-        # Taints and cordons.
-        pytest.param(
-            [
-                node("a").taint("gpu", "yes"),
-                node("b").taint("gpu", "yes"),
-                node("c").taint("team", "red", "NoExecute").taint("x"),
-            ],
-            [],
-            WEB,
-            [
-                ("toleration", "tolerate the taint gpu=yes:NoSchedule", 2),
-                ("toleration", "tolerate the taints team=red:NoExecute and x:NoSchedule", 1),
-            ],
-            id="for each list of taints what is not tolerated of it",
-        ),
-        pytest.param(
-            [node("a").taint("node.kubernetes.io/not-ready", "", "NoExecute")],
-            [],
-            WEB,
-            [("node", "remove the taint node.kubernetes.io/not-ready:NoExecute from nodes", 1)],
-            id="a node that is ill is to be cured, not tolerated",
-        ),
-        pytest.param(
-            [node("a").taint("node.kubernetes.io/unschedulable").unschedulable()],
-            [],
-            WEB,
-            [("node", "uncordon nodes", 1)],
-            id="a cordoned node is to be uncordoned, whichever plugin says so",
-        ),
-        # Labels.
-        pytest.param(
-            [node("a").label(disk="ssd"), node("b").label(gpu="yes"), node("c").label(gpu="yes")],
-            [],
-            WEB.node_selector(disk="ssd", gpu="yes"),
-            [
-                ("affinity", "drop the node selector", 3),
-                ("affinity", "drop disk=ssd from the node selector", 2),
-                ("affinity", "drop gpu=yes from the node selector", 1),
-            ],
-            id="entries of the node selector, one by one and together",
-        ),
-        pytest.param(
-            [node("a").label(disk="hdd")],
-            [],
-            WEB.node_selector(disk="ssd"),
-            [("affinity", "drop disk=ssd from the node selector", 1)],
-            id="the only entry",
-        ),
-        pytest.param(
-            [node("a").label(disk="ssd"), node("b")],
-            [],
-            WEB.node_affinity(label_term("disk", "In", "nvme", "ram"), label_term("tier", "Exists")),
-            [("affinity", "drop the required node affinity", 2)],
-            id="a term that is emptied goes, and the other still asks",
-        ),
-        pytest.param(
-            [node("a").label(tier="web"), node("b")],
-            [],
-            WEB.node_affinity(replaced(label_term("tier", "Exists"), match_expressions=TIER_AND_DISK), SSD),
-            [("affinity", "drop the required node affinity", 2), ("affinity", DROP_SSD, 1)],
-            id="a requirement of two terms goes from both, and from one it leaves nothing",
-        ),
-        pytest.param(
-            [node("a"), node("b")],
-            [],
-            WEB.node_affinity(SSD, SSD),
-            [("affinity", 'drop the required node affinity, "disk In (ssd)"', 2)],
-            id="terms that say the same leave nothing",
-        ),
-        pytest.param(
-            [node("a").label(disk="ssd"), node("b")],
-            [],
-            WEB.node_affinity(SSD, name_term("In", "gone")).node_selector(zone="z"),
-            [
-                ("affinity", "drop the node selector and the required node affinity", 2),
-                ("affinity", "drop zone=z from the node selector", 1),
-            ],
-            id="a term that matches stays beside one that names a node",
-        ),
-        pytest.param(
-            nodes("a", "b"),
-            [],
-            WEB.node_affinity(name_term("In", "gone")),
-            [("affinity", 'drop the required node affinity, "metadata.name In (gone)"', 2)],
-            id="a node that is no more",
-        ),
-        pytest.param(
-            nodes("a"),
-            [],
-            WEB.node_affinity(name_term("In")),
-            [("affinity", 'drop the required node affinity, "metadata.name In"', 1)],
-            id="what PreFilter has refused",
-        ),
-        # Other pods.
-        pytest.param(
-            nodes("a", "b"),
-            [on("1", "a"), on("2", "b")],
-            WEB.pod_anti_affinity(HOST, app="web"),
-            [("affinity", f"drop the required pod anti-affinity over {HOST}", 2)],
-            id="anti-affinity",
-        ),
-        pytest.param(
-            nodes("a", "b"),
-            [on("1", "a").label(app="db")],
-            WEB.pod_affinity(HOST, app="cache").pod_affinity(HOST, app="db"),
-            [
-                ("affinity", "drop the required pod affinity", 2),
-                ("affinity", f"drop the required pod affinity over {HOST}, term 1 of 2", 1),
-            ],
-            id="the term, where several are over one key",
-        ),
-        pytest.param(
-            nodes("a", "b"),
-            [],
-            WEB.pod_affinity(ZONE, app="db").pod_affinity(HOST, app="cache"),
-            [("affinity", "drop the required pod affinity", 2)],
-            id="terms of which each is in the way",
-        ),
-        pytest.param(
-            nodes("a", "b"),
-            [on("db", "a").label(app="db").pod_anti_affinity(HOST, app="web")],
-            WEB.pod_affinity(HOST, app="db"),
-            [("affinity", f"drop the required pod affinity over {HOST}", 1)],
-            id="where others do not want the pod, nothing it gives up helps",
-        ),
-        pytest.param(
-            nodes("a", "b"),
-            [on("1", "a").host_port(80), on("2", "b").host_port(80).host_port(81)],
-            WEB.host_port(80).host_port(81),
-            [
-                ("ports", "free or drop the host ports 80/TCP and 81/TCP", 2),
-                ("ports", "free or drop the host port 80/TCP", 1),
-                ("node", "add a node like a", 1),
-            ],
-            id="host ports",
-        ),
-        pytest.param(
-            nodes("a", "b", "c"),
-            [on("1", "a"), on("2", "a"), on("3", "b"), on("4", "b"), on("5", "b"), on("6", "c").req(cpu=4)],
-            WEB.req(cpu=1).spread(1, ZONE, app="web"),
-            [
-                ("spread", f"only prefer to spread over {ZONE} (ScheduleAnyway)", 2),
-                ("spread", f"allow a maxSkew of 2 over {ZONE} instead of 1", 1),
-            ],
-            id="a greater skew",
-        ),
-        pytest.param(
-            [make_node("a").capacity(cpu=4)],
-            [],
-            WEB.spread(1, ZONE, app="web"),
-            [("spread", f"only prefer to spread over {ZONE} (ScheduleAnyway)", 1)],
-            id="a node without the label is let in by no skew",
-        ),
-        # Several at once.
-        pytest.param(
-            [node("a").taint("gpu")],
-            [on("1", "a").req(cpu=2)],
-            WEB.req(cpu=4).node_selector(disk="ssd"),
-            [
-                (
-                    "other",
-                    "tolerate the taint gpu:NoSchedule, drop the node selector, and ask for 2 of cpu instead of 4",
-                    1,
-                )
-            ],
-            id="all that is in the way on the nearest node, if nothing less helps",
-        ),
-        pytest.param(
-            [node("a").taint("gpu"), node("b")],
-            [on("1", "a").req(cpu=2), on("2", "b").req(cpu=3)],
-            WEB.req(cpu=4),
-            [("request", "ask for 1 of cpu instead of 4", 1), ("node", "add a node like b", 1)],
-            id="but only then",
-        ),
-        # Gates.
-        pytest.param(
-            nodes("a", "b"), [], WEB.gate("quota"), [("gate", "remove the scheduling gate quota", 2)], id="a gate"
-        ),
-        pytest.param(
-            nodes("a"),
-            [],
-            WEB.gate("x").gate("y").gate("z"),
-            [("gate", "remove the scheduling gates x, y and z", 1)],
-            id="several gates",
-        ),
-        pytest.param(
-            nodes("a"),
-            [],
-            WEB.req(cpu=5).gate("quota"),
-            [("request", "ask for 4 of cpu instead of 5, and remove the scheduling gate quota", 1)],
-            id="a gate is not all",
-        ),
-        # Nothing to mend.
-        pytest.param(nodes("a"), [], WEB.req(cpu=1), [], id="a pod that fits"),
-        pytest.param([], [], WEB, [], id="no node at all"),
-    ],
+@cases(
+    "cluster, running, pod, expected",
+    # Requests.
+    (
+        "as much as is free somewhere, and not more nodes than really have it",
+        nodes("a", "b", "c"),
+        [on("1", "a").req(cpu=1), on("2", "b").req(cpu=2), on("3", "c").req(cpu=1)],
+        WEB.req(cpu=4),
+        [("request", "ask for 3 of cpu instead of 4", 2), ("node", "add a node like a", 1)],
+    ),
+    (
+        "less of this or less of that",
+        nodes("a", "b"),
+        [on("1", "a").req(cpu=1), on("2", "b").req(memory="2Gi")],
+        WEB.req(cpu=4, memory="8Gi"),
+        [
+            ("request", "ask for 3 of cpu instead of 4", 1),
+            ("request", "ask for 6Gi of memory instead of 8Gi", 1),
+            ("node", "add a node like a", 1),
+        ],
+    ),
+    (
+        "less of both where both are short",
+        nodes("a"),
+        [on("1", "a").req(cpu="500m", memory="4Gi")],
+        WEB.req(cpu=4, memory="8Gi"),
+        [
+            ("request", "ask for 3.5 of cpu instead of 4 and 4Gi of memory instead of 8Gi", 1),
+            ("node", "add a node like a", 1),
+        ],
+    ),
+    (
+        "containers give in by the same share, and overhead stays",
+        nodes("a"),
+        [],
+        WEB.req(cpu=3).req(cpu=3).overhead(cpu="100m"),
+        [("request", "ask for 4 of cpu instead of 6.1", 1)],
+    ),
+    (
+        "what cannot be halved is rounded down, and told so",
+        [make_node("a").capacity({"cpu": 4, "example.com/gpu": 3})],
+        [],
+        WEB.req({"example.com/gpu": 2}).req({"example.com/gpu": 2}),
+        [("request", "ask for 2 of example.com/gpu instead of 4", 1)],
+    ),
+    ("to ask for none is no advice", nodes("a"), [], WEB.req({"example.com/gpu": 1}), []),
+    ("nor is less than nothing, where overhead takes all", nodes("a"), [], WEB.req(cpu=1).overhead(cpu=4), []),
+    (
+        "a smaller pod is still a pod",
+        [make_node("a").capacity(cpu=4, pods=1)],
+        [on("1", "a")],
+        WEB,
+        [("node", "add a node like a", 1)],
+    ),
+    # Taints and cordons.
+    (
+        "for each list of taints what is not tolerated of it",
+        [
+            node("a").taint("gpu", "yes"),
+            node("b").taint("gpu", "yes"),
+            node("c").taint("team", "red", "NoExecute").taint("x"),
+        ],
+        [],
+        WEB,
+        [
+            ("toleration", "tolerate the taint gpu=yes:NoSchedule", 2),
+            ("toleration", "tolerate the taints team=red:NoExecute and x:NoSchedule", 1),
+        ],
+    ),
+    (
+        "a node that is ill is to be cured, not tolerated",
+        [node("a").taint("node.kubernetes.io/not-ready", "", "NoExecute")],
+        [],
+        WEB,
+        [("node", "remove the taint node.kubernetes.io/not-ready:NoExecute from nodes", 1)],
+    ),
+    (
+        "a cordoned node is to be uncordoned, whichever plugin says so",
+        [node("a").taint("node.kubernetes.io/unschedulable").unschedulable()],
+        [],
+        WEB,
+        [("node", "uncordon nodes", 1)],
+    ),
+    # Labels.
+    (
+        "entries of the node selector, one by one and together",
+        [node("a").label(disk="ssd"), node("b").label(gpu="yes"), node("c").label(gpu="yes")],
+        [],
+        WEB.node_selector(disk="ssd", gpu="yes"),
+        [
+            ("affinity", "drop the node selector", 3),
+            ("affinity", "drop disk=ssd from the node selector", 2),
+            ("affinity", "drop gpu=yes from the node selector", 1),
+        ],
+    ),
+    (
+        "the only entry",
+        [node("a").label(disk="hdd")],
+        [],
+        WEB.node_selector(disk="ssd"),
+        [("affinity", "drop disk=ssd from the node selector", 1)],
+    ),
+    (
+        "a term that is emptied goes, and the other still asks",
+        [node("a").label(disk="ssd"), node("b")],
+        [],
+        WEB.node_affinity(label_term("disk", "In", "nvme", "ram"), label_term("tier", "Exists")),
+        [("affinity", "drop the required node affinity", 2)],
+    ),
+    (
+        "a requirement of two terms goes from both, and from one it leaves nothing",
+        [node("a").label(tier="web"), node("b")],
+        [],
+        WEB.node_affinity(replaced(label_term("tier", "Exists"), match_expressions=TIER_AND_DISK), SSD),
+        [("affinity", "drop the required node affinity", 2), ("affinity", DROP_SSD, 1)],
+    ),
+    (
+        "terms that say the same leave nothing",
+        [node("a"), node("b")],
+        [],
+        WEB.node_affinity(SSD, SSD),
+        [("affinity", 'drop the required node affinity, "disk In (ssd)"', 2)],
+    ),
+    (
+        "a term that matches stays beside one that names a node",
+        [node("a").label(disk="ssd"), node("b")],
+        [],
+        WEB.node_affinity(SSD, name_term("In", "gone")).node_selector(zone="z"),
+        [
+            ("affinity", "drop the node selector and the required node affinity", 2),
+            ("affinity", "drop zone=z from the node selector", 1),
+        ],
+    ),
+    (
+        "a node that is no more",
+        nodes("a", "b"),
+        [],
+        WEB.node_affinity(name_term("In", "gone")),
+        [("affinity", 'drop the required node affinity, "metadata.name In (gone)"', 2)],
+    ),
+    (
+        "what PreFilter has refused",
+        nodes("a"),
+        [],
+        WEB.node_affinity(name_term("In")),
+        [("affinity", 'drop the required node affinity, "metadata.name In"', 1)],
+    ),
+    # Other pods.
+    (
+        "anti-affinity",
+        nodes("a", "b"),
+        [on("1", "a"), on("2", "b")],
+        WEB.pod_anti_affinity(HOST, app="web"),
+        [("affinity", f"drop the required pod anti-affinity over {HOST}", 2)],
+    ),
+    (
+        "the term, where several are over one key",
+        nodes("a", "b"),
+        [on("1", "a").label(app="db")],
+        WEB.pod_affinity(HOST, app="cache").pod_affinity(HOST, app="db"),
+        [
+            ("affinity", "drop the required pod affinity", 2),
+            ("affinity", f"drop the required pod affinity over {HOST}, term 1 of 2", 1),
+        ],
+    ),
+    (
+        "terms of which each is in the way",
+        nodes("a", "b"),
+        [],
+        WEB.pod_affinity(ZONE, app="db").pod_affinity(HOST, app="cache"),
+        [("affinity", "drop the required pod affinity", 2)],
+    ),
+    (
+        "where others do not want the pod, nothing it gives up helps",
+        nodes("a", "b"),
+        [on("db", "a").label(app="db").pod_anti_affinity(HOST, app="web")],
+        WEB.pod_affinity(HOST, app="db"),
+        [("affinity", f"drop the required pod affinity over {HOST}", 1)],
+    ),
+    (
+        "host ports",
+        nodes("a", "b"),
+        [on("1", "a").host_port(80), on("2", "b").host_port(80).host_port(81)],
+        WEB.host_port(80).host_port(81),
+        [
+            ("ports", "free or drop the host ports 80/TCP and 81/TCP", 2),
+            ("ports", "free or drop the host port 80/TCP", 1),
+            ("node", "add a node like a", 1),
+        ],
+    ),
+    (
+        "a greater skew",
+        nodes("a", "b", "c"),
+        [on("1", "a"), on("2", "a"), on("3", "b"), on("4", "b"), on("5", "b"), on("6", "c").req(cpu=4)],
+        WEB.req(cpu=1).spread(1, ZONE, app="web"),
+        [
+            ("spread", f"only prefer to spread over {ZONE} (ScheduleAnyway)", 2),
+            ("spread", f"allow a maxSkew of 2 over {ZONE} instead of 1", 1),
+        ],
+    ),
+    (
+        "a node without the label is let in by no skew",
+        [make_node("a").capacity(cpu=4)],
+        [],
+        WEB.spread(1, ZONE, app="web"),
+        [("spread", f"only prefer to spread over {ZONE} (ScheduleAnyway)", 1)],
+    ),
+    # Several at once.
+    (
+        "all that is in the way on the nearest node, if nothing less helps",
+        [node("a").taint("gpu")],
+        [on("1", "a").req(cpu=2)],
+        WEB.req(cpu=4).node_selector(disk="ssd"),
+        [
+            (
+                "other",
+                "tolerate the taint gpu:NoSchedule, drop the node selector, and ask for 2 of cpu instead of 4",
+                1,
+            )
+        ],
+    ),
+    (
+        "but only then",
+        [node("a").taint("gpu"), node("b")],
+        [on("1", "a").req(cpu=2), on("2", "b").req(cpu=3)],
+        WEB.req(cpu=4),
+        [("request", "ask for 1 of cpu instead of 4", 1), ("node", "add a node like b", 1)],
+    ),
+    # Gates.
+    ("a gate", nodes("a", "b"), [], WEB.gate("quota"), [("gate", "remove the scheduling gate quota", 2)]),
+    (
+        "several gates",
+        nodes("a"),
+        [],
+        WEB.gate("x").gate("y").gate("z"),
+        [("gate", "remove the scheduling gates x, y and z", 1)],
+    ),
+    (
+        "a gate is not all",
+        nodes("a"),
+        [],
+        WEB.req(cpu=5).gate("quota"),
+        [("request", "ask for 4 of cpu instead of 5, and remove the scheduling gate quota", 1)],
+    ),
+    # Nothing to mend.
+    ("a pod that fits", nodes("a"), [], WEB.req(cpu=1), []),
+    ("no node at all", [], [], WEB, []),
 )
 def test_fixes_name_each_change_that_opens_nodes(
     cluster: list[NodeBuilder], running: list[PodBuilder], pod: PodBuilder, expected: list[tuple[str, str, int]]

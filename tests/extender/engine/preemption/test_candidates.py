@@ -23,6 +23,7 @@ from extender.engine.snapshot.axes import Int64s
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 from extender.values.objects.pod import start_time
 from tests.kit.examples import examples
+from tests.kit.tables import cases
 
 EARLY, NOON, LATE = "2026-01-01T08:00:00Z", "2026-01-01T12:00:00Z", "2026-01-01T18:00:00Z"
 LEAST = -(2**31)
@@ -50,59 +51,37 @@ def chosen(of: Candidates) -> list[str]:
     return [of.at(place).node for place in pick_one_node_for_preemption(of).tolist()]
 
 
-@pytest.mark.parametrize(
-    ("victims", "violations", "best"),
-    [
-        pytest.param({"a": [v(9)]}, {"a": 5}, ["a"], id="a single candidate is taken whatever it costs"),
-        # 1
-        pytest.param(
-            {"a": [v(0)], "b": [v(9), v(9)]}, {"a": 1}, ["b"], id="1: the fewest violations of budgets, before all else"
-        ),
-        pytest.param(
-            {"a": [v(0)], "b": [v(0), v(0)]}, {"a": 2, "b": 1}, ["b"], id="1: fewer of them, where all have some"
-        ),
-        # 2
-        pytest.param(
-            {"a": [v(5)], "b": [v(4), v(4), v(4)]}, {}, ["b"], id="2: the lowest priority of the first victim"
-        ),
-        pytest.param({"a": [v(-1)], "b": [v(-2)]}, {}, ["b"], id="2: below zero, too"),
-        # 3
-        pytest.param({"a": [v(5), v(3)], "b": [v(5), v(2)]}, {}, ["b"], id="3: the smallest sum of priorities"),
-        pytest.param(
-            {"a": [v(5), v(-9)], "b": [v(5)]},
-            {},
-            ["b"],
-            id="3: more victims are never cheaper, however low their priority",
-        ),
-        # 4
-        pytest.param(
-            {"a": [v(5), v(LEAST), v(LEAST)], "b": [v(5), v(LEAST)]},
-            {},
-            ["b"],
-            id="4: the fewest, where one more adds nothing",
-        ),
-        # 5
-        pytest.param(
-            {"a": [v(5, EARLY)], "b": [v(5, LATE)]}, {}, ["b"], id="5: the latest start, for the less work is lost"
-        ),
-        pytest.param(
-            {"a": [v(5, NOON), v(5, EARLY)], "b": [v(5, NOON), v(5, NOON)]},
-            {},
-            ["b"],
-            id="5: of the earliest of those of highest priority",
-        ),
-        pytest.param(
-            {"a": [v(5, NOON), v(4, EARLY)], "b": [v(5, NOON), v(4, LATE)]},
-            {},
-            ["a", "b"],
-            id="5: those of lower priority do not matter",
-        ),
-        pytest.param(
-            {"a": [v(5, LATE)], "b": [make_pod().priority(5)]}, {}, ["b"], id="5: a pod that has not started starts now"
-        ),
-        # 6
-        pytest.param({"a": [v(5)], "b": [v(6)], "c": [v(5)]}, {}, ["a", "c"], id="then any of them"),
-    ],
+@cases(
+    "victims, violations, best",
+    ("a single candidate is taken whatever it costs", {"a": [v(9)]}, {"a": 5}, ["a"]),
+    # 1
+    ("1: the fewest violations of budgets, before all else", {"a": [v(0)], "b": [v(9), v(9)]}, {"a": 1}, ["b"]),
+    ("1: fewer of them, where all have some", {"a": [v(0)], "b": [v(0), v(0)]}, {"a": 2, "b": 1}, ["b"]),
+    # 2
+    ("2: the lowest priority of the first victim", {"a": [v(5)], "b": [v(4), v(4), v(4)]}, {}, ["b"]),
+    ("2: below zero, too", {"a": [v(-1)], "b": [v(-2)]}, {}, ["b"]),
+    # 3
+    ("3: the smallest sum of priorities", {"a": [v(5), v(3)], "b": [v(5), v(2)]}, {}, ["b"]),
+    ("3: more victims are never cheaper, however low their priority", {"a": [v(5), v(-9)], "b": [v(5)]}, {}, ["b"]),
+    # 4
+    ("4: the fewest, where one more adds nothing", {"a": [v(5), v(LEAST), v(LEAST)], "b": [v(5), v(LEAST)]}, {}, ["b"]),
+    # 5
+    ("5: the latest start, for the less work is lost", {"a": [v(5, EARLY)], "b": [v(5, LATE)]}, {}, ["b"]),
+    (
+        "5: of the earliest of those of highest priority",
+        {"a": [v(5, NOON), v(5, EARLY)], "b": [v(5, NOON), v(5, NOON)]},
+        {},
+        ["b"],
+    ),
+    (
+        "5: those of lower priority do not matter",
+        {"a": [v(5, NOON), v(4, EARLY)], "b": [v(5, NOON), v(4, LATE)]},
+        {},
+        ["a", "b"],
+    ),
+    ("5: a pod that has not started starts now", {"a": [v(5, LATE)], "b": [make_pod().priority(5)]}, {}, ["b"]),
+    # 6
+    ("then any of them", {"a": [v(5)], "b": [v(6)], "c": [v(5)]}, {}, ["a", "c"]),
 )
 def test_the_node_where_the_least_is_lost(
     victims: dict[str, list[PodBuilder]], violations: dict[str, int], best: list[str]
