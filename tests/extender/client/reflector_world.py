@@ -31,6 +31,8 @@ from reprieve.cluster.kube_api import KubeApi
 from reprieve.cluster.store.object_store import ObjectStore
 from tests.kit.cluster import make_registry
 from tests.kit.faults import Call, Fault, FaultyTransport
+from tests.kit.scene import ClusterByHand
+from tests.kit.storage_objects import claim
 
 WATCHED: dict[str, tuple[WatchedKind[Any], api_resources.Resource]] = {
     "nodes": (kinds.NODES, api_resources.NODES),
@@ -51,54 +53,34 @@ Story = Callable[["World"], Awaitable[None]]
 
 
 @final
-class Server:
-    """An embedded API, and what others do with it."""
+class Server(ClusterByHand):
+    """An embedded API, and what others do with it; a table of the cluster stands for its resource."""
 
     def __init__(self, resource_version: int = 1000) -> None:
-        self.registry = make_registry("default", store=ObjectStore(resource_version=resource_version))
-        self.api = KubeApi(self.registry)
+        super().__init__(make_registry("default", store=ObjectStore(resource_version=resource_version)))
 
-    def node(self, name: str, cpu: str = "8") -> None:
-        status = {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}}
-        self.registry.create(api_resources.NODES, "", {"metadata": {"name": name}, "status": status})
-
-    def pod(self, name: str, node: str = "", cpu: str = "100m") -> None:
-        spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]} | (
-            {"nodeName": node} if node else {}
-        )
-        self.registry.create(api_resources.PODS, "default", {"metadata": {"name": name}, "spec": spec})
-
-    def claim(self, name: str) -> None:
-        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-        self.registry.create(
-            api_resources.PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": spec}
-        )
-
-    def create(self, table: str, name: str) -> None:
-        create: dict[str, Callable[[str], None]] = {"nodes": self.node, "pods": self.pod, "pvcs": self.claim}
-        create[table](name)
+    def new(self, table: str, name: str) -> None:
+        if table == "pvcs":
+            self.create(claim(name))
+        else:
+            (self.new_node if table == "nodes" else self.new_pod)(name)
 
     def label(self, table: str, name: str, value: str) -> None:
         """An object changes."""
-        resource = WATCHED[table][1]
-        namespace = "default" if resource.namespaced else ""
-        obj = self.registry.get(resource, namespace, name)
-        obj["metadata"].setdefault("labels", {})["changed"] = value
-        self.registry.update(resource, namespace, name, obj)
+        labels = {"changed": value}
+        self.change(
+            name, lambda found: found["metadata"].setdefault("labels", {}).update(labels), resource=WATCHED[table][1]
+        )
 
     def finish(self, name: str) -> None:
         """A pod has succeeded: the selector does not see it any more."""
-        pod = self.registry.get(api_resources.PODS, "default", name)
-        self.registry.update(
-            api_resources.PODS, "default", name, pod | {"status": {"phase": "Succeeded"}}, subresource="status"
-        )
+        self.change(name, lambda pod: pod["status"].update(phase="Succeeded"), subresource="status")
 
-    def delete(self, table: str, name: str) -> None:
-        resource = WATCHED[table][1]
-        self.registry.delete(resource, "default" if resource.namespaced else "", name, {"gracePeriodSeconds": 0})
+    def end(self, table: str, name: str) -> None:
+        self.delete(name, WATCHED[table][1], at_once=True)
 
-    def names(self, table: str) -> list[str]:
-        return [obj["metadata"]["name"] for obj in self.registry.list(WATCHED[table][1])]
+    def names_in(self, table: str) -> list[str]:
+        return self.names(WATCHED[table][1])
 
     def compact(self) -> None:
         """All history is forgotten."""
@@ -111,7 +93,7 @@ class World:
 
     def __init__(self, *faults: Fault, seed: int, target: Target, **options: Unpack[ReflectorOptions]) -> None:
         self.server = Server()
-        self.faults = FaultyTransport(EmbeddedTransport(self.server.api), *faults, rng=Random(seed))
+        self.faults = FaultyTransport(EmbeddedTransport(KubeApi(self.server.registry)), *faults, rng=Random(seed))
         self.client = Client(target, transport=self.faults, rng=Random(seed))
         self.informers = Informers(self.client, rng=Random(seed), **options)
         self.cluster = Cluster()
@@ -128,7 +110,7 @@ class World:
     def restart_server(self, *, resource_version: int) -> None:
         """The server comes back with another past."""
         self.server = Server(resource_version)
-        self.faults.inner = EmbeddedTransport(self.server.api)
+        self.faults.inner = EmbeddedTransport(KubeApi(self.server.registry))
 
     def known(self, table: str) -> list[str]:
         """Names that the reflector knows."""
@@ -241,10 +223,10 @@ def now() -> float:
 async def begin(world: World) -> None:
     """Two nodes, three pods, one claim; all known."""
     for name in ("n0", "n1"):
-        world.server.node(name)
+        world.server.new_node(name)
     for number, name in enumerate(PODS):
-        world.server.pod(name, node=f"n{number % 2}")
-    world.server.claim("c0")
+        world.server.new_pod(name, nodeName=f"n{number % 2}")
+    world.server.new("pvcs", "c0")
     await world.informers.wait_for_sync()
     await asyncio.sleep(5)
 

@@ -15,7 +15,7 @@ async def test_catching_up_lists_what_a_lagging_watch_has_not_delivered(streams:
     """The watch says nothing of it, nor that it has not. The list that is asked for does."""
     unsaid = Fault(watches.skipping(watches.event_of("late", "ADDED")), verb="watch", resource="pods")
     async with begun(unsaid, streams_lists=streams) as world:
-        world.server.pod("late", node="n0")
+        world.server.new_pod("late", nodeName="n0")
         await asyncio.sleep(10)
         assert behind(world)
         began = now()
@@ -30,7 +30,7 @@ async def test_catching_up_lists_what_a_lagging_watch_has_not_delivered(streams:
 async def test_catching_up_waits_for_the_newest_changes(streams: bool) -> None:
     async with begun(streams_lists=streams) as world:
         for table, name in (("nodes", "n2"), ("pods", "late"), ("pvcs", "c1")):
-            world.server.create(table, name)
+            world.server.new(table, name)
         await world.informers.catch_up()
 
         assert world.known("nodes") == ["n0", "n1", "n2"]
@@ -40,7 +40,7 @@ async def test_catching_up_waits_for_the_newest_changes(streams: bool) -> None:
 async def test_news_that_come_by_themselves_need_no_list() -> None:
     async with begun() as world:
         for table in ("nodes", "pods", "pvcs"):
-            world.server.create(table, "x")
+            world.server.new(table, "x")
         catching_up = asyncio.ensure_future(world.informers.catch_up())
         await asyncio.sleep(0.5)
         for table in ("nodes", "pods", "pvcs"):
@@ -55,7 +55,7 @@ async def test_catching_up_waits_while_the_server_is_away() -> None:
         catching_up = asyncio.ensure_future(world.informers.catch_up())
         await asyncio.sleep(60)
         assert not catching_up.done()
-        world.server.pod("late", node="n0")
+        world.server.new_pod("late", nodeName="n0")
         world.faults.come_up()
         await catching_up
 

@@ -146,7 +146,7 @@ async def test_pods_that_are_finished_are_not_asked_for() -> None:
 
 async def test_a_first_list_is_of_what_is_at_hand_and_a_later_one_not_older_than_what_is_known() -> None:
     async with begun(streams_lists=False, relist_period=100) as world:
-        world.server.pod("x")
+        world.server.new_pod("x")
         await asyncio.sleep(150)
     first, second = lists_of_pods(world)
 

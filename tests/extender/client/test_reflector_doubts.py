@@ -37,8 +37,8 @@ async def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(stre
         world.faults.add(Fault(answers.status(403, "pods is forbidden"), resource="pods", times=None))
         world.faults.cut()
         await asyncio.sleep(300)
-        world.server.node("n2")
-        world.server.pod("x")
+        world.server.new_node("n2")
+        world.server.new_pod("x")
         await asyncio.sleep(5)
         assert world.known("nodes") == ["n0", "n1", "n2"]
         errors.update({health.resource: health.last_error for health in world.informers.health(now())})
@@ -61,7 +61,7 @@ async def test_roles_that_come_late_are_noticed_within_ten_seconds(
     for seed in range(3):
         refused = Fault(answers.status(status, "not yet"), resource=late, times=None)
         async with a_world(refused, streams_lists=streams, seed=seed) as world:
-            world.server.node("n0")
+            world.server.new_node("n0")
             await asyncio.sleep(600)
             assert not world.informers.has_synced
             asked = sum(call.resource == "pods" for call in world.faults.calls)
@@ -75,7 +75,7 @@ async def test_roles_that_come_late_are_noticed_within_ten_seconds(
 async def test_reflectors_that_may_list_and_not_watch_do_not_wake_each_other_for_ever() -> None:
     refused = Fault(answers.status(403, "not yet"), times=None)
     async with a_world(refused, streams_lists=False, misses=True) as world:
-        world.server.node("n0")
+        world.server.new_node("n0")
         await asyncio.sleep(60)
         world.faults.faults[:] = [Fault(answers.status(403, "no watch"), verb="watch", times=None)]
         before = len(world.faults.calls)
@@ -100,7 +100,7 @@ async def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -
         file.write_text("second")
         valid[0] = "second"
         world.faults.cut()
-        world.server.pod("x")
+        world.server.new_pod("x")
         await asyncio.sleep(3)
 
         assert world.wrong() == []
@@ -203,7 +203,7 @@ async def test_answer_that_is_no_list_does_not_empty_the_cluster(nothing: Action
 
 def _crowd(world: World) -> None:
     for number in range(20):
-        world.server.node(f"m{number:02}")
+        world.server.new_node(f"m{number:02}")
 
 
 @pytest.mark.parametrize("which", [[1], [1, 3]], ids=["once", "again later"])
@@ -231,8 +231,8 @@ async def test_that_all_nodes_are_gone_is_believed_the_second_time(streams: bool
         _crowd(world)
         await begin(world)
         world.faults.go_down()
-        for name in world.server.names("nodes"):
-            world.server.delete("nodes", name)
+        for name in world.server.names_in("nodes"):
+            world.server.end("nodes", name)
         world.server.compact()
         world.faults.come_up()
 
@@ -256,7 +256,7 @@ def test_a_reflector_that_is_lied_to_is_found_out(lie: Action) -> None:
 
     async def story(world: World) -> None:
         await begin(world)
-        world.server.pod("x")
+        world.server.new_pod("x")
 
     with pytest.raises(AssertionError, match="the reflector of pods knows"):
         tell(story, Fault(lie, verb="watch", resource="pods"), streams_lists=False)
@@ -279,7 +279,7 @@ def test_a_reflector_that_is_never_told_of_the_end_of_history_is_found_out() -> 
     async def story(world: World) -> None:
         await begin(world)
         world.faults.go_down()
-        world.server.delete("pods", "p0")
+        world.server.end("pods", "p0")
         world.server.compact()
         world.faults.add(Fault(ignored, verb="watch", resource="pods", times=None))
         world.faults.come_up()

@@ -34,12 +34,12 @@ from tests.kit.faults import Action, Fault, answers, watches
 async def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> None:
     """The server closes the watch while objects change. No list; every change is told once."""
     async with begun(streams_lists=streams) as world:
-        world.server.pod("x")
+        world.server.new_pod("x")
         await asyncio.sleep(1)
         world.faults.cut(cleanly=True)
-        world.server.pod("y")
+        world.server.new_pod("y")
         world.server.label("pods", "x", "1")
-        world.server.delete("pods", "p0")
+        world.server.end("pods", "p0")
         await asyncio.sleep(1.6)
 
         assert world.wrong() == []
@@ -52,8 +52,8 @@ async def test_half_a_line_is_dropped_and_read_again_after_reconnecting() -> Non
     """The connection is reset in the middle of an event."""
     cut = Fault(watches.reset_after(1, partial=300), verb="watch", resource="pods")
     async with begun(cut, streams_lists=False) as world:
-        world.server.pod("x")
-        world.server.pod("y")
+        world.server.new_pod("x")
+        world.server.new_pod("y")
         await asyncio.sleep(1.7)
 
     assert world.changes("pods")[-2:] == ["+x", "+y"]
@@ -88,7 +88,7 @@ async def test_whatever_is_raised_no_reflector_ends_by_it(
     async with begun(streams_lists=streams, target=Target("http://server", credentials=credentials)) as world:
         credentials.raises = raised
         world.faults.cut()
-        world.server.pod("x")
+        world.server.new_pod("x")
         await asyncio.sleep(100)
         assert [each.failing_for(now()) is not None for each in world.informers.reflectors] == [True] * 3
         credentials.raises = None
@@ -114,8 +114,8 @@ async def test_whatever_is_raised_no_reflector_ends_by_it(
 async def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_old: Action, streams: bool) -> None:
     async with begun(streams_lists=streams) as world:
         world.faults.go_down()
-        world.server.delete("pods", "p0")
-        world.server.pod("x")
+        world.server.end("pods", "p0")
+        world.server.new_pod("x")
         world.server.compact()
         world.faults.add(Fault(too_old, verb="watch", resource="pods", where=is_plain))
         world.faults.come_up()
@@ -132,7 +132,7 @@ async def test_a_server_that_has_compacted_its_history_is_listed_again(streams: 
     async with begun(streams_lists=streams) as world:
         world.faults.go_down()
         for name in PODS:
-            world.server.delete("pods", name)
+            world.server.end("pods", name)
         world.server.compact()
         world.faults.come_up()
 
@@ -148,7 +148,7 @@ async def test_a_list_that_can_not_be_continued_is_begun_anew_and_never_half_see
     )
     async with a_world(first, third_page, streams_lists=False, page_size=2) as world:
         for number in range(7):
-            world.server.pod(f"x{number}")
+            world.server.new_pod(f"x{number}")
         await world.informers.wait_for_sync()
 
     assert [asked.get("limit") for asked in lists_of_pods(world)] == ["2", "2", "2", "2", None]
@@ -166,7 +166,7 @@ async def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(s
         ),
     )
     async with begun(behind, streams_lists=streams, relist_period=100) as world:
-        world.server.pod("x")
+        world.server.new_pod("x")
         await asyncio.sleep(200)
     lists = lists_of_pods(world)
 
@@ -179,9 +179,9 @@ async def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool)
     """The server forgets its history every second, and every connection is cut."""
     async with begun(streams_lists=streams, within=130) as world:
         for second in range(120):
-            world.server.pod(f"x{second}")
+            world.server.new_pod(f"x{second}")
             if second:
-                world.server.delete("pods", f"x{second - 1}")
+                world.server.end("pods", f"x{second - 1}")
             world.faults.cut()
             world.server.compact()
             await asyncio.sleep(1)
@@ -228,7 +228,7 @@ async def test_a_server_that_asks_to_wait_for_years_is_asked_again_after_a_minut
     async with begun(within=61) as world:
         world.faults.add(Fault(answers.status(code, **forever), times=None))
         world.faults.cut()
-        world.server.pod("x")
+        world.server.new_pod("x")
         await asyncio.sleep(12)
         world.faults.faults.clear()
 
@@ -244,7 +244,7 @@ async def test_reflector_that_is_to_wait_is_woken_by_another_one_that_was_refuse
         within=6,
     ) as world:
         world.faults.cut()
-        world.server.pod("x")
+        world.server.new_pod("x")
 
 
 @both_ways
@@ -254,7 +254,7 @@ async def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(s
     flaky = [Fault(answers.status(code), probability=0.1, times=None) for code in (500, 503, 504)]
     async with begun(*flaky, streams_lists=streams, seed=seed, within=60) as world:
         for number in range(60):
-            world.server.pod(f"x{number}")
+            world.server.new_pod(f"x{number}")
             if number % 3 == 0:
                 world.server.label("nodes", "n0", str(number))
             if number % 4 == 0:
@@ -268,7 +268,7 @@ async def test_a_server_that_is_away_in_the_middle_of_a_burst_is_caught_up_with(
     """Down for ten seconds while pods come by the hundred. Nobody lists while nobody listens."""
     async with begun(streams_lists=streams, within=60) as world:
         for number in range(300):
-            world.server.pod(f"x{number}", node="n0" if number % 2 else "")
+            world.server.new_pod(f"x{number}", nodeName="n0" if number % 2 else "")
             if number == 100:
                 world.faults.go_down()
             if number == 200:
@@ -286,14 +286,14 @@ def test_a_server_that_comes_back_with_an_older_past_is_believed(
 
     async def story(world: World) -> None:
         await begin(world)
-        world.server.pod("lost")
+        world.server.new_pod("lost")
         await asyncio.sleep(1)
         world.faults.go_down()
         await asyncio.sleep(600)
         world.restart_server(resource_version=10)
-        world.server.node("n0", cpu="4")
-        world.server.pod("p0", node="n0")
-        world.server.pod("x")
+        world.server.new_node("n0", cpu="4")
+        world.server.new_pod("p0", nodeName="n0")
+        world.server.new_pod("x")
         world.faults.come_up()
 
     with caplog.at_level(logging.WARNING, logger="extender.client.informers.reflector"):
@@ -317,7 +317,7 @@ def test_all_resources_are_known_again_within_seconds_of_the_servers_return(
         world.faults.go_down()
         await asyncio.sleep(away)
         if restarts:
-            world.server.pod("x")
+            world.server.new_pod("x")
             world.server.compact()
         world.faults.come_up()
         await asyncio.sleep(13)
@@ -349,7 +349,7 @@ async def test_a_list_that_is_never_answered_is_given_up_and_others_go_on() -> N
     """
     synced: dict[str, float] = {}
     async with a_world(Fault(answers.black_hole(), verb="list", resource="pods"), streams_lists=False) as world:
-        world.server.pod("x")
+        world.server.new_pod("x")
         for table in ("nodes", "pods"):
             await world.reflector(table).wait_for_sync()
             synced[table] = now()
@@ -365,7 +365,7 @@ async def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> No
     """
     silences: list[float] = []
     async with begun(Fault(watches.silent_after(0), verb="watch", resource="pods"), streams_lists=False) as world:
-        world.server.pod("x")
+        world.server.new_pod("x")
         await asyncio.sleep(60)
         health = world.reflector("pods").health(now())
         assert health.silent_for is not None

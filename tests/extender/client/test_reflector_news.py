@@ -22,9 +22,9 @@ def _happen(server: Server, table: str, what: str) -> None:
     if what == "MODIFIED":
         server.label(table, KNOWN[table], "new")
     elif what == "DELETED":
-        server.delete(table, KNOWN[table])
+        server.end(table, KNOWN[table])
     else:
-        server.create(table, "x")
+        server.new(table, "x")
 
 
 @both_ways
@@ -49,10 +49,10 @@ async def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -
     async with begun(
         Fault(watches.repeating(3), verb="watch", resource="pods", times=None), streams_lists=streams
     ) as world:
-        world.server.pod("x")
+        world.server.new_pod("x")
         world.server.label("pods", "x", "1")
-        world.server.delete("pods", "p0")
-        world.server.pod("p0")
+        world.server.end("pods", "p0")
+        world.server.new_pod("p0")
 
     assert world.changes("pods") == ["+p0", "+p1", "+p2", "+x", "~x", "~p0", "-p0", "+p0"]
 
@@ -72,11 +72,11 @@ async def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_o
     async with begun(
         Fault(watches.reordered(distance, late), verb="watch", resource="pods"), streams_lists=False
     ) as world:
-        world.server.pod("x")
+        world.server.new_pod("x")
         world.server.label("pods", "x", "1")
-        world.server.delete("pods", "x")
-        world.server.pod("y")
-        world.server.pod("end")
+        world.server.end("pods", "x")
+        world.server.new_pod("y")
+        world.server.new_pod("end")
 
     assert world.changes("pods")[3:-1] == told
 
@@ -85,11 +85,11 @@ async def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_o
 async def test_kinds_need_not_be_in_step(late: str) -> None:
     """A pod is seen before its node, a node goes before its pods."""
     async with begun(Fault(watches.held(7), verb="watch", resource=late, times=None), streams_lists=False) as world:
-        world.server.node("n2")
-        world.server.pod("x", node="n2")
+        world.server.new_node("n2")
+        world.server.new_pod("x", nodeName="n2")
         await asyncio.sleep(30)
-        world.server.delete("pods", "x")
-        world.server.delete("nodes", "n2")
+        world.server.end("pods", "x")
+        world.server.end("nodes", "n2")
 
 
 # Servers that lag behind.
@@ -100,7 +100,7 @@ async def test_a_list_older_than_asked_for_is_not_taken() -> None:
     lagging = Fault(answers.first_time_again(), verb="list", resource="pods", times=2)
     async with begun(lagging, streams_lists=False, relist_period=100) as world:
         world.server.label("pods", "p0", "new")
-        world.server.delete("pods", "p1")
+        world.server.end("pods", "p1")
         await asyncio.sleep(150)
     lists = lists_of_pods(world)
 
@@ -116,10 +116,10 @@ async def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
     second = Fault(watches.rewound(said), verb="watch", resource="pods")
     async with begun(first, second, streams_lists=False) as world:
         world.server.label("pods", "p0", "new")
-        world.server.delete("pods", "p1")
-        world.server.pod("x")
-        world.server.delete("pods", "x")
-        world.server.pod("x")
+        world.server.end("pods", "p1")
+        world.server.new_pod("x")
+        world.server.end("pods", "x")
+        world.server.new_pod("x")
         await asyncio.sleep(1)
         world.faults.cut(cleanly=True)
         await asyncio.sleep(1)
@@ -134,8 +134,8 @@ async def test_recreated_object_of_the_same_name_is_another_object(streams: bool
     """Deleted and created again while nobody watched."""
     async with begun(streams_lists=streams) as world:
         world.faults.go_down()
-        world.server.delete("pods", "p0")
-        world.server.pod("p0")
+        world.server.end("pods", "p0")
+        world.server.new_pod("p0")
         world.server.compact()
         world.faults.come_up()
 
@@ -164,13 +164,13 @@ async def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> No
         Fault(answers.edited_json(poison_list), verb="list", resource="pods", times=None),
     ]
     async with a_world(*faults, streams_lists=streams, misses=True) as world:
-        world.server.pod("poison")
+        world.server.new_pod("poison")
         await begin(world)
-        world.server.pod("x")
+        world.server.new_pod("x")
         await asyncio.sleep(1)
         seen.append(dict(world.reflector("pods").health(now()).unreadable))
         assert world.known("pods") == [*PODS, "x"]
-        world.server.delete("pods", "poison")
+        world.server.end("pods", "poison")
         await asyncio.sleep(1)
         seen.append(dict(world.reflector("pods").health(now()).unreadable))
 
@@ -185,7 +185,7 @@ async def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(stream
     """A pod that holds room on a node does not let go of it because its latest state cannot be read."""
     during: list[Any] = []
     async with begun(streams_lists=streams) as world:
-        world.server.pod("poison", node="n0")
+        world.server.new_pod("poison", nodeName="n0")
         await asyncio.sleep(1)
         world.faults.add(Fault(watches.changed(_poison), verb="watch", resource="pods", times=None))
         world.faults.cut(cleanly=True)
@@ -224,7 +224,7 @@ async def test_a_line_that_makes_no_sense_ends_the_watch_and_nothing_is_lost(lin
     """Nobody knows what was to be said, so it must be said again."""
     garbage = Fault(watches.line_after(0, line), verb="watch", resource="pods")
     async with begun(garbage, streams_lists=False) as world:
-        world.server.pod("x")
+        world.server.new_pod("x")
         await asyncio.sleep(3)
 
         assert world.wrong() == []

@@ -61,19 +61,19 @@ def _with_chance(seed: int) -> watches.Which:
 def a_step(world: World, chance: Random, number: int) -> None:
     """Something happens in the cluster, or to the server."""
     server, table = world.server, chance.choice(list(WATCHED))
-    names = server.names(table)
+    names = server.names_in(table)
     happening = chance.random()
     if happening < 0.4 or not names:
-        server.create(table, f"x{number}")
+        server.new(table, f"x{number}")
     elif happening < 0.5:
-        server.pod(f"x{number}", node=chance.choice(server.names("nodes") or [""]))
+        server.new_pod(f"x{number}", nodeName=chance.choice(server.names_in("nodes") or [""]))
     elif happening < 0.7:
         server.label(table, chance.choice(names), str(number))
     elif happening < 0.9:
         name = chance.choice(names)
-        server.delete(table, name)
+        server.end(table, name)
         if chance.random() < 0.5:
-            server.create(table, name)
+            server.new(table, name)
     elif happening < 0.95:
         world.faults.cut(cleanly=chance.random() < 0.5)
     else:
