@@ -35,7 +35,7 @@ _OWN_SITE: Final = ("same-origin", "none")
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::\d{0,5})?")
 
 _NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
-"""No answer is taken for a script, a style sheet or a page because of what it begins with."""
+"""Browsers must not guess content types."""
 
 
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")

@@ -25,9 +25,9 @@ from extender.values import limits
 from extender.values.golang.times import rfc3339
 
 
-def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
+def attempt(kept_attempt: KeptAttempt, *, picture: bool = False) -> Attempt:
     """Returns the attempt, with as much as is still kept of it, and if wanted the plugin that refused each node."""
-    record, details = kept.record, kept.details or Details()
+    record, details = kept_attempt.record, kept_attempt.details or Details()
     return Attempt(
         **_alike(record, Attempt)
         | {
@@ -35,7 +35,7 @@ def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
             "seconds": round(record.seconds, 6),
             "waterfall": details.waterfall,
             "scores": details.scores,
-            "preemption": _preemption(record, kept.preemption, details),
+            "preemption": _preemption(record, kept_attempt.preemption, details),
             "picture": picture_of(details) if picture else None,
         }
     )
@@ -57,15 +57,17 @@ def _alike(record: AttemptRecord | PreemptionRecord, answer: type[msgspec.Struct
 # Preemption.
 
 
-def _preemption(attempt: AttemptRecord, found: PreemptionRecord | None, details: Details) -> PreemptionAnswer | None:
-    if found is None:
+def _preemption(attempt: AttemptRecord, record: PreemptionRecord | None, details: Details) -> PreemptionAnswer | None:
+    if record is None:
         if attempt.may_preempt and not attempt.no_preemption:
             return None
         return PreemptionAnswer(
             eligible=attempt.may_preempt, message=attempt.no_preemption, not_helpful=details.not_helpful
         )
     return PreemptionAnswer(
-        **_alike(found, PreemptionAnswer) | {"candidates": _candidates(found.candidates, found.node)} | _lost(found),
+        **_alike(record, PreemptionAnswer)
+        | {"candidates": _candidates(record.candidates, record.node)}
+        | _lost(record),
         eligible=True,
         not_helpful=details.not_helpful,
     )
@@ -80,18 +82,22 @@ def _lost(record: PreemptionRecord) -> dict[str, Any]:
 
 
 def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[CandidateNode, ...]:
-    won = next((each for each in records if each.node == chosen and each.costs), None)
-    first = what_comes_first([gone.pod.priority for gone in each.victims] for each in records if each.victims)
+    won = next((candidate for candidate in records if candidate.node == chosen and candidate.costs), None)
+    first = what_comes_first(
+        [victim.pod.priority for victim in candidate.victims] for candidate in records if candidate.victims
+    )
     return tuple(
         CandidateNode(
-            node=each.node,
-            victims=each.victims,
-            num_pdb_violations=each.num_pdb_violations,
+            node=candidate.node,
+            victims=candidate.victims,
+            num_pdb_violations=candidate.num_pdb_violations,
             why_not=""
-            if won is None or each is won or not each.costs
-            else why_lost(Costs(*each.costs), each.own_scores, Costs(*won.costs), won.own_scores, chosen, first),
+            if won is None or candidate is won or not candidate.costs
+            else why_lost(
+                Costs(*candidate.costs), candidate.own_scores, Costs(*won.costs), won.own_scores, chosen, first
+            ),
         )
-        for each in records
+        for candidate in records
     )
 
 
@@ -127,7 +133,7 @@ class PastQuery(msgspec.Struct, frozen=True, kw_only=True):
     """List only attempts with a smaller id."""
 
     @classmethod
-    def written(cls, now: float, *, range: str, since: str, until: str, **further: Any) -> "PastQuery":  # noqa: A002 - its name in addresses
+    def written(cls, now: float, *, range: str, since: str, until: str, **filters: Any) -> "PastQuery":  # noqa: A002 - its name in addresses
         """Returns what to look for, as an address has it: `since` goes before `range`. Raises QuestionError."""
         if range and range not in RANGES:
             raise QuestionError(f"range: one of {', '.join(RANGES)}")
@@ -135,35 +141,41 @@ class PastQuery(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             since=_moment("since", since) if since else 0.0 if math.isinf(ago) else now - ago,
             until=_moment("until", until) if until else math.inf,
-            **further,
+            **filters,
         )
 
 
 def _moment(name: str, text: str) -> float:
     try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError) as exc:
         raise QuestionError(f"{name}: a time such as 2026-01-31T12:00:00Z") from exc
 
 
 def past(
-    kept: Sequence[KeptAttempt], made: Iterable[PreemptionRecord], query: PastQuery, may_see: Container[str], now: float
+    attempts: Sequence[KeptAttempt],
+    records: Iterable[PreemptionRecord],
+    query: PastQuery,
+    may_see: Container[str],
+    now: float,
 ) -> Past:
     """Returns what was decided, newest first. Pods outside `may_see` are in it, but are not found by name."""
-    found = [each for each in kept if _is_wanted(each, query, may_see)]
-    oldest = found[-1].record.time if found else now
+    matches = [attempt for attempt in attempts if _is_wanted(attempt, query, may_see)]
+    oldest = matches[-1].record.time if matches else now
     begin = query.since or min(oldest, now - LEAST_SECONDS)
     end = min(max(now, begin), query.until)
-    page, older = _page(found, query.before)
-    preemptions = [each for each in made if _is_preemption_wanted(each, query, may_see)][: limits.HISTORY_PREEMPTIONS]
+    page, older = _page(matches, query.before)
+    preemptions = [record for record in records if _is_preemption_wanted(record, query, may_see)][
+        : limits.HISTORY_PREEMPTIONS
+    ]
     return Past(
         alike=page,
         preemptions=tuple(map(preemption, preemptions)),
-        counts=counts([each.record for each in found], begin, end),
+        counts=counts([attempt.record for attempt in matches], begin, end),
         begin=begin,
         end=end,
-        total=len(found),
+        total=len(matches),
         older=older,
     )
 
@@ -184,47 +196,49 @@ def how_ended(outcome: Outcome, evaluated: int, feasible: int) -> int:
     return 2 if outcome == "Error" else 1
 
 
-def _page(found: Sequence[KeptAttempt], before: int | None) -> tuple[tuple[AttemptsAlike, ...], int]:
+def _page(matches: Sequence[KeptAttempt], before: int | None) -> tuple[tuple[AttemptsAlike, ...], int]:
     """Returns a page of attempts, equal ones as one, and where the next page begins."""
-    alike: dict[tuple[str, ...], list[KeptAttempt]] = {}
+    attempts_by_key: dict[tuple[str, ...], list[KeptAttempt]] = {}
     last = number = older = 0
-    for each in found:
-        record = each.record
+    for kept_attempt in matches:
+        record = kept_attempt.record
         if before is not None and record.id >= before:
             continue
         key = record.pod.uid or record.pod.key, record.outcome, record.node, record.message, record.caller
-        if number == limits.HISTORY_ATTEMPTS or (key not in alike and len(alike) == limits.HISTORY_ALIKE):
+        if number == limits.HISTORY_ATTEMPTS or (
+            key not in attempts_by_key and len(attempts_by_key) == limits.HISTORY_ALIKE
+        ):
             older = last
             break
-        alike.setdefault(key, []).append(each)
+        attempts_by_key.setdefault(key, []).append(kept_attempt)
         last, number = record.id, number + 1
     page = tuple(
         AttemptsAlike(attempt=attempt(same[0]), count=len(same), first=written(same[-1].record.time))
-        for same in alike.values()
+        for same in attempts_by_key.values()
     )
     return page, older
 
 
-def _is_wanted(kept: KeptAttempt, query: PastQuery, may_see: Container[str]) -> bool:
-    record = kept.record
-    if not query.since <= record.time <= query.until or not _is_outcome(kept, query.outcome):
+def _is_wanted(attempt: KeptAttempt, query: PastQuery, may_see: Container[str]) -> bool:
+    record = attempt.record
+    if not query.since <= record.time <= query.until or not _is_outcome(attempt, query.outcome):
         return False
     if not _is_pod(record.pod, query, may_see) or query.node not in record.node:
         return False
-    return not query.plugin or query.plugin in _refusing(kept)
+    return not query.plugin or query.plugin in _refusing(attempt)
 
 
-def _is_outcome(kept: KeptAttempt, wanted: OutcomeWanted) -> bool:
-    outcome = kept.record.outcome
-    match wanted:
+def _is_outcome(attempt: KeptAttempt, wanted_outcome: OutcomeWanted) -> bool:
+    outcome = attempt.record.outcome
+    match wanted_outcome:
         case "":
             return True
         case "preempted":
-            return kept.preemption is not None
+            return attempt.preemption is not None
         case "asked":
             return outcome in ("Filter", "Prioritize", "Preempt")
         case _:
-            return outcome.lower() == wanted
+            return outcome.lower() == wanted_outcome
 
 
 def _is_pod(pod: PodName, query: PastQuery, may_see: Container[str]) -> bool:
@@ -233,12 +247,12 @@ def _is_pod(pod: PodName, query: PastQuery, may_see: Container[str]) -> bool:
     return pod.namespace in may_see and query.name in pod.key and query.namespace in ("", pod.namespace)
 
 
-def _is_preemption_wanted(made: PreemptionRecord, query: PastQuery, may_see: Container[str]) -> bool:
-    pods = (made.by, *(victim.pod for victim in made.victims))
-    is_of_time = query.since <= made.time <= query.until
-    return is_of_time and query.node in made.node and any(_is_pod(pod, query, may_see) for pod in pods)
+def _is_preemption_wanted(record: PreemptionRecord, query: PastQuery, may_see: Container[str]) -> bool:
+    pods = (record.by, *(victim.pod for victim in record.victims))
+    is_of_time = query.since <= record.time <= query.until
+    return is_of_time and query.node in record.node and any(_is_pod(pod, query, may_see) for pod in pods)
 
 
-def _refusing(kept: KeptAttempt) -> set[str]:
-    steps = () if kept.details is None else kept.details.waterfall
+def _refusing(attempt: KeptAttempt) -> set[str]:
+    steps = () if attempt.details is None else attempt.details.waterfall
     return {plugin for step in steps for plugin in step.plugin.split(", ")}

@@ -101,7 +101,7 @@ class Questions:
         self._now = now
         self._last_clock: WallClock | None = None
         self._reasons: tuple[int, dict[object, str]] = (-1, {})
-        """The reasons of pods that are alike, while the cluster has had so many changes."""
+        """(number of changes, reason by signature of the pod), dropped at the next change."""
         self._maps = ClusterMaps(cluster)
         self._devices = DeviceRoom(cluster)
         self.admits: Final = admits
@@ -115,9 +115,9 @@ class Questions:
         }
 
     @staticmethod
-    def of(configuration: Configuration, state: ClusterState, admits: Admits, **further: Any) -> "Questions":
+    def of(configuration: Configuration, state: ClusterState, admits: Admits, **options: Any) -> "Questions":
         """Returns the questions about a cluster in a file; `events` may be given further."""
-        return Questions(configuration, Cluster.of(state), admits, **further)
+        return Questions(configuration, Cluster.of(state), admits, **options)
 
     @property
     def about(self) -> Cluster:
@@ -136,24 +136,35 @@ class Questions:
         """Returns why the pod is where it is, and what happened to it; None if nothing is known of such a pod."""
         key = f"{namespace}/{pod}"
         now, itself = await with_long_work(partial(self._as_things_are, namespace, pod, picture=picture))
-        said = await self._events_of("Pod", key, visibility) if events else None
-        kept, made = [*self._records.attempts(key)], [*islice(self._records.preemptions(key), limits.PREEMPTIONS_TOLD)]
-        if now is None and not kept and not made and not (said is not None and said.items):
+        listed_events = await self._events_of("Pod", key, visibility) if events else None
+        kept_attempts, preemptions = (
+            [*self._records.attempts(key)],
+            [*islice(self._records.preemptions(key), limits.PREEMPTIONS_TOLD)],
+        )
+        if (
+            now is None
+            and not kept_attempts
+            and not preemptions
+            and not (listed_events is not None and listed_events.items)
+        ):
             return None
         queue = self._queue
         place = None if queue is None else queue_places.queue_place(queue, key, self._registered, self._clock())
         since = place.since if place is not None else None if itself is None else itself.metadata.creation_timestamp
-        records = [each.record for each in reversed(kept)]
-        attempts = tuple(map(history.attempt, kept[:ATTEMPTS_EXPLAINED]))
-        told = story(key, itself, self._cluster, records, made[::-1], said, since)
+        records = [attempt.record for attempt in reversed(kept_attempts)]
+        attempts = tuple(map(history.attempt, kept_attempts[:ATTEMPTS_EXPLAINED]))
+        pod_story = story(key, itself, self._cluster, records, preemptions[::-1], listed_events, since)
         if now is None:
-            named = (*(each.pod for each in records), *(each.pod for one in made for each in one.victims))
-            name = next((each for each in named if each.key == key), PodName(namespace=namespace, name=pod))
-            now = types.Explanation(pod=name, state="Finished", summary=told.text)
+            victims = (victim for record in preemptions for victim in record.victims)
+            names = (*(record.pod for record in records), *(victim.pod for victim in victims))
+            name = next((pod_name for pod_name in names if pod_name.key == key), PodName(namespace=namespace, name=pod))
+            now = types.Explanation(pod=name, state="Finished", summary=pod_story.text)
         elif now.state in ("Scheduled", "Binding"):
             now = as_decided(now, attempts) or await self._scored_again(now)
         notes = now.notes if itself is None else (*now.notes, *await self._claim_notes(itself, visibility))
-        now = msgspec.structs.replace(now, queue=place, attempts=attempts, story=told, events=said, notes=notes)
+        now = msgspec.structs.replace(
+            now, queue=place, attempts=attempts, story=pod_story, events=listed_events, notes=notes
+        )
         return await as_seen_by(visibility, now)
 
     async def _events_of(self, kind: str, key: str, visibility: Visibility) -> ListedEvents:
@@ -168,11 +179,13 @@ class Questions:
         """Returns notes on the claims of the pod that wait for a volume: what the Events of the first say last."""
         is_stuck = pod.spec.node_name and pod.status.phase != "Running"
         notes = notes_on_hand_placed(pod, self._cluster) if is_stuck else ()
-        found = unbound_claims(pod, self._cluster.cache.objects) if self._events is not None else ()
-        claims = [*islice(found, CLAIMS_ASKED)]
-        asked = (self._events_of("PersistentVolumeClaim", claim.key, visibility) for claim in claims)
-        said = await asyncio.gather(*asked)
-        last = (last_words(f"the claim {claim.name}", events) for claim, events in zip(claims, said, strict=True))
+        unbound = unbound_claims(pod, self._cluster.cache.objects) if self._events is not None else ()
+        claims = [*islice(unbound, CLAIMS_ASKED)]
+        requests = (self._events_of("PersistentVolumeClaim", claim.key, visibility) for claim in claims)
+        claim_events = await asyncio.gather(*requests)
+        last = (
+            last_words(f"the claim {claim.name}", events) for claim, events in zip(claims, claim_events, strict=True)
+        )
         return *notes, *last
 
     def items(self) -> Iterator[HasMetadata]:
@@ -271,8 +284,8 @@ class Questions:
             applied = apply_manifests(trial, items if isinstance(items, list) else [], self.admits)
             if not applied.pods:
                 raise types.QuestionError("it has no pods, and nothing creates one now")
-            pod, *others = applied.pods
-            more = (f"{len(others)} more pods would be created; this is the first",) if others else ()
+            pod, *other_pods = applied.pods
+            more = (f"{len(other_pods)} more pods would be created; this is the first",) if other_pods else ()
             if trial.frameworks.get(pod.scheduler_name) is None:
                 return settled(pod, "NotOurs")
             cycle = trial.cycle(pod)
@@ -302,11 +315,11 @@ class Questions:
         """Returns how many more pods like namespace/name fit; None if there is no such pod."""
         from extender.answers.what_if.capacity import counted  # noqa: PLC0415
 
-        found = self._cluster.find(pod)
-        if found is None:
+        model_pod = self._cluster.find(pod)
+        if model_pod is None:
             return None
         with self.trial() as trial:
-            return counted(trial, found, limit)
+            return counted(trial, model_pod, limit)
 
     def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> types.Capacity:
         """Returns how many of such a pod, or of a workload's pods, would fit. Raises QuestionError."""
@@ -338,23 +351,25 @@ class Questions:
 
     def decision(self, number: int, *, picture: bool = False) -> types.Attempt | None:
         """Returns the attempt of this id, with the plugin that refused each node if wanted; None if it is not kept."""
-        kept = self._records.attempt(number)
-        return None if kept is None else history.attempt(kept, picture=picture)
+        attempt = self._records.attempt(number)
+        return None if attempt is None else history.attempt(attempt, picture=picture)
 
     def preemptions(self, pod: str | None, limit: int) -> Preemptions:
         """Returns the last preemptions, all or those that concern namespace/name; newest first."""
         return Preemptions(items=tuple(map(history.preemption, islice(self._records.preemptions(pod), limit))))
 
-    async def history(self, *, visibility: Visibility = SEES_ALL, **asked: Any) -> Past:
+    async def history(self, *, visibility: Visibility = SEES_ALL, **filters: Any) -> Past:
         """Returns what `PastQuery.written` asks for, found by names that the caller may see. Raises QuestionError."""
         now = self._now().timestamp()
-        query = history.PastQuery.written(now, **asked)
-        of_time = takewhile(lambda kept: kept.record.time >= query.since, self._records.attempts())
-        kept, made = list(islice(of_time, limits.HISTORY_SEARCHED)), list(self._records.preemptions())
-        named = {each.record.pod.namespace for each in kept}
-        named |= {pod.namespace for each in made for pod in (each.by, *(victim.pod for victim in each.victims))}
-        may_see = await visibility.namespaces(named) if named else frozenset[str]()
-        return await as_seen_by(visibility, history.past(kept, made, query, may_see, now))
+        query = history.PastQuery.written(now, **filters)
+        of_time = takewhile(lambda attempt: attempt.record.time >= query.since, self._records.attempts())
+        attempts, preemptions = list(islice(of_time, limits.HISTORY_SEARCHED)), list(self._records.preemptions())
+        namespaces = {attempt.record.pod.namespace for attempt in attempts}
+        namespaces |= {
+            pod.namespace for record in preemptions for pod in (record.by, *(victim.pod for victim in record.victims))
+        }
+        may_see = await visibility.namespaces(namespaces) if namespaces else frozenset[str]()
+        return await as_seen_by(visibility, history.past(attempts, preemptions, query, may_see, now))
 
     async def queue(self) -> types.Queue:
         """Returns the pods that wait, each with its reason."""
@@ -369,10 +384,12 @@ class Questions:
     def _with_others(self, queue: types.Queue) -> types.Queue:
         """Returns the queue with the pods that wait and are in none: placed ones, and those of other schedulers."""
         queued = {place.pod.uid for place in queue.items}
-        others = [pod for uid, pod in self._cluster.pending.items() if uid not in queued]
-        places = queue_places.without_a_queue(others)
-        there = queue_places.with_standings(places, self._cluster, self._standing).items
-        waiting = tuple(each for each in there if each.standing is not None and each.standing.state != "binding")
+        other_pods = [pod for uid, pod in self._cluster.pending.items() if uid not in queued]
+        places = queue_places.without_a_queue(other_pods)
+        other_places = queue_places.with_standings(places, self._cluster, self._standing).items
+        waiting = tuple(
+            place for place in other_places if place.standing is not None and place.standing.state != "binding"
+        )
         counts = queue.counts | ({"others": len(waiting)} if waiting else {})
         queue = queue_places.with_standings(queue, self._cluster, self._standing_beyond_message)
         return msgspec.structs.replace(queue, items=(*queue.items, *waiting), counts=counts)
@@ -385,18 +402,18 @@ class Questions:
         """Returns the queue with a reason for each pod for which no scheduler has given one, as `explain` finds it."""
         if self._reasons[0] != self._cluster.changes:
             self._reasons = self._cluster.changes, {}
-        found, items = self._reasons[1], []
+        reasons, items = self._reasons[1], []
         for place in queue.items:
             items.append(place)
             is_told = place.message or place.gated_by or (place.standing is not None and place.standing.reason)
             pod = None if is_told else self._cluster.pending.get(place.pod.uid)
             if pod is not None:
                 differs = pod.metadata.labels, pod.spec, pod.status.resource_claim_statuses
-                alike = pod.namespace, place.workload, msgspec.json.encode(differs)
-                if alike not in found:
-                    found[alike] = await with_long_work(partial(self._reason, pod))
+                signature = pod.namespace, place.workload, msgspec.json.encode(differs)
+                if signature not in reasons:
+                    reasons[signature] = await with_long_work(partial(self._reason, pod))
                     await asyncio.sleep(0)  # others have their turn
-                items[-1] = msgspec.structs.replace(place, message=found[alike])
+                items[-1] = msgspec.structs.replace(place, message=reasons[signature])
         return msgspec.structs.replace(queue, items=tuple(items))
 
     async def _reason(self, pod: Pod) -> str:
@@ -411,9 +428,9 @@ class Questions:
 
     async def find(self, query: str, limit: int, *, visibility: Visibility = SEES_ALL) -> FoundNames:
         """Returns what has, or had, a name that contains all words of the query."""
-        found = find(Population.of(self._cluster, self._records.names()), query)
-        named = {each.namespace for each in found.items if each.namespace}
-        return seen(found, await visibility.namespaces(named), limit)
+        matches = find(Population.of(self._cluster, self._records.names()), query)
+        namespaces = {found_name.namespace for found_name in matches.items if found_name.namespace}
+        return seen(matches, await visibility.namespaces(namespaces), limit)
 
     async def pods(
         self,
@@ -434,10 +451,12 @@ class Questions:
             selected = parse_selector(selector)
         except SelectorError as exc:
             raise types.QuestionError(f"label selector {selector!r}: {exc}") from exc
-        there = () if namespace else namespaces_with_pods(population, self._cluster.cache.update_snapshot())
-        may_see = {namespace} if namespace else await visibility.namespaces({each.namespace for each in there})
-        found = pods_of(population, may_see, workload, group, selected, query, state, sort, limit)
-        return msgspec.structs.replace(found, namespaces=tuple(each for each in there if each.namespace in may_see))
+        choices = () if namespace else namespaces_with_pods(population, self._cluster.cache.update_snapshot())
+        may_see = {namespace} if namespace else await visibility.namespaces({choice.namespace for choice in choices})
+        pod_list = pods_of(population, may_see, workload, group, selected, query, state, sort, limit)
+        return msgspec.structs.replace(
+            pod_list, namespaces=tuple(choice for choice in choices if choice.namespace in may_see)
+        )
 
     def cluster(self) -> ClusterMap:
         """Returns the nodes and what is on them; without the pods of a large cluster."""
@@ -449,8 +468,8 @@ class Questions:
 
     def version(self) -> str:
         """Returns a version that changes whenever the cluster, the queue or the records may have changed."""
-        tried = 0 if self._queue is None else self._queue.scheduling_cycle
-        return f"{self._cluster.changes}.{self._records.version}.{tried}"
+        cycles = 0 if self._queue is None else self._queue.scheduling_cycle
+        return f"{self._cluster.changes}.{self._records.version}.{cycles}"
 
     def _attempts(self, pod: str | None, limit: int, before: int | None) -> Iterator[types.Attempt]:
         return map(history.attempt, islice(self._records.attempts(pod, before=before), limit))

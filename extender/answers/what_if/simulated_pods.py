@@ -81,7 +81,7 @@ def drop_leftover_claims(trial: Trial, pods: Iterable[Pod]) -> None:
 @final
 @dataclass(slots=True)
 class SimulatedPod:
-    """A pod that needs a node in a simulation, and its state so far, as far as it is not that of its `Placement`.
+    """A pod that needs a node in a simulation, and its progress.
 
     Attributes:
         turn: its place among pods that are equal to the queue.
