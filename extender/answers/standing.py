@@ -40,11 +40,11 @@ def standing(
     """
     name, condition, nominated = pod.scheduler_name, _refusal(pod), pod.status.nominated_node_name
     if pod.metadata.deletion_timestamp:
-        held = pod.metadata.finalizers
-        until = f", and goes once the {listed('finalizer', held)} is removed" if held else ""
+        finalizers = pod.metadata.finalizers
+        until = f", and goes once the {listed('finalizer', finalizers)} is removed" if finalizers else ""
         return Standing(
             state="deleted",
-            waits_for="finalizer" if held else "",
+            waits_for="finalizer" if finalizers else "",
             since=pod.metadata.deletion_timestamp,
             text=f"it is being deleted since {pod.metadata.deletion_timestamp}{until}",
             reason="is being deleted",
@@ -53,7 +53,7 @@ def standing(
     node = placed_on(pod, cluster.cache.objects) if assumed is None else assumed.spec.node_name
     if node or assumed is not None:
         return _placed(pod, node, cluster.cache.objects, waiting, placed_at(pod))
-    gates = [each.name for each in pod.spec.scheduling_gates]
+    gates = [gate.name for gate in pod.spec.scheduling_gates]
     if gates:
         return Standing(state="gated", text=f"it is held back by the {listed('scheduling gate', gates)}")
     taint = find_untolerated_taint(_taints(nominated, cluster), tolerations_of(pod)) if nominated else None
@@ -65,9 +65,9 @@ def standing(
         return Standing(state="nominated", waits_for="taint", text=text, reason=reason, node=nominated)
     if condition is not None:
         since = condition.last_transition_time or None
-        at = f" at {since}" if since else ""
-        said = f": {for_people(condition.message)}" if condition.message else ""
-        return Standing(state="refused", since=since, text=f"{name} refused it{at}{said}")
+        when = f" at {since}" if since else ""
+        words = f": {for_people(condition.message)}" if condition.message else ""
+        return Standing(state="refused", since=since, text=f"{name} refused it{when}{words}")
     if nominated:
         return Standing(state="nominated", text=f"{name} has nominated it to {nominated}", node=nominated)
     if name not in profiles:
@@ -101,8 +101,8 @@ def notes_on_hand_placed(pod: Pod, cluster: Cluster) -> Iterator[str]:
     node, objects = cluster.nodes.get(pod.spec.node_name), cluster.cache.objects
     host = pod.spec.node_name if node is None else node.labels.get("kubernetes.io/hostname", node.name)
     for claim in unbound_claims(pod, objects):
-        known = objects.storage_classes.get(claim_class(claim))
-        is_waiting = known is not None and known.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+        storage_class = objects.storage_classes.get(claim_class(claim))
+        is_waiting = storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
         if is_waiting and not claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION):
             yield (
                 f"the claim {claim.name} gets its volume once a scheduler has placed a pod that uses it "
@@ -111,15 +111,15 @@ def notes_on_hand_placed(pod: Pod, cluster: Cluster) -> Iterator[str]:
             )
 
 
-def _placed(pod: Pod, node: str, objects: ClusterObjects, waiting: WaitingPodsMap, at: str | None) -> Standing:
-    held = waiting.get(pod.uid)
-    if held is not None and held.pending_plugins:
-        plugins = " and ".join(sorted(held.pending_plugins))
-        return _waits("permit", node, f"until {plugins} permits it", f"waits at Permit for {plugins}", at)
+def _placed(pod: Pod, node: str, objects: ClusterObjects, waiting: WaitingPodsMap, placed_at: str | None) -> Standing:
+    permit_wait = waiting.get(pod.uid)
+    if permit_wait is not None and permit_wait.pending_plugins:
+        plugins = " and ".join(sorted(permit_wait.pending_plugins))
+        return _waits("permit", node, f"until {plugins} permits it", f"waits at Permit for {plugins}", placed_at)
     for claim in unbound_claims(pod, objects):
         if claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION):
-            known, condition = objects.storage_classes.get(claim_class(claim)), _refusal(pod)
-            maker = "its provisioner" if known is None else known.provisioner
+            storage_class, condition = objects.storage_classes.get(claim_class(claim)), _refusal(pod)
+            maker = "its provisioner" if storage_class is None else storage_class.provisioner
             until = (
                 f"for the volume of the claim {claim.name}, which {maker} has to provision for {node}; it is bound "
                 "once the volume is there, or retried after its scheduler's timeout (often 10 minutes)"
@@ -128,13 +128,15 @@ def _placed(pod: Pod, node: str, objects: ClusterObjects, waiting: WaitingPodsMa
             # Nobody writes down when a node was chosen; it was after all of these.
             refused = None if condition is None else condition.last_transition_time
             before = pod.metadata.creation_timestamp, claim.metadata.creation_timestamp, refused
-            return _waits("volume", node, until, reason, at, max(filter(None, before), default=None))
+            return _waits("volume", node, until, reason, placed_at, max(filter(None, before), default=None))
     for reserved in _device_claims(pod, objects):
-        missing = [*dict.fromkeys(_missing_conditions(reserved))] if _is_reserved(reserved, pod) else []
-        if missing:
-            until = f"until the driver of its resource claim {reserved.name} reports {' and '.join(missing)}"
-            return _waits("device", node, until, "waits for a device to become ready", at)
-    return Standing(state="binding", node=node, since=at, text=f"it is being bound on {node}", reason="is being bound")
+        conditions = [*dict.fromkeys(_missing_conditions(reserved))] if _is_reserved(reserved, pod) else []
+        if conditions:
+            until = f"until the driver of its resource claim {reserved.name} reports {' and '.join(conditions)}"
+            return _waits("device", node, until, "waits for a device to become ready", placed_at)
+    return Standing(
+        state="binding", node=node, since=placed_at, text=f"it is being bound on {node}", reason="is being bound"
+    )
 
 
 def _waits(
@@ -142,22 +144,28 @@ def _waits(
     node: str,
     until: str,
     reason: str,
-    at: str | None,
+    placed_at: str | None,
     earliest: str | None = None,
 ) -> Standing:
-    since = f", since {at}," if at else f", since {earliest} at the earliest," if earliest else ""
+    since = f", since {placed_at}," if placed_at else f", since {earliest} at the earliest," if earliest else ""
     text = f"it is placed on {node} and waits{since} {until}"
-    return Standing(state="waiting", waits_for=for_what, node=node, since=at or earliest, text=text, reason=reason)
+    return Standing(
+        state="waiting", waits_for=for_what, node=node, since=placed_at or earliest, text=text, reason=reason
+    )
 
 
 def _taints(node: str, cluster: Cluster) -> Sequence[Taint]:
-    known = cluster.nodes.get(node)
-    return () if known is None else known.spec.taints
+    node_object = cluster.nodes.get(node)
+    return () if node_object is None else node_object.spec.taints
 
 
 def _refusal(pod: Pod) -> Condition | None:
-    of_scheduler = (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False")
-    return next((each for each in of_scheduler if each.reason != "SchedulingGated"), None)
+    of_scheduler = (
+        condition
+        for condition in pod.status.conditions
+        if condition.type == "PodScheduled" and condition.status == "False"
+    )
+    return next((condition for condition in of_scheduler if condition.reason != "SchedulingGated"), None)
 
 
 def _volume_claims(pod: Pod, objects: ClusterObjects) -> Iterator[PersistentVolumeClaim]:
@@ -168,28 +176,30 @@ def _volume_claims(pod: Pod, objects: ClusterObjects) -> Iterator[PersistentVolu
 
 
 def _device_claims(pod: Pod, objects: ClusterObjects) -> Iterator[ResourceClaim]:
-    made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    claim_names = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
     for reference in pod.spec.resource_claims:
         claim = objects.resource_claims.get(
-            (pod.namespace, reference.resource_claim_name or made.get(reference.name) or "")
+            (pod.namespace, reference.resource_claim_name or claim_names.get(reference.name) or "")
         )
         if claim is not None:
             yield claim
 
 
 def _is_reserved(claim: ResourceClaim, pod: Pod) -> bool:
-    return claim.status.allocation is not None and any(each.uid == pod.uid for each in claim.status.reserved_for)
+    return claim.status.allocation is not None and any(
+        consumer.uid == pod.uid for consumer in claim.status.reserved_for
+    )
 
 
 def _missing_conditions(claim: ResourceClaim) -> Iterator[str]:
-    met = {
-        (device.driver, device.pool, device.device, each.type)
+    true_conditions = {
+        (device.driver, device.pool, device.device, condition.type)
         for device in claim.status.devices
-        for each in device.conditions
-        if each.status == "True"
+        for condition in device.conditions
+        if condition.status == "True"
     }
     allocation = claim.status.allocation
     for result in () if allocation is None else allocation.devices.results:
         for name in result.binding_conditions:
-            if (result.driver, result.pool, result.device, name) not in met:
+            if (result.driver, result.pool, result.device, name) not in true_conditions:
                 yield name

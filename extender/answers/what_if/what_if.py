@@ -50,18 +50,18 @@ def what_if(
     would_fit = _pending_that_would_fit(cluster, configuration, request, admits, for_everybody=for_everybody)
     with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
         simulation = Simulation(trial, steps)
-        further, notes = play(simulation, request, admits)
+        hidden, notes = play(simulation, request, admits)
     placements, evictions, loops = simulation.placements, simulation.evictions, tuple(simulation.loops)
     return WhatIf(
         summary=summary(
-            placements, evictions, loops, (*further, *(group.text for group in simulation.groups), *would_fit)
+            placements, evictions, loops, (*hidden, *(group.text for group in simulation.groups), *would_fit)
         ),
         placements=placements,
         groups=simulation.groups,
         evictions=evictions,
         loops=loops,
         unplaced=sum(not placement.node for placement in placements),
-        gpu_hours=gpu_hours_of(each.victim for each in evictions),
+        gpu_hours=gpu_hours_of(eviction.victim for eviction in evictions),
         is_complete=simulation.is_complete,
         notes=(*stand_in_notes(trial.frameworks), *notes),
     )
@@ -70,8 +70,8 @@ def what_if(
 def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Plays the request through, but its configuration. Returns (what placements hide, notes). Raises QuestionError."""
     trial, cluster = simulation.trial, simulation.trial.cluster
-    known = cluster.pending.values() if request.include_pending else ()
-    pending = [pod for pod in known if not cluster.cache.is_assumed(pod)]
+    pending_pods = cluster.pending.values() if request.include_pending else ()
+    pending = [pod for pod in pending_pods if not cluster.cache.is_assumed(pod)]
     applied = apply_manifests(trial, [*nodes_like(cluster, request.add_nodes), *request.create], admits)
     drop_leftover_claims(trial, pending)
     going = [*request.remove_nodes, *request.drain_nodes]
@@ -80,10 +80,10 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
             raise QuestionError(f'node "{name}" not found{did_you_mean(name, cluster.nodes)}')
     if len(going) > limits.NODES_TRIED:
         raise QuestionError(f"more than {limits.NODES_TRIED} nodes cannot go at a time")
-    named = run_on_named_nodes(trial, applied.on_named_nodes)
+    pinned = run_on_named_nodes(trial, applied.on_named_nodes)
     for pod in applied.surplus:
         simulation.withdraw(pod, "scaled down")
-    rollouts = [RunningRollout(simulation, *each) for each in applied.rollouts]
+    rollouts = [RunningRollout(simulation, *rollout) for rollout in applied.rollouts]
     for rollout in rollouts:
         rollout.begin()
     for pod in applied.daemons:
@@ -101,29 +101,29 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
     asyncio.run(run_all(simulation, rollouts))
     stopped = tuple(outcome for rollout in rollouts if (outcome := rollout.outcome) and simulation.is_complete)
     drained = [kubectl_drain(request.drain_nodes, simulation.evictions)] if request.drain_nodes else []
-    return (*named, *stopped), (*drained, *applied.notes, *applied.missing)
+    return (*pinned, *stopped), (*drained, *applied.notes, *applied.missing)
 
 
 def kubectl_drain(nodes: Iterable[str], evictions: Iterable[Eviction]) -> str:
     """Returns the command that drains the nodes, and for whom it takes --force. Upstream: kubectl/pkg/drain."""
-    lost = [each.victim.pod.key for each in evictions if each.why == "drained" and not each.returns]
+    lost = [eviction.victim.pod.key for eviction in evictions if eviction.why == "drained" and not eviction.returns]
     force = ["--force"] if lost else []
     command = shlex.join(["kubectl", "drain", *dict.fromkeys(nodes), "--ignore-daemonsets", *force])
-    told = f"{command} does the same, with --delete-emptydir-data where pods have emptyDir volumes"
+    advice = f"{command} does the same, with --delete-emptydir-data where pods have emptyDir volumes"
     if not lost:
-        return told
-    others = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-    return f"{told}; without --force it refuses pods that nothing recreates, here {lost[0]}{others}"
+        return advice
+    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    return f"{advice}; without --force it refuses pods that nothing recreates, here {lost[0]}{more}"
 
 
-def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, Any]]:
+def nodes_like(cluster: Cluster, requests: Sequence[NodesLike]) -> list[dict[str, Any]]:
     """Returns further nodes as objects to create: ready, and empty. Raises QuestionError if that cannot be."""
     models = []
-    for each in wanted:
-        model = cluster.nodes.get(each.like)
+    for request in requests:
+        model = cluster.nodes.get(request.like)
         if model is None:
-            raise QuestionError(f'node "{each.like}" not found{did_you_mean(each.like, cluster.nodes)}')
-        models.append((model, each.count))
+            raise QuestionError(f'node "{request.like}" not found{did_you_mean(request.like, cluster.nodes)}')
+        models.append((model, request.count))
     return nodes_of(cluster, models)
 
 
@@ -131,13 +131,13 @@ def nodes_of(cluster: Cluster, models: Sequence[tuple[Node, int]]) -> list[dict[
     """Returns so many nodes of each model, as `nodes_like`."""
     if sum(number for _, number in models) > limits.NODES_TRIED:
         raise QuestionError(f"more than {limits.NODES_TRIED} nodes cannot be added at a time")
-    found: dict[str, dict[str, Any]] = {}
-    for model, wanted in models:
+    nodes_by_name: dict[str, dict[str, Any]] = {}
+    for model, number in models:
         names = (f"{model.name}-new-{number}" for number in count(1))
-        free = (name for name in names if name not in cluster.nodes and name not in found)
-        for name in islice(free, wanted):
-            found[name] = _node_like(model, name)
-    return list(found.values())
+        free = (name for name in names if name not in cluster.nodes and name not in nodes_by_name)
+        for name in islice(free, number):
+            nodes_by_name[name] = _node_like(model, name)
+    return list(nodes_by_name.values())
 
 
 def _node_like(model: Node, name: str) -> dict[str, Any]:
@@ -168,9 +168,9 @@ def _pending_that_would_fit(
     number = len(cluster.pending)
     if request.include_pending or not adds_nodes or not 0 < number <= limits.PENDING_TRIED:
         return ()
-    asked = msgspec.structs.replace(request, include_pending=True, configuration=None)
-    found = what_if(cluster, configuration, asked, admits, for_everybody=for_everybody)
-    placed = sum(placement.cause == "pending" and bool(placement.node) for placement in found.placements)
+    question = msgspec.structs.replace(request, include_pending=True, configuration=None)
+    answer = what_if(cluster, configuration, question, admits, for_everybody=for_everybody)
+    placed = sum(placement.cause == "pending" and bool(placement.node) for placement in answer.placements)
     if not placed:
         return (f"None of the {plural(number, 'pending pod')} would fit then",)
     return (f"{placed} of {plural(number, 'pending pod')} would now fit; include the pending pods to see where",)
@@ -183,35 +183,37 @@ def summary(
     placements: Sequence[Placement],
     evictions: Sequence[Eviction],
     loops: Sequence[EvictionLoop],
-    further: Sequence[str] = (),
+    hidden: Sequence[str] = (),
 ) -> str:
-    """Returns one sentence, or more if something needs attention; `further` is what placements do not show."""
-    asked = [placement for placement in placements if placement.cause != "evicted"]
-    withdrawn = [each for each in evictions if each.why in _WITHDRAWN]
-    at_once = [each for each in evictions if not each.waits_for and each.why not in _WITHDRAWN]
-    waiting = [each for each in evictions if each.waits_for]
+    """Returns one sentence, or more if something needs attention; `hidden` is what placements do not show."""
+    submitted = [placement for placement in placements if placement.cause != "evicted"]
+    withdrawn = [eviction for eviction in evictions if eviction.why in _WITHDRAWN]
+    at_once = [eviction for eviction in evictions if not eviction.waits_for and eviction.why not in _WITHDRAWN]
+    waiting = [eviction for eviction in evictions if eviction.waits_for]
     if not placements and not evictions:
-        return " ".join(f"{each}." for each in further) if further else "Nothing would change."
+        return " ".join(f"{sentence}." for sentence in hidden) if hidden else "Nothing would change."
     parts = []
-    if len(asked) == 1:
-        parts.append(_one(asked[0]))
-    elif asked:
-        parts.append(_of_several(asked))
+    if len(submitted) == 1:
+        parts.append(_one(submitted[0]))
+    elif submitted:
+        parts.append(_of_several(submitted))
     if at_once:
         parts.append(_of_evictions(at_once))
     for why, how in _WITHDRAWN.items():
-        gone = [each.victim.pod.key for each in withdrawn if each.why == why]
-        if gone:
-            parts.append(f"{gone[0] if len(gone) == 1 else f'{len(gone)} pods'} would be {how}")
+        names = [eviction.victim.pod.key for eviction in withdrawn if eviction.why == why]
+        if names:
+            parts.append(f"{names[0] if len(names) == 1 else f'{len(names)} pods'} would be {how}")
     sentences = [_capital(", and ".join(parts)) + "."] if parts else []
-    sentences += [f"{each}." for each in further]
+    sentences += [f"{sentence}." for sentence in hidden]
     if waiting:
         sentences.append(_of_waiting(waiting))
     violating = [eviction for eviction in evictions if eviction.victim.violates]
     if violating:
         one = violating[0].victim.pod.key
         subject = f"the eviction of {one} violates" if len(violating) == 1 else f"{len(violating)} evictions violate"
-        names = [f"{each.victim.pod.namespace}/{name}" for each in violating for name in each.victim.violates]
+        names = [
+            f"{eviction.victim.pod.namespace}/{name}" for eviction in violating for name in eviction.victim.violates
+        ]
         sentences.append(_capital(f"{subject} {_budgets(names)}."))
     if loops:
         sentences.append("Pods would evict each other forever.")
@@ -243,7 +245,7 @@ def _of_evictions(evictions: Sequence[Eviction]) -> str:
 
 
 def _of_waiting(evictions: Sequence[Eviction]) -> str:
-    names = [f"{each.victim.pod.namespace}/{name}" for each in evictions for name in each.waits_for]
+    names = [f"{eviction.victim.pod.namespace}/{name}" for eviction in evictions for name in eviction.waits_for]
     drain = f"The drain would wait for {_budgets(names)}"
     if len(evictions) == 1:
         one = evictions[0]
@@ -261,8 +263,8 @@ def _outcomes(evictions: Sequence[Eviction]) -> list[str]:
     lost = sum(not eviction.returns for eviction in evictions)
     unplaced = sum(eviction.returns and not eviction.lands_on for eviction in evictions)
     landed = len(evictions) - lost - unplaced
-    told = ((landed, "land elsewhere"), (unplaced, "be unschedulable"), (lost, "not be recreated"))
-    return [f"{number} would {how}" for number, how in told if number]
+    outcomes = ((landed, "land elsewhere"), (unplaced, "be unschedulable"), (lost, "not be recreated"))
+    return [f"{number} would {how}" for number, how in outcomes if number]
 
 
 def _budgets(names: Sequence[str]) -> str:
