@@ -37,6 +37,8 @@ def names(nodes: tuple[NodeOnMap, ...]) -> list[str]:
     ("a condition", "diskpressure", ["n10"]),
     ("cordoned", "cordoned", ["n10"]),
     ("without a word", "n1 -cordoned", ["n1"]),
+    ("without a letter", "-w", ["n1", "n2"]),
+    ("a dash alone", "-", []),
     ("all words", "n1 pool=gpu", []),
 )
 def test_words_of_the_filter_select_nodes(words: str, found: list[str]) -> None:

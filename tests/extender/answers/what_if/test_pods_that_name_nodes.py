@@ -6,6 +6,7 @@ from extender.answers.types import WhatIf
 from tests.extender.answers.what_if.test_what_if import ask, node, running
 from tests.kit.cluster import cluster_of
 from tests.kit.objects import pod
+from tests.kit.tables import cases
 
 
 def fixed(name: str, cpu: int, on: str, **status: Any) -> dict[str, Any]:
@@ -51,8 +52,13 @@ def test_a_node_that_is_not_there_takes_nothing() -> None:
     )
 
 
-def test_only_twenty_of_many_pods_are_named() -> None:
-    answer = ask_about(*(fixed(f"fixed-{number}", 0, "n1") for number in range(25)))
+@cases(
+    "num_pods, ends",
+    ("twenty", 20, "names node n1 itself, which accepts it."),
+    ("more", 25, "5 more pods name their nodes themselves."),
+)
+def test_only_twenty_of_many_pods_are_named(num_pods: int, ends: str) -> None:
+    answer = ask_about(*(fixed(f"fixed-{number}", 0, "n1") for number in range(num_pods)))
 
     assert answer.summary.count("names node n1 itself") == 20
-    assert answer.summary.endswith("5 more pods name their nodes themselves.")
+    assert answer.summary.endswith(ends)

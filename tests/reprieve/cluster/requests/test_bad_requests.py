@@ -16,6 +16,7 @@ from reprieve.cluster.responses.response import Response
 from tests.kit.examples import examples
 from tests.reprieve.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, make_api, pod, send
 
+APPLY = "application/apply-patch+yaml"
 UNRECOGNIZED = (
     "the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: "
 )
@@ -50,6 +51,16 @@ def test_unknown_path_or_method_is_answered_with_a_status(method: str, path: str
         if code == 404
         else "the server does not allow this method on the requested resource"
     )
+
+
+def test_an_apply_names_its_manager() -> None:
+    api = make_api()
+    applied = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, **pod("a")}
+
+    refused, status = ask(api, "PATCH", f"{PODS_PATH}/a", applied, content_type=APPLY)
+    created, _ = ask(api, "PATCH", f"{PODS_PATH}/a?fieldManager=me", applied, content_type=APPLY)
+
+    assert (refused, status["details"]["causes"][0]["field"], created) == (422, "fieldManager", 201)
 
 
 @pytest.mark.parametrize(
