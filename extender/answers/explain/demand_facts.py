@@ -38,36 +38,36 @@ _PROSPECTS: Final = {
 }
 
 
-def taint_facts(asked: Asked) -> Iterator[NodeFact]:
+def taint_facts(question: Asked) -> Iterator[NodeFact]:
     """Yields the taints of nodes near by that the pod does not tolerate, and what becomes of such nodes."""
-    tolerations = tolerations_of(asked.pod)
-    for node in asked.nearest:
+    tolerations = tolerations_of(question.pod)
+    for node in question.nearest:
         taints: list[Taint] = [
-            each
-            for each in node.spec.taints
+            taint
+            for taint in node.spec.taints
             # A cordon is said by the plugin that is there for it.
-            if find_untolerated_taint([each], tolerations) and not (node.spec.unschedulable and each.key == _CORDON)
+            if find_untolerated_taint([taint], tolerations) and not (node.spec.unschedulable and taint.key == _CORDON)
         ]
         if taints:
             prospect = max(map(prospect_of, taints), key=["", "soon usable", "going"].index)
             yield NodeFact(f"tainted {all_of(map(taint_in_words, taints))}{_PROSPECTS[prospect]}", node.name)
 
 
-def label_facts(asked: Asked) -> Iterator[NodeFact]:
+def label_facts(question: Asked) -> Iterator[NodeFact]:
     """Yields each demand on labels that no node meets, with the nearest labels that nodes have; of several, on how many
     nodes each is met.
     """
     counts: list[str] = []
-    for demand in _label_demands(asked.pod):
+    for demand in _label_demands(question.pod):
         alone = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_expressions=[demand])])
-        number = int(np.count_nonzero(node_selector_mask(asked.snapshot, node_selector_of(alone))))
-        written = _written(demand.key, demand.operator, demand.values)
-        counts.append(f"{written} on {number}")
+        number = int(np.count_nonzero(node_selector_mask(question.snapshot, node_selector_of(alone))))
+        demand_text = _written(demand.key, demand.operator, demand.values)
+        counts.append(f"{demand_text} on {number}")
         if not number:
-            near = _values_of(asked, demand.key) or _like(asked, demand.key)
-            yield NodeFact(f"no node has {written}{f'; {near}' if near else ''}")
+            near = _values_of(question, demand.key) or _like(question, demand.key)
+            yield NodeFact(f"no node has {demand_text}{f'; {near}' if near else ''}")
     if len(counts) > 1:
-        yield NodeFact(f"of {plural(len(asked.snapshot.nodes), 'node')}: {', '.join(counts)}")
+        yield NodeFact(f"of {plural(len(question.snapshot.nodes), 'node')}: {', '.join(counts)}")
 
 
 def _label_demands(pod: Pod) -> list[NodeSelectorRequirement]:
@@ -78,8 +78,10 @@ def _label_demands(pod: Pod) -> list[NodeSelectorRequirement]:
         NodeSelectorRequirement(key=key, operator="In", values=[value])
         for key, value in (pod.spec.node_selector or {}).items()
     ]
-    demands += [each for term in terms for each in term.match_expressions]
-    return [*{_written(each.key, each.operator, each.values): each for each in demands}.values()][: limits.FACTS - 1]
+    demands += [demand for term in terms for demand in term.match_expressions]
+    return [*{_written(demand.key, demand.operator, demand.values): demand for demand in demands}.values()][
+        : limits.FACTS - 1
+    ]
 
 
 def _written(key: str, operator: str, values: Sequence[str]) -> str:
@@ -88,45 +90,45 @@ def _written(key: str, operator: str, values: Sequence[str]) -> str:
     return f"{key} {operator} ({', '.join(values)})" if values else f"{key} {operator}"
 
 
-def _values_of(asked: Asked, key: str) -> str:
+def _values_of(question: Asked, key: str) -> str:
     """Returns the commonest values of a label, with the number of nodes that have each."""
-    if key not in asked.snapshot.nodes.label_keys:
+    if key not in question.snapshot.nodes.label_keys:
         return ""
-    column = asked.snapshot.nodes.label(key)
+    column = question.snapshot.nodes.label(key)
     counts = Counter(column.codes[column.codes >= 0].tolist()).most_common(_NEAR)
     return ", ".join(f"{key}={column.values[code]} on {count}" for code, count in counts)
 
 
-def _like(asked: Asked, key: str) -> str:
+def _like(question: Asked, key: str) -> str:
     """Returns the label that is written most like this one, with its commonest values; empty if none is like it."""
-    found = near_names(key, sorted(asked.snapshot.nodes.label_keys), similarity=0.6)
-    return _values_of(asked, found[0]) if found else ""
+    labels = near_names(key, sorted(question.snapshot.nodes.label_keys), similarity=0.6)
+    return _values_of(question, labels[0]) if labels else ""
 
 
-def port_facts(asked: Asked) -> Iterator[NodeFact]:
+def port_facts(question: Asked) -> Iterator[NodeFact]:
     """Yields for each node near by which pods have the host ports that the pod wants."""
-    wanted = host_ports(asked.pod)
-    for place in asked.refused[: limits.FACT_NODES].tolist():
-        for slot in asked.snapshot.pods.on_node[place]:
-            pod = asked.snapshot.pod_at(slot)
-            for port in sorted(conflicting_ports(wanted, host_ports(pod))):
-                name = asked.snapshot.nodes.objects[place].name
+    ports = host_ports(question.pod)
+    for place in question.refused[: limits.FACT_NODES].tolist():
+        for slot in question.snapshot.pods.on_node[place]:
+            pod = question.snapshot.pod_at(slot)
+            for port in sorted(conflicting_ports(ports, host_ports(pod))):
+                name = question.snapshot.nodes.objects[place].name
                 yield NodeFact(f"the host port {port_in_words(port)} is taken by {pod.key}", name, (PodName.of(pod),))
 
 
-def resource_facts(asked: Asked) -> Iterator[NodeFact]:
+def resource_facts(question: Asked) -> Iterator[NodeFact]:
     """Yields requested resources that no node offers, and pods near by whose resize has not been done."""
-    nodes = asked.snapshot.nodes.objects
-    backed = backed_resources(frozenset(extended_resources_of(asked.pod)), asked.snapshot.objects.device_classes)
-    for name, amount in filter_requests(asked.pod).scalar.items():
+    nodes = question.snapshot.nodes.objects
+    backed = backed_resources(frozenset(extended_resources_of(question.pod)), question.snapshot.objects.device_classes)
+    for name, amount in filter_requests(question.pod).scalar.items():
         if amount and name not in backed and not any(name in node.status.allocatable for node in nodes):
             if is_extended_resource_name(name):
                 yield NodeFact(f"no node offers {name}: is its device plugin running?")
             else:
                 yield NodeFact(f"no node offers {name}")
-    for place in asked.refused[: limits.NEAREST_NODES].tolist():
-        for slot in asked.snapshot.pods.on_node[place]:
-            pod = asked.snapshot.pod_at(slot)
+    for place in question.refused[: limits.NEAREST_NODES].tolist():
+        for slot in question.snapshot.pods.on_node[place]:
+            pod = question.snapshot.pod_at(slot)
             for condition in pod.status.conditions:
                 if condition.type == "PodResizePending" and condition.status == "True":
                     text = f"the resize of {pod.key} is {condition.reason.lower() or 'pending'}"
@@ -134,38 +136,40 @@ def resource_facts(asked: Asked) -> Iterator[NodeFact]:
                     yield NodeFact(f"{text}{counts}", nodes[place].name, (PodName.of(pod),))
 
 
-def feature_facts(asked: Asked) -> Iterator[NodeFact]:
+def feature_facts(question: Asked) -> Iterator[NodeFact]:
     """Yields for each feature of kubelets that the pod needs how many nodes declare it."""
-    nodes = asked.snapshot.nodes.objects
-    for feature in sorted(required_features(asked.pod)):
+    nodes = question.snapshot.nodes.objects
+    for feature in sorted(required_features(question.pod)):
         number = sum(feature in node.status.declared_features for node in nodes)
         yield NodeFact(f"{number} of {plural(len(nodes), 'node')} with the feature {feature}")
 
 
-def pod_affinity_facts(asked: Asked) -> Iterator[NodeFact]:
+def pod_affinity_facts(question: Asked) -> Iterator[NodeFact]:
     """Yields for each required term of the pod how many pods it selects, and in how many domains these are; and whose
     anti-affinity keeps the pod from nodes near by.
     """
-    snapshot = asked.snapshot
-    for kind, written, term in islice(_required(asked), limits.FACTS):
-        counted = snapshot.tally(*pods_matching_all((term,), all_match((term,)))).per_node
+    snapshot = question.snapshot
+    for kind, pod_term, term in islice(_required(question), limits.FACTS):
+        pods_per_node = snapshot.tally(*pods_matching_all((term,), all_match((term,)))).per_node
         codes = snapshot.nodes.label(term.topology_key).codes
-        there, everywhere = ({code for code in each.tolist() if code >= 0} for each in (codes[counted > 0], codes))
-        where = f"in {len(there)} of {plural(len(everywhere), 'value')} of {term.topology_key}"
-        which = f"{_selected(written.label_selector)}{_of_namespaces(written)}"
-        yield NodeFact(f"{kind} {which}: {plural(int(counted.sum()), 'such pod')}, {where}")
-    yield from _kept_away(asked)
+        domains, all_domains = (
+            {code for code in values.tolist() if code >= 0} for values in (codes[pods_per_node > 0], codes)
+        )
+        where = f"in {len(domains)} of {plural(len(all_domains), 'value')} of {term.topology_key}"
+        which = f"{_selected(pod_term.label_selector)}{_of_namespaces(pod_term)}"
+        yield NodeFact(f"{kind} {which}: {plural(int(pods_per_node.sum()), 'such pod')}, {where}")
+    yield from _kept_away(question)
 
 
-def _required(asked: Asked) -> Iterator[tuple[str, PodAffinityTerm, Term]]:
+def _required(question: Asked) -> Iterator[tuple[str, PodAffinityTerm, Term]]:
     """Yields each required term as it is written, and with the namespaces that it selects."""
-    stanzas, affinity = affinity_class(asked.pod), asked.pod.spec.affinity or Affinity()
+    stanzas, affinity = affinity_class(question.pod), question.pod.spec.affinity or Affinity()
     terms = NO_TERMS if stanzas is None else terms_of(stanzas)
-    terms = SelectedNamespaces().resolved(terms, asked.snapshot.objects.namespaces)
-    for written, term in zip(required_terms(affinity.pod_affinity), terms.affinity, strict=False):
-        yield "affinity to", written, term
-    for written, term in zip(required_terms(affinity.pod_anti_affinity), terms.anti_affinity, strict=False):
-        yield "anti-affinity to", written, term
+    terms = SelectedNamespaces().resolved(terms, question.snapshot.objects.namespaces)
+    for pod_term, term in zip(required_terms(affinity.pod_affinity), terms.affinity, strict=False):
+        yield "affinity to", pod_term, term
+    for pod_term, term in zip(required_terms(affinity.pod_anti_affinity), terms.anti_affinity, strict=False):
+        yield "anti-affinity to", pod_term, term
 
 
 def _of_namespaces(term: PodAffinityTerm) -> str:
@@ -178,23 +182,23 @@ def _of_namespaces(term: PodAffinityTerm) -> str:
     return f" in {all_of(where)}" if where else ""
 
 
-def _kept_away(asked: Asked) -> Iterator[NodeFact]:
+def _kept_away(question: Asked) -> Iterator[NodeFact]:
     """Yields for each node near by the domains that existing pods forbid to this one, and the first of these pods."""
-    pod, nodes = asked.pod, asked.snapshot.nodes.objects
-    namespace = asked.snapshot.objects.namespaces.get(pod.namespace)
+    pod, nodes = question.pod, question.snapshot.nodes.objects
+    namespace = question.snapshot.objects.namespaces.get(pod.namespace)
     labels = namespace.labels if namespace is not None else {}
     forbidden: defaultdict[tuple[str, str | None], dict[PodName, str]] = defaultdict(dict)
-    for place, slots in enumerate(asked.snapshot.pods.on_node):
-        for other in map(asked.snapshot.pod_at, slots):
+    for place, slots in enumerate(question.snapshot.pods.on_node):
+        for other in map(question.snapshot.pod_at, slots):
             required = required_terms((other.spec.affinity or Affinity()).pod_anti_affinity)
             terms = terms_of(stanzas) if required and (stanzas := affinity_class(other)) else NO_TERMS
-            for written, term in zip(required, terms.anti_affinity, strict=False):
+            for pod_term, term in zip(required, terms.anti_affinity, strict=False):
                 if term.matches(pod.namespace, pod.labels, labels):
                     # A term of another namespace is not shown: its reader may not be allowed to see it.
-                    to = f" to {_selected(written.label_selector)}" if other.namespace == pod.namespace else ""
+                    to = f" to {_selected(pod_term.label_selector)}" if other.namespace == pod.namespace else ""
                     domain = term.topology_key, nodes[place].labels.get(term.topology_key)
                     forbidden[domain].setdefault(PodName.of(other), to)
-    for node in asked.nearest:
+    for node in question.nearest:
         for key, value in node.labels.items():
             if pods := forbidden.get((key, value)):
                 name, to = next(iter(pods.items()))
@@ -207,5 +211,8 @@ def _selected(selector: LabelSelector | None) -> str:
     if selector is None:
         return "no pod"
     parts = [f"{key}={value}" for key, value in selector.match_labels.items()]
-    parts += [_written(each.key, each.operator, each.values) for each in selector.match_expressions]
+    parts += [
+        _written(requirement.key, requirement.operator, requirement.values)
+        for requirement in selector.match_expressions
+    ]
     return all_of(parts) if parts else "every pod"

@@ -21,24 +21,24 @@ from extender.values.objects.pod import Pod
 _NAMED = 3
 
 
-def device_facts(asked: Asked) -> Iterator[NodeFact]:
+def device_facts(question: Asked) -> Iterator[NodeFact]:
     """Yields for each request, and each node near by, how many devices there are and why they do not do."""
-    objects = asked.snapshot.objects
-    gates = asked.framework.plugins.advice["DynamicResources"].feature_gates
+    objects = question.snapshot.objects
+    gates = question.framework.plugins.advice["DynamicResources"].feature_gates
     inventory = DeviceInventory(objects, DeviceFeatures.of(gates))
-    wanted = unallocated_requests(asked.pod, objects)
-    for resource in sorted(backed_resources(frozenset(extended_resources_of(asked.pod)), objects.device_classes)):
+    wanted = unallocated_requests(question.pod, objects)
+    for resource in sorted(backed_resources(frozenset(extended_resources_of(question.pod)), objects.device_classes)):
         device_class = device_class_of(resource, objects.device_classes)
         if device_class is not None:
-            wanted.append(extended_request(asked.pod, resource, device_class))
+            wanted.append(extended_request(question.pod, resource, device_class))
     for claim in objects.resource_claims.values():
         if claim.status.allocation is not None and claim.status.allocation.node_selector is not None:
-            yield from _elsewhere(asked.pod, claim)
+            yield from _elsewhere(question.pod, claim)
     for request in wanted:
-        for node in asked.nearest:
+        for node in question.nearest:
             devices = inventory.on(node, request)
             if devices is not None and not (len(wanted) > 1 and _is_enough(request, devices)):
-                text, pods = _in_words(request, devices, inventory, asked.pod)
+                text, pods = _in_words(request, devices, inventory, question.pod)
                 yield NodeFact(text, node.name, pods)
 
 

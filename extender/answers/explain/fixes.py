@@ -46,26 +46,26 @@ def fixes(
     gates_go = f"remove the {listed('scheduling gate', gates)}" if gates else ""
     if evaluation.feasible:
         places = np.array([evaluation.snapshot.nodes.index[name] for name in evaluation.feasible], np.intp)
-        found = _OpeningFixes(evaluation.snapshot, pod, "")
+        fixes = _OpeningFixes(evaluation.snapshot, pod, "")
         if gates:
-            found.add("gate", gates_go, places, pod)
-        return found.best(1)
+            fixes.add("gate", gates_go, places, pod)
+        return fixes.best(1)
     if evaluation.statuses is None or evaluation.error:
         return ()
     also = f", and {gates_go}" if gates else ""
-    found = _OpeningFixes(evaluation.snapshot, pod, also)
+    fixes = _OpeningFixes(evaluation.snapshot, pod, also)
     nearest = np.zeros(0, np.intp) if refusals is None else nearest_places(refusals, advice)
     for one in islice(advice.for_one_plugin(_refusing(evaluation, refusals), refusals, nearest), limits.FIXES_TRIED):
-        found.add(one.kind, one.text, trials.with_objects(one.objects).opened(one.pod), one.pod, others=one.objects)
-    _try_preemption(evaluation, pod, trials, found)
+        fixes.add(one.kind, one.text, trials.with_objects(one.objects).opened(one.pod), one.pod, others=one.objects)
+    _try_preemption(evaluation, pod, trials, fixes)
     if refusals is not None:
-        if not found:
+        if not fixes:
             for several in islice(advice.for_all_plugins(refusals, nearest), limits.FIXES_TRIED_TOGETHER):
-                found.add(several.kind, several.text, trials.opened(several.pod), several.pod)
+                fixes.add(several.kind, several.text, trials.opened(several.pod), several.pod)
         model = node_to_add(framework, refusals, advice, pod)
         if model is not None:
-            found.add_node(model)
-    return found.best(limits.FIXES)
+            fixes.add_node(model)
+    return fixes.best(limits.FIXES)
 
 
 @final
@@ -81,8 +81,8 @@ class _Trials:
         if not objects:
             return self
         copied = self._snapshot.objects.copy()
-        for each in objects:
-            copied.changed(copied.known(each), each)
+        for obj in objects:
+            copied.changed(copied.known(obj), obj)
         return _Trials(self._framework, msgspec.structs.replace(self._snapshot, objects=copied), self._nominations)
 
     def opened(self, pod: Pod, rows: Rows | None = None) -> Index:
@@ -101,8 +101,8 @@ class _Trials:
         """Returns the nodes on which such a pod would fit without pods of lower priority: the dry run's first step."""
         slots, row = lower_priority_pods(self._snapshot, pod, potential, self.rules)
         if spares_siblings:
-            others = [not _are_siblings(pod, self._snapshot.pod_at(slot)) for slot in slots.tolist()]
-            slots, row = slots[others], row[others]
+            is_other = [not _are_siblings(pod, self._snapshot.pod_at(slot)) for slot in slots.tolist()]
+            slots, row = slots[is_other], row[is_other]
         if not len(slots):
             return np.zeros(0, np.intp)
         rows = Rows.of(self._snapshot, potential).changed(PodChanges(row, slots, np.full(len(slots), -1)))
@@ -130,7 +130,7 @@ class _OpeningFixes:
         if not len(places) or (kind, places.tobytes()) in self._fixes:
             return
         nodes, changed = self._snapshot.nodes, self._without_gates(changed)
-        named = tuple(nodes.objects[place].name for place in places[:_NODES_NAMED].tolist())
+        node_names = tuple(nodes.objects[place].name for place in places[:_NODES_NAMED].tolist())
         # A pod gets its priority and its policy from its class.
         patch = {} if kind in ("node", "preemption") else patch_of(self._pod, changed)
         is_cordoned = kind == "node" and bool(nodes.unschedulable[places].all())
@@ -138,9 +138,11 @@ class _OpeningFixes:
             kind=kind,
             text=text + self._also,
             opens=len(places),
-            nodes=named,
+            nodes=node_names,
             patch=patch,
-            command=f"kubectl uncordon {' '.join(map(quote, named))}" if is_cordoned else command_of(self._pod, patch),
+            command=f"kubectl uncordon {' '.join(map(quote, node_names))}"
+            if is_cordoned
+            else command_of(self._pod, patch),
             # A what-if creates objects; it changes none that exist.
             objects=() if others else objects_to_try(changed),
         )
@@ -171,7 +173,7 @@ def _refusing(evaluation: Evaluation, refusals: Refusals | None) -> list[str]:
     return sorted({*plugins, *early} - {""}, key=lambda plugin: (-int(refusals.only_by(plugin).sum()), plugin))
 
 
-def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _OpeningFixes) -> None:
+def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, fixes: _OpeningFixes) -> None:
     outcome, snapshot = evaluation.preemption, evaluation.snapshot
     if outcome is None or evaluation.statuses is None:
         return
@@ -182,31 +184,33 @@ def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _O
     if may_not:
         changed = replaced(pod, spec=replaced(pod.spec, preemption_policy="PreemptLowerPriority"))
         opened = trials.opened_by_eviction(changed, potential)
-        found.add("preemption", "let it preempt (preemptionPolicy PreemptLowerPriority)", opened, changed)
+        fixes.add("preemption", "let it preempt (preemptionPolicy PreemptLowerPriority)", opened, changed)
         return
     is_potential = np.zeros(len(snapshot.nodes) + 1, np.bool_)
     is_potential[potential] = True
     priorities = set(snapshot.pods.priority[is_potential[snapshot.pods.node]].tolist())
-    levels = sorted(each for each in priorities if pod.priority <= each < HIGHEST_USER_PRIORITY)
+    levels = sorted(level for level in priorities if pod.priority <= level < HIGHEST_USER_PRIORITY)
     # Bisection for the lowest priority that helps, as far as a few tries find it. A higher one may evict more pods, and
     # so open more nodes.
     low, high, best = 0, len(levels) - 1, None
-    at = high
+    level_index = high
     for _ in range(limits.PRIORITIES_TRIED):
         if low > high:
             break
-        opened = trials.opened_by_eviction(replaced(pod, spec=replaced(pod.spec, priority=levels[at] + 1)), potential)
+        opened = trials.opened_by_eviction(
+            replaced(pod, spec=replaced(pod.spec, priority=levels[level_index] + 1)), potential
+        )
         if len(opened):
-            high, best = at - 1, (levels[at], opened)
+            high, best = level_index - 1, (levels[level_index], opened)
         else:
-            low = at + 1
-        at = (low + high) // 2
+            low = level_index + 1
+        level_index = (low + high) // 2
     if best is not None:
         changed = replaced(pod, spec=replaced(pod.spec, priority=best[0] + 1, priority_class_name=""))
         # A pod that is evicted for one of its own workload waits in its place.
         if not len(trials.opened_by_eviction(changed, best[1][: limits.SIBLING_NODES], spares_siblings=True)):
             return
-        found.add("preemption", f"give it a priority above {best[0]}, so that it may preempt", best[1], changed)
+        fixes.add("preemption", f"give it a priority above {best[0]}, so that it may preempt", best[1], changed)
 
 
 def _are_siblings(pod: Pod, other: Pod) -> bool:
@@ -251,8 +255,8 @@ def command_of(pod: Pod, patch: Mapping[str, Any]) -> str:
         kind, name = "pod", pod.name
     else:
         return ""
-    written = quote(msgspec.json.encode(spec).decode())
-    return f"kubectl -n {quote(pod.namespace)} patch {kind} {quote(name)} -p {written}"
+    patch_json = quote(msgspec.json.encode(spec).decode())
+    return f"kubectl -n {quote(pod.namespace)} patch {kind} {quote(name)} -p {patch_json}"
 
 
 def objects_to_try(pod: Pod) -> tuple[dict[str, Any], ...]:
@@ -260,13 +264,15 @@ def objects_to_try(pod: Pod) -> tuple[dict[str, Any], ...]:
     name, classes = f"{pod.name[:240]}-tried", []
     spec = replaced(pod.spec, node_name="", priority=None, preemption_policy=None)
     if pod.priority <= HIGHEST_USER_PRIORITY:
-        made = {
+        priority_class = {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",
             "metadata": {"name": name},
             "value": pod.priority,
         }
-        classes = [made | ({"preemptionPolicy": pod.spec.preemption_policy} if pod.spec.preemption_policy else {})]
+        classes = [
+            priority_class | ({"preemptionPolicy": pod.spec.preemption_policy} if pod.spec.preemption_policy else {})
+        ]
         spec = replaced(spec, priority_class_name=name)
     metadata = {
         "name": name,
@@ -274,9 +280,13 @@ def objects_to_try(pod: Pod) -> tuple[dict[str, Any], ...]:
         "labels": dict(pod.labels),
         "annotations": dict(pod.annotations),
     }
-    written = {"apiVersion": "v1", "kind": "Pod", "metadata": {key: value for key, value in metadata.items() if value}}
-    found = (*classes, {**written, "spec": msgspec.to_builtins(spec)})
-    return found if len(msgspec.json.encode(found)) <= limits.FIX_OBJECT_BYTES else ()
+    pod_object = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {key: value for key, value in metadata.items() if value},
+    }
+    objects = (*classes, {**pod_object, "spec": msgspec.to_builtins(spec)})
+    return objects if len(msgspec.json.encode(objects)) <= limits.FIX_OBJECT_BYTES else ()
 
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -297,10 +307,12 @@ def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
 def _difference_of_lists(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], key: str
 ) -> list[dict[str, Any]]:
-    new = {each.get(key): each for each in after}
-    old = {each.get(key): each for each in before}
-    gone = [{"$patch": "delete", key: value} for value in old if value not in new]
+    new = {element.get(key): element for element in after}
+    old = {element.get(key): element for element in before}
+    deletions = [{"$patch": "delete", key: value} for value in old if value not in new]
     changed = [
-        {key: value, **_difference(old.get(value, {}), each)} for value, each in new.items() if each != old.get(value)
+        {key: value, **_difference(old.get(value, {}), element)}
+        for value, element in new.items()
+        if element != old.get(value)
     ]
-    return [*gone, *changed]
+    return [*deletions, *changed]

@@ -20,10 +20,10 @@ _WORDS: Final = {"NodeUnschedulable": "cordoned", "TaintToleration": "tainted", 
 """What the nodes are that these plugins refuse, the first of them."""
 
 
-def spreading_facts(asked: Asked) -> Iterator[NodeFact]:
+def spreading_facts(question: Asked) -> Iterator[NodeFact]:
     """Yields for each constraint of the pod or its profile its domains, and what is wrong with the smallest."""
-    pod, snapshot = asked.pod, asked.snapshot
-    plugin = asked.framework.plugins.advice["PodTopologySpread"]
+    pod, snapshot = question.pod, question.snapshot
+    plugin = question.framework.plugins.advice["PodTopologySpread"]
     if not isinstance(plugin, PodTopologySpread):
         return
     constraints = plugin.constraints(CycleState(), pod, snapshot.objects, DO_NOT_SCHEDULE)
@@ -36,7 +36,7 @@ def spreading_facts(asked: Asked) -> Iterator[NodeFact]:
         least = 0 if domains.is_too_few else domains.fewest
         ahead = domains.is_domain & (domains.counts + domains.self_match - least > skew)
         if ahead.any():
-            yield NodeFact(f"maxSkew {skew} over {key}{default}: {_counts(domains)}{_why(domains, asked)}")
+            yield NodeFact(f"maxSkew {skew} over {key}{default}: {_counts(domains)}{_why(domains, question)}")
 
 
 def _counts(domains: Domains) -> str:
@@ -50,26 +50,26 @@ def _counts(domains: Domains) -> str:
     return ", ".join(texts)
 
 
-def _why(domains: Domains, asked: Asked) -> str:
+def _why(domains: Domains, question: Asked) -> str:
     """Returns why no pod goes to the smallest domains."""
     if domains.is_too_few:
         number = int(np.count_nonzero(domains.is_domain))
         wanted = domains.constraint.min_domains
         return f"; there are {plural(number, 'domain')} and minDomains is {wanted}, so the smallest counts as 0"
     smallest = np.flatnonzero(domains.is_domain & (domains.counts == domains.fewest))
-    return "".join(_of_domain(domains, code, asked) for code in smallest[:_SMALLEST].tolist())
+    return "".join(_of_domain(domains, code, question) for code in smallest[:_SMALLEST].tolist())
 
 
-def _of_domain(domains: Domains, code: int, asked: Asked) -> str:
+def _of_domain(domains: Domains, code: int, question: Asked) -> str:
     places: Index = np.flatnonzero((domains.column.codes == code) & domains.included)
     going = sum(
-        asked.snapshot.pod_at(slot).metadata.deletion_timestamp is not None
-        and asked.snapshot.pod_at(slot).namespace == asked.pod.namespace
-        and domains.constraint.selector.matches(asked.snapshot.pod_at(slot).labels)
+        question.snapshot.pod_at(slot).metadata.deletion_timestamp is not None
+        and question.snapshot.pod_at(slot).namespace == question.pod.namespace
+        and domains.constraint.selector.matches(question.snapshot.pod_at(slot).labels)
         for place in places.tolist()
-        for slot in asked.snapshot.pods.on_node[place]
+        for slot in question.snapshot.pods.on_node[place]
     )
-    name, states, text = domains.column.values[code], _states(places, asked), ""
+    name, states, text = domains.column.values[code], _states(places, question), ""
     if states.total() == len(places):
         one = len(places) == 1
         how = [state if one else f"{count} {state}" for state, count in states.items()]
@@ -79,10 +79,10 @@ def _of_domain(domains: Domains, code: int, asked: Asked) -> str:
     return text
 
 
-def _states(places: Index, asked: Asked) -> Counter[str]:
+def _states(places: Index, question: Asked) -> Counter[str]:
     """Counts nodes that other plugins than spreading refuse, by what the first of these plugins says of them."""
     states: Counter[str] = Counter()
-    by_plugin = asked.refusals.by_plugin if asked.refusals is not None else {}
+    by_plugin = question.refusals.by_plugin if question.refusals is not None else {}
     for place in places.tolist():
         by = [name for name, verdicts in by_plugin.items() if not verdicts.ok[place]]
         word = next((word for name, word in _WORDS.items() if name in by), "")

@@ -129,7 +129,7 @@ class Records(Reporter):
     ) -> Iterator[KeptAttempt]:
         """Yields attempts of namespace/name or a UID, before an id, newest first. Read them before awaiting."""
         stores = (store.attempts(pod, uid, before) for store in (self._with_newest, self._calls))
-        return merge(*stores, key=lambda kept: kept.record.id, reverse=True)
+        return merge(*stores, key=lambda attempt: attempt.record.id, reverse=True)
 
     def names(self) -> set[str]:
         """Returns namespace/name of the pods of which something is recorded, be they there or gone."""
@@ -142,11 +142,18 @@ class Records(Reporter):
     def preemptions(self, pod: str | None = None) -> Iterator[PreemptionRecord]:
         """Yields preemptions by or of namespace/name, newest first. Read them off before awaiting anything."""
         stores = (store.preemptions(pod) for store in (self._with_newest, self._calls))
-        return merge(*stores, key=lambda made: made.id, reverse=True)
+        return merge(*stores, key=lambda preemption: preemption.id, reverse=True)
 
     def who_preempted(self, pod: str) -> PreemptionRecord | None:
         """Returns the last preemption with namespace/name as a victim; None if there is none, or all of them failed."""
-        return next((made for made in self.preemptions(pod) if made.outcome != "failed" and is_victim(pod, made)), None)
+        return next(
+            (
+                preemption
+                for preemption in self.preemptions(pod)
+                if preemption.outcome != "failed" and is_victim(pod, preemption)
+            ),
+            None,
+        )
 
     async def news(self, since: int) -> int:
         """Returns the version once it differs from `since`, perhaps at once. It may rise a thousand times a second."""
@@ -162,15 +169,17 @@ class Records(Reporter):
 
     def restore(self, records: Iterable[Record]) -> None:
         """Takes the records of an earlier process, of each id the last one. Call it before anything is recorded."""
-        newest = {(type(each), each.id): each for each in records}
-        calls = {each.id for each in newest.values() if isinstance(each, AttemptRecord) and each.outcome in _CALLS}
-        for each in sorted(newest.values(), key=lambda each: each.id):
-            self._next_id = max(self._next_id, each.id + 1)
-            store = self._calls if each.caller or each.id in calls else self._with_newest
-            if isinstance(each, PreemptionRecord):
-                store.put_preemption(each)
+        newest = {(type(record), record.id): record for record in records}
+        calls = {
+            record.id for record in newest.values() if isinstance(record, AttemptRecord) and record.outcome in _CALLS
+        }
+        for record in sorted(newest.values(), key=lambda record: record.id):
+            self._next_id = max(self._next_id, record.id + 1)
+            store = self._calls if record.caller or record.id in calls else self._with_newest
+            if isinstance(record, PreemptionRecord):
+                store.put_preemption(record)
             else:
-                store.put([each])
+                store.put([record])
 
     # Recording an attempt.
 
@@ -249,9 +258,9 @@ class Records(Reporter):
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         """The attempt ends without a node, and perhaps with a preemption."""
-        found, self._under_way = self._of(info.pod), _UnderWay()
+        under_way, self._under_way = self._of(info.pod), _UnderWay()
         outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
-        made = AttemptRecord(
+        attempt = AttemptRecord(
             self._take_id(),
             self._now(),
             PodName.of(info.pod),
@@ -259,19 +268,19 @@ class Records(Reporter):
             outcome,
             info.attempts,
             message=status.message,
-            evaluated=found.evaluated,
+            evaluated=under_way.evaluated,
             seconds=seconds,
             woken_by=info.woken_by,
-            no_preemption=found.no_preemption,
-            may_preempt=found.may_preempt,
+            no_preemption=under_way.no_preemption,
+            may_preempt=under_way.may_preempt,
         )
         scores = self._take_scores(info.pod)
-        if found.details is not None or scores:
-            details = msgspec.structs.replace(found.details or Details(), scores=scores)
-            self._store.put_details(made.id, details)
-        if found.chosen is not None:
-            self._put_preemption(self._store, made, found)
-        self._keep(self._with_newest, made)
+        if under_way.details is not None or scores:
+            details = msgspec.structs.replace(under_way.details or Details(), scores=scores)
+            self._store.put_details(attempt.id, details)
+        if under_way.chosen is not None:
+            self._put_preemption(self._store, attempt, under_way)
+        self._keep(self._with_newest, attempt)
 
     def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
         """The last attempt of the pod, which had a node, has failed."""
@@ -279,68 +288,73 @@ class Records(Reporter):
         if last is None or last.record.outcome != "Scheduled":
             return
         outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
-        made = msgspec.structs.replace(last.record, outcome=outcome, message=status.message)
-        self._store.change(made)
-        self._tell(made)
+        attempt = msgspec.structs.replace(last.record, outcome=outcome, message=status.message)
+        self._store.change(attempt)
+        self._tell(attempt)
 
     def _judge(self, uid: str, verdict: Verdict, taken_by: Sequence[Pod] | None) -> None:
         """Notes what the last preemption for the pod was good for; `taken_by` is None while it is not over."""
-        made = None if taken_by is None else self._store.last_preemption_for(uid)
-        if made is not None and taken_by is not None and not made.verdict:
-            names = tuple(PodName.of(each) for each in taken_by[: limits.TAKERS_KEPT])
-            self._changed(self._store, msgspec.structs.replace(made, verdict=verdict, room_taken_by=names))
+        preemption = None if taken_by is None else self._store.last_preemption_for(uid)
+        if preemption is not None and taken_by is not None and not preemption.verdict:
+            names = tuple(PodName.of(pod) for pod in taken_by[: limits.TAKERS_KEPT])
+            self._changed(self._store, msgspec.structs.replace(preemption, verdict=verdict, room_taken_by=names))
 
     def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
         """Notes how the last preemption of the pod ended."""
-        made = self._store.last_preemption_for(preemptor.uid)
-        if made is not None and made.outcome == "deciding":
-            self._changed(self._store, msgspec.structs.replace(made, outcome="told" if done else "failed"))
+        preemption = self._store.last_preemption_for(preemptor.uid)
+        if preemption is not None and preemption.outcome == "deciding":
+            self._changed(self._store, msgspec.structs.replace(preemption, outcome="told" if done else "failed"))
 
     # Recording the calls of another scheduler.
 
     def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
         """Keeps the verdicts, unless those of many calls have been kept in this second."""
-        made = self._of_call(call, "Filter", feasible=num_kept, message=findings.pre_filter.message)
+        attempt = self._of_call(call, "Filter", feasible=num_kept, message=findings.pre_filter.message)
         if self._filters.take():
-            self._calls.put_details(made.id, verdict_details(findings, refuses_all=not num_kept))
-        self._keep(self._calls, made)
+            self._calls.put_details(attempt.id, verdict_details(findings, refuses_all=not num_kept))
+        self._keep(self._calls, attempt)
 
     def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
         """Keeps the best nodes, unless those of many calls have been kept in this second."""
-        made = self._of_call(call, "Prioritize", feasible=len(nodes))
+        attempt = self._of_call(call, "Prioritize", feasible=len(nodes))
         if self._prioritizes.take():
-            self._calls.put_details(made.id, Details(scores=_best_of(nodes, scores)))
-        self._keep(self._calls, made)
+            self._calls.put_details(attempt.id, Details(scores=_best_of(nodes, scores)))
+        self._keep(self._calls, attempt)
 
     def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
         """Keeps the best candidates; which one the other scheduler takes is not known yet."""
-        made = self._of_call(call, "Preempt", feasible=len(candidates))
+        attempt = self._of_call(call, "Preempt", feasible=len(candidates))
         now = self._now()
-        found = _UnderWay(candidates=keep_candidates(candidates, call.pod, now), num_candidates=len(candidates))
-        found.without_policies = None if without_policies is None else keep_candidate(without_policies, now)
-        if found.candidates:
-            self._put_preemption(self._calls, made, found)
-        self._keep(self._calls, made)
+        under_way = _UnderWay(candidates=keep_candidates(candidates, call.pod, now), num_candidates=len(candidates))
+        under_way.without_policies = None if without_policies is None else keep_candidate(without_policies, now)
+        if under_way.candidates:
+            self._put_preemption(self._calls, attempt, under_way)
+        self._keep(self._calls, attempt)
 
     def call_failed(self, call: VerbCall, message: str) -> None:
         self._keep(self._calls, self._of_call(call, "Error", message=message))
 
     def nominated(self, pod: Pod) -> None:
         """Notes which candidate the other scheduler has taken. A nomination that was decided here is not its."""
-        made, node = self._calls.last_preemption_for(pod.uid), pod.status.nominated_node_name
-        own = self._store.last_preemption_for(pod.uid)
-        if made is None or made.outcome != "deciding" or made.node or (own is not None and own.node == node):
+        preemption, node = self._calls.last_preemption_for(pod.uid), pod.status.nominated_node_name
+        own_preemption = self._store.last_preemption_for(pod.uid)
+        if (
+            preemption is None
+            or preemption.outcome != "deciding"
+            or preemption.node
+            or (own_preemption is not None and own_preemption.node == node)
+        ):
             return
-        in_order = sorted(made.candidates, key=lambda candidate: candidate.node != node)
-        taken = in_order[0] if in_order and in_order[0].node == node else CandidateRecord(node, (), 0)
+        in_order = sorted(preemption.candidates, key=lambda candidate: candidate.node != node)
+        candidate = in_order[0] if in_order and in_order[0].node == node else CandidateRecord(node, (), 0)
         self._changed(
             self._calls,
             msgspec.structs.replace(
-                made,
+                preemption,
                 node=node,
                 outcome="told",
-                victims=taken.victims,
-                num_pdb_violations=taken.num_pdb_violations,
+                victims=candidate.victims,
+                num_pdb_violations=candidate.num_pdb_violations,
                 candidates=tuple(in_order),
             ),
         )
@@ -371,45 +385,45 @@ class Records(Reporter):
 
     def _of_call(self, call: VerbCall, outcome: Outcome, *, feasible: int = 0, message: str = "") -> AttemptRecord:
         """A call as a record, with as much of its texts as valid ones can have: they are the caller's."""
-        most, pod = limits.CALL_NAME_CHARACTERS, PodName.of(call.pod)
+        max_characters, pod = limits.CALL_NAME_CHARACTERS, PodName.of(call.pod)
         return AttemptRecord(
             self._take_id(),
             self._now(),
-            PodName(pod.namespace[:most], pod.name[:most], pod.uid[:most], pod.priority),
-            call.profile[:most],
+            PodName(pod.namespace[:max_characters], pod.name[:max_characters], pod.uid[:max_characters], pod.priority),
+            call.profile[:max_characters],
             outcome,
             message=message[: limits.CALL_MESSAGE_CHARACTERS],
             evaluated=call.num_nodes,
             feasible=feasible,
             seconds=call.seconds,
-            caller=call.caller[:most],
+            caller=call.caller[:max_characters],
         )
 
-    def _put_preemption(self, store: RecordStore, made: AttemptRecord, found: _UnderWay) -> None:
-        chosen = found.chosen or CandidateRecord("", (), 0)
+    def _put_preemption(self, store: RecordStore, attempt: AttemptRecord, under_way: _UnderWay) -> None:
+        chosen = under_way.chosen or CandidateRecord("", (), 0)
         preemption = PreemptionRecord(
-            made.id,
-            made.time,
-            made.pod,
+            attempt.id,
+            attempt.time,
+            attempt.pod,
             chosen.node,
             chosen.victims,
             chosen.num_pdb_violations,
-            found.candidates,
-            found.num_candidates,
-            caller=made.caller,
-            without_policies=found.without_policies,
+            under_way.candidates,
+            under_way.num_candidates,
+            caller=attempt.caller,
+            without_policies=under_way.without_policies,
         )
         store.put_preemption(preemption)
         if self._write is not None:
             self._write(preemption)
 
-    def _keep(self, store: RecordStore, made: AttemptRecord) -> None:
-        store.put([made])
-        self._tell(made)
+    def _keep(self, store: RecordStore, attempt: AttemptRecord) -> None:
+        store.put([attempt])
+        self._tell(attempt)
 
-    def _changed(self, store: RecordStore, made: PreemptionRecord) -> None:
-        store.put_preemption(made)
-        self._tell(made)
+    def _changed(self, store: RecordStore, preemption: PreemptionRecord) -> None:
+        store.put_preemption(preemption)
+        self._tell(preemption)
 
     def _tell(self, record: Record) -> None:
         if self._write is not None:
