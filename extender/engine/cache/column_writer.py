@@ -517,6 +517,7 @@ class ColumnWriter:
         pods = columns.PodColumns(
             objects=self._pods,
             slots=self._slots,
+            uids=self._uids,
             node=read_only(self._node),
             uid_rank=read_only(self._uid_rank),
             requests=read_only(self._requests[:num_resources].T),

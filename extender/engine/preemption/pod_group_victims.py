@@ -146,8 +146,7 @@ def victim_units(
     priorities = np.r_[[of_group for _, of_group in wholes], pods.priority[alone]].astype(np.int64)
     is_of_group = in_group[slots[first[:-1]]]
     start = np.minimum.reduceat(pods.start_time[slots], first[:-1]) if len(slots) else np.zeros(0, np.int64)
-    firsts = [pods.objects[slot] for slot in slots[first[:-1]].tolist()]
-    uids = np.array([pod.metadata.uid for pod in firsts if pod is not None], np.str_)
+    uids = np.array(pods.uids, np.str_)[slots[first[:-1]]]
     order = np.lexsort((uids, start, np.where(is_of_group, -lengths, 0), ~is_of_group, -priorities))
     rank = np.arange(len(order))
     return replace(VictimUnits(snapshot, slots, first, rank, priorities).take(order), importance=rank)
@@ -155,8 +154,9 @@ def victim_units(
 
 def without_protected(units: VictimUnits, violates: Mask, preemptor: Pod, rules: fwk.PreemptionRules) -> VictimUnits:
     """Returns units that the rules let this member evict, first those (U,) that violate a budget."""
-    violating = np.flatnonzero(violates)[: 0 if rules.budgets_are_hard else None]
-    units = units.take(np.r_[violating, np.flatnonzero(~violates)])
+    if violates.any():
+        violating = np.flatnonzero(violates)[: 0 if rules.budgets_are_hard else None]
+        units = units.take(np.r_[violating, np.flatnonzero(~violates)])
     if (rules.may_go is None and rules.protects is None) or not len(units):
         return units
     may_go = may_be_victims(units.snapshot, preemptor, units.slots, rules)

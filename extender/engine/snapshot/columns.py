@@ -275,6 +275,8 @@ class PodColumns:
     objects: list[Pod | None]
     slots: dict[str, int]
     """UID -> slot, of the pods that have a node."""
+    uids: list[str]
+    """(P,) the UID of the slot's pod; for a free slot that of its last one."""
     node: Index
     """(P,) the place of the pod's node on axis N; -1 if it has none."""
     uid_rank: Int64s

@@ -153,13 +153,13 @@ class Rows:
     @property
     def requested(self) -> Int64s:
         """(R, K) effective requests of the pods on the row; overcommitted rows are not clipped."""
-        return self._sums("requested", self.snapshot.nodes.requested, lambda pods, pod: _of_pods(pods.requests, pod))
+        return self._sums("requested", self.snapshot.nodes.requested, lambda pods, pod: _taken(pods.requests, pod))
 
     @property
     def non_zero_requested(self) -> Int64s:
         """(R, 2) cpu and memory requests, with defaults for containers without a request."""
         return self._sums(
-            "non_zero", self.snapshot.nodes.non_zero_requested, lambda pods, pod: _of_pods(pods.non_zero_requests, pod)
+            "non_zero", self.snapshot.nodes.non_zero_requested, lambda pods, pod: _taken(pods.non_zero_requests, pod)
         )
 
     @property
@@ -334,8 +334,7 @@ class Rows:
         """(R, ...) the rows' entries of an array over nodes."""
         if self.is_all:
             return per_node
-        # Amounts of several resources are stored resource by resource, and so are what is taken of them.
-        return per_node.take(self.node) if per_node.ndim == 1 else per_node.T.take(self.node, 1).T
+        return _taken(per_node, self.node)
 
     def codes_of_nodes(self, per_node: Codes) -> Codes:
         """(R,) the rows' entries of a column of codes over nodes."""
@@ -410,7 +409,7 @@ class Rows:
         else:
             column = self._base._column(key, per_node, changed)
             if self._index is not None:
-                column = column[self._index]
+                column = _taken(column, self._index)
             if self._changes is not None:
                 column = changed(column, self._changes)
         self._columns[key] = column
@@ -435,9 +434,10 @@ def _unchanged(column: Int64s, changes: PodChanges) -> Int64s:
     return column
 
 
-def _of_pods(per_pod: Int64s, pod: Index) -> Int64s:
-    """(C, K) the entries of these pods, resource by resource as in the column."""
-    return per_pod.T.take(pod, axis=1).T
+def _taken(column: Int64s, places: Index) -> Int64s:
+    """(C, ...) the entries at these places."""
+    # Amounts of several resources are stored resource by resource, and so are what is taken of them.
+    return column.take(places) if column.ndim == 1 else column.T.take(places, axis=1).T
 
 
 def _adding(of_pods: Callable[[Index], Int64s]) -> Changed:
