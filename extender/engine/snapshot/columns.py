@@ -3,8 +3,10 @@
 The arrays are read-only views. Only `cache.column_writer` writes them, between cycles.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Container
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeVar, final
 
 import numpy as np
@@ -39,11 +41,12 @@ class LabelColumn:
         self._integers: tuple[int, Index, Int64s] | None = None
         self._present: tuple[Mask, bool] | None = None
         label_values = [node.metadata.labels.get(key) for node in nodes]
-        distinct = dict.fromkeys(value for value in label_values if value is not None)
-        self.values: SymbolTable[str] = SymbolTable(*distinct)
-        code_of: dict[str | None, int] = {value: code for code, value in enumerate(distinct)}
-        code_of[None] = ABSENT
+        # A hostname is a value of its own on each of many nodes: each is looked up once and numbered as it comes.
+        code_of: defaultdict[str | None, int] = defaultdict(count().__next__, {None: ABSENT})
         self.codes: Codes = np.fromiter(map(code_of.__getitem__, label_values), np.int32, len(label_values))
+        self.values: SymbolTable[str] = SymbolTable.numbered(
+            {value: code for value, code in code_of.items() if value is not None}
+        )
 
     @staticmethod
     def absent(key: str, num_nodes: int) -> "LabelColumn":

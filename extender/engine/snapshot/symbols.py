@@ -30,6 +30,13 @@ class SymbolTable(Generic[S]):
         self._symbols: list[S] = list(first)
         self._codes: dict[S, int] = {symbol: code for code, symbol in enumerate(first)}
 
+    @staticmethod
+    def numbered(codes: dict[S, int]) -> "SymbolTable[S]":
+        """Returns the table of these symbols, whose codes are 0, 1, 2, ... in their order."""
+        table: SymbolTable[S] = SymbolTable()
+        table._symbols, table._codes = [*codes], codes
+        return table
+
     def intern(self, symbol: S) -> int:
         code = self._codes.get(symbol)
         if code is None:
