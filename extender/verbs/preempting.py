@@ -174,7 +174,7 @@ class _Usable(NamedTuple):
     nodes: Index
     """(B,) their places."""
     victims: RowVictims
-    """Their known victims."""
+    """The victims on them that are known here."""
     unknown: Mapping[str, frozenset[str]]
     """Node -> UIDs of the unknown victims."""
 

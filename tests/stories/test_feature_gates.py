@@ -223,7 +223,7 @@ async def test_a_soft_taint_whose_number_is_tolerated_costs_no_score() -> None:
             {},
             "Gt",
             "5",
-            'spec.tolerations[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists"',
+            'spec.tolerations[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists", "Lt", "Gt"',
             id="off",
         ),
         pytest.param(

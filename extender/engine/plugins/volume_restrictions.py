@@ -47,7 +47,7 @@ class _PodVolumes:
     claims: tuple[str, ...]
     """The names of the claims that it names, each once, in order."""
     disks: frozenset[tuple[Disk, bool]]
-    """As in `_PodUse`."""
+    """The disks as `_PodUse` has them."""
     are_restricted: bool
     """True if it has a disk of a kind that one node can attach only once."""
 

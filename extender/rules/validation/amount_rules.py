@@ -65,7 +65,7 @@ def pod_resources(path: str, requirements: Object, claims: Collection[str]) -> l
     """Returns the errors of the resources of a pod; `claims` are the names of its resource claims."""
     errors = []
     if requirements.get("claims"):
-        errors.append(forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))
+        errors.append(forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
     return errors + _requirements(path, requirements, _pod_resource_name, claims)
 
 

@@ -8,7 +8,14 @@ from typing import Any, Final
 from extender.rules.api_resources import NEW_NAME_OF, Object
 from extender.rules.custom_resource_definitions import Definition
 from extender.rules.validation.amount_rules import container_resources, quantity_value
-from extender.rules.validation.metadata_rules import label_name, label_selector, labels, object_meta, object_meta_update
+from extender.rules.validation.metadata_rules import (
+    label_name,
+    label_selector,
+    labels,
+    object_meta,
+    object_meta_update,
+    path_segment_errors,
+)
 from extender.rules.validation.placement_rules import taints
 from extender.rules.validation.workload_rules import positive_int_or_percent
 from extender.values.golang.field_errors import (
@@ -89,7 +96,7 @@ def _amounts(obj: Object) -> list[FieldError]:
 
 def service(obj: Object) -> list[FieldError]:
     """Returns the errors of the name of a Service, and of its selector, by which pods are spread."""
-    errors = object_meta(obj["metadata"], namespaced=True, rule=dns_1035_errors)
+    errors = object_meta(obj["metadata"], namespaced=True, rule=dns_label_errors)
     return errors + labels("spec.selector", obj["spec"].get("selector"))
 
 
@@ -160,9 +167,10 @@ def _basics(obj: Object, *, is_new: bool) -> list[FieldError]:
 
 
 def _reporter(obj: Object, is_new: bool) -> list[FieldError]:
-    controller = _member(obj, "reportingController", is_new) or ""
-    errors = [] if controller else [required("reportingController")]
-    errors += all_invalid("reportingController", controller, label_key_errors(controller))
+    field = "reportingController" if is_new else _OLD_CONTROLLER
+    controller = obj.get(field) or ""
+    errors = [] if controller else [required(field)]
+    errors += all_invalid(field, controller, label_key_errors(controller))
     for name in ("reportingInstance", "action", "reason"):
         value = obj.get(name) or ""
         if not value:
@@ -174,14 +182,14 @@ def _reporter(obj: Object, is_new: bool) -> list[FieldError]:
 
 SYSTEM_PREFIX: Final = "system-"
 _PREEMPTION: Final = ("PreemptLowerPriority", "Never")
-_EVICTION: Final = ("IfHealthyBudget", "AlwaysAllow")
+_EVICTION: Final = ("AlwaysAllow", "IfHealthyBudget")
 _COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 _SPEC: Final = ("MinAvailable", "Selector", "MaxUnavailable", "UnhealthyPodEvictionPolicy")
 
 
 def budget(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
-    errors = object_meta(obj["metadata"], namespaced=True)
+    errors = object_meta(obj["metadata"], namespaced=True, rule=path_segment_errors)
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         errors.append(invalid("spec", in_go(spec, *_SPEC), "minAvailable and maxUnavailable cannot be both set"))
     for name in ("minAvailable", "maxUnavailable"):
@@ -237,7 +245,7 @@ def runtime_class(obj: Object) -> list[FieldError]:
     handler = obj.get("handler", "")
     errors += all_invalid("handler", handler, dns_label_errors(handler))
     fixed = (obj.get("overhead") or {}).get("podFixed")
-    return errors + container_resources("overhead.podFixed", {"limits": fixed or {}}, ())
+    return errors + container_resources("overhead", {"limits": fixed or {}}, ())
 
 
 def custom_resource_definition(obj: Object) -> list[FieldError]:

@@ -128,7 +128,7 @@ def resource_slice_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _slice(spec: Object, former: Object | None) -> list[FieldError]:
-    """Upstream: validateResourceSliceSpec."""
+    """Checks the spec of a slice, beside its former one in an update. Upstream: validateResourceSliceSpec."""
     pool = spec.get("pool") or {}
     errors = _driver("spec.driver", spec.get("driver", "")) + _pool(pool)
     if former is not None:
@@ -197,8 +197,7 @@ def _request_names(devices: Object) -> set[str]:
 
 
 def _request(path: str, request: Object) -> list[FieldError]:
-    name = request.get("name", "")
-    errors = dns_label(f"{path}.name", name) if name else [required(f"{path}.name")]
+    errors = dns_label(f"{path}.name", request.get("name", ""))
     exactly, several = request.get("exactly"), request.get("firstAvailable") or []
     if exactly is None and not several:
         errors.append(required(path, _ONE_WAY))
@@ -233,7 +232,7 @@ def _device_request(path: str, request: Object) -> list[FieldError]:
 
 
 def _toleration(path: str, toleration: Object) -> list[FieldError]:
-    """Upstream: validateDeviceToleration."""
+    """Checks a toleration of device taints. Upstream: validateDeviceToleration."""
     key, operator, value = (toleration.get(name, "") for name in ("key", "operator", "value"))
     errors = label_name(f"{path}.key", key) if key else []
     if operator == "Exists":
@@ -264,14 +263,10 @@ def _extended_resource_name(path: str, name: str | None) -> list[FieldError]:
     """Returns the errors of the name of an extended resource. Upstream: validate.ExtendedResourceName."""
     if name is None:
         return []
-    errors = []
-    if "/" not in name:
-        errors.append(invalid(path, name, "a name must be a domain-prefixed path, such as 'example.com/my-prop'"))
-    elif NATIVE_DOMAIN in name:
-        errors.append(invalid(path, name, f'must not have "{NATIVE_DOMAIN}" domain'))
-    if name.startswith(QUOTA_PREFIX):
-        errors.append(invalid(path, name, f'must not have "{QUOTA_PREFIX}" prefix'))
-    return errors + all_invalid(path, name, label_key_errors(QUOTA_PREFIX + name))
+    is_native = "/" not in name or NATIVE_DOMAIN in name
+    if is_native or name.startswith(QUOTA_PREFIX) or label_key_errors(QUOTA_PREFIX + name):
+        return [invalid(path, name, "must be a valid extended resource name")]
+    return []
 
 
 def _constraint(path: str, constraint: Object, request_names: Collection[str]) -> list[FieldError]:
@@ -289,7 +284,7 @@ def _constraint(path: str, constraint: Object, request_names: Collection[str]) -
 
 
 def _request_reference(path: str, name: str, request_names: Collection[str]) -> list[FieldError]:
-    """Upstream: validateRequestNameRef."""
+    """Checks a reference to a request, or to one of its alternatives. Upstream: validateRequestNameRef."""
     parts = name.split("/")
     errors = [error for part in parts for error in dns_label(path, part)] if len(parts) <= 2 else []
     return errors if name in request_names else [*errors, invalid(path, name, _NO_REQUEST)]
@@ -334,7 +329,7 @@ def _pool_name(path: str, name: str) -> list[FieldError]:
 
 
 def _device(path: str, device: Object, *, is_placed: bool) -> list[FieldError]:
-    """Upstream: validateDevice."""
+    """Checks a device of a slice. Upstream: validateDevice."""
     errors = dns_label(f"{path}.name", device.get("name", ""))
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     if len(attributes) + len(capacity) > _LIST_MAX_SIZE:
@@ -342,11 +337,11 @@ def _device(path: str, device: Object, *, is_placed: bool) -> list[FieldError]:
         errors.append(invalid(path, len(attributes) + len(capacity), detail))
     for name, attribute in attributes.items():
         attribute_path, detail = f"{path}.attributes[{name}]", "exactly one value must be specified"
-        errors += _qualified(attribute_path, name)
+        errors += _qualified(f"{path}.attributes", name)
         if len(attribute) != 1:
             errors.append(invalid(attribute_path, attribute or "", detail))
     for name in capacity:
-        errors += _qualified(f"{path}.capacity[{name}]", name)
+        errors += _qualified(f"{path}.capacity", name)
     errors += _list(f"{path}.taints", device.get("taints") or [], _taint, largest=_TAINTS_MAX_SIZE)
     if not is_placed:
         is_free = all(device.get(name) is None for name in _PLACES)

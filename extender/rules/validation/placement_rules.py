@@ -107,7 +107,7 @@ def comparing_tolerations(path: str, values: Sequence[Object]) -> list[FieldErro
     """Refuses tolerations that compare numbers, while TaintTolerationComparisonOperators is off."""
     operators = ((place, toleration.get("operator", "")) for place, toleration in enumerate(values))
     return [
-        not_supported(f"{path}[{place}].operator", operator, ("Equal", "Exists"))
+        not_supported(f"{path}[{place}].operator", operator, ("Equal", "Exists", *COMPARISON_OPERATORS))
         for place, operator in operators
         if operator in COMPARISON_OPERATORS
     ]
@@ -161,7 +161,7 @@ def topology_spread(path: str, constraints: Sequence[Object]) -> list[FieldError
             policy = constraint.get(name)
             if policy is not None and policy not in _NODE_POLICIES:
                 errors.append(not_supported(f"{constraint_path}.{name}", policy, _NODE_POLICIES))
-        errors += _spread_label_keys(f"{constraint_path}.matchLabelKeys", constraint)
+        errors += _spread_label_keys(constraint_path, constraint)
         errors += label_selector(f"{constraint_path}.labelSelector", constraint.get("labelSelector"))
     return errors
 
@@ -182,12 +182,15 @@ def _spread_label_keys(path: str, constraint: Object) -> list[FieldError]:
     if not keys:
         return []
     if selector is None:
-        return [forbidden(path, "must not be specified when labelSelector is not set")]
-    return _label_keys(path, keys) + _chosen_twice(path, keys, selector)
+        return [forbidden(f"{path}.matchLabelKeys", "must not be specified when labelSelector is not set")]
+    return _label_keys(f"{path}.matchLabelKeys", keys) + _chosen_twice(path, keys, selector)
 
 
 def _chosen_twice(path: str, keys: Sequence[str], selector: Mapping[str, Any]) -> list[FieldError]:
-    """Checks that the user's selector has none of the keys, for each of which the server has added an expression."""
+    """Checks that the user's selector has none of the keys, for each of which the server has added an expression.
+
+    Upstream does not name the list in this path.
+    """
     errors = []
     selector_keys = set(selector.get("matchLabels") or ())
     places = {key: place for place, key in reversed(list(enumerate(keys)))}
@@ -282,7 +285,6 @@ def _pod_label_keys(path: str, term: Object) -> list[FieldError]:
         else:
             errors += _label_keys(f"{path}.{name}", keys)
     if selector is not None:
-        # Upstream forgets to name the list in this path.
         errors += _chosen_twice(path, match, selector)
     both = set(match).intersection(mismatch)
     for place, key in enumerate(match):

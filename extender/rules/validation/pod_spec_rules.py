@@ -143,7 +143,7 @@ def _restart_policy(path: str, container: Object) -> list[FieldError]:
     policy = container.get("restartPolicy")
     if policy is None or policy in _RESTART_POLICIES:
         return []
-    return [not_supported(f"{path}.restartPolicy", policy, _RESTART_POLICIES)]
+    return [not_supported(f"{path}.restartPolicy", policy, sorted(_RESTART_POLICIES))]
 
 
 def _new_name(path: str, container: Object, names: set[str]) -> list[FieldError]:

@@ -66,7 +66,8 @@ def persistent_volume(obj: Object) -> list[FieldError]:
         errors.append(required("spec.accessModes"))
     errors += _access_modes("spec.accessModes", spec.get("accessModes") or ())
     errors += _capacity(spec.get("capacity") or {})
-    sources = list(_sources(spec))
+    # Upstream looks at hostPath first.
+    sources = sorted(_sources(spec), key=lambda name: name != "hostPath")
     if not sources:
         errors.append(required("spec", "must specify a volume type"))
     errors += [forbidden(f"spec.{name}", "may not specify more than 1 volume type") for name in sources[1:]]
@@ -172,7 +173,7 @@ def _access_modes(path: str, modes: Sequence[str]) -> list[FieldError]:
 
 def _capacity(capacity: Object) -> list[FieldError]:
     if not capacity:
-        return [required("spec.capacity")]
+        return [required("spec.capacity"), not_supported("spec.capacity", None, ("storage",))]
     errors = []
     if "storage" not in capacity or len(capacity) > 1:
         errors.append(not_supported("spec.capacity", capacity, ("storage",)))
@@ -280,7 +281,7 @@ def storage_capacity_update(new: Object, old: Object) -> list[FieldError]:
 def attachment(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False) + _attachment_spec(spec)
-    errors += _driver_name("spec.attacher", spec.get("attacher", ""))
+    errors += _driver_name("spec.attacher", spec["attacher"]) if spec.get("attacher") else []
     name = (spec.get("source") or {}).get("persistentVolumeName")
     return errors + (
         all_invalid("spec.source.persistentVolumeName", name, subdomain_errors(name)) if name is not None else []

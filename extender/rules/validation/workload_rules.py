@@ -165,10 +165,10 @@ def daemon_set_spec(spec: Object) -> list[FieldError]:
     errors += positive_int_or_percent(f"{path}.maxUnavailable", unavailable)
     errors += positive_int_or_percent(f"{path}.maxSurge", surge)
     if (unavailable in (0, "0%")) == (surge in (0, "0%")):
-        name, why = "maxSurge", "may not be set when maxUnavailable is non-zero"
         if surge in (0, "0%"):
-            name, why = "maxUnavailable", "cannot be 0 when maxSurge is 0"
-        errors.append(invalid(f"{path}.{name}", rolling.get(name, 0), why))
+            errors.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+        else:
+            errors.append(invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
     return errors
 
 

@@ -25,11 +25,17 @@ TABLE: Final = Path(__file__).with_name("refusals.yaml")
 
 
 class _Loader(yaml.CSafeLoader):
-    """Reads `!times [3, x]` as `xxx`, or as a list of three if x is no text; `!keys [3, x]` as a map of three."""
+    """Reads `!times [3, x]` as `xxx`, or as a list of three if x is no text; `!items [3, x]` as a list of three, and
+    `!keys [3, x]` as a map of three.
+    """
 
     def times(self, node: yaml.SequenceNode) -> Any:
         number, value = self.construct_sequence(node, deep=True)
         return number * value if isinstance(value, str) else [value] * number
+
+    def items(self, node: yaml.SequenceNode) -> Any:
+        number, value = self.construct_sequence(node, deep=True)
+        return [value] * number
 
     def keys(self, node: yaml.SequenceNode) -> Any:
         number, value = self.construct_sequence(node, deep=True)
@@ -37,6 +43,7 @@ class _Loader(yaml.CSafeLoader):
 
 
 _Loader.add_constructor("!times", _Loader.times)
+_Loader.add_constructor("!items", _Loader.items)
 _Loader.add_constructor("!keys", _Loader.keys)
 
 
