@@ -17,13 +17,11 @@ _OPERATORS: Final[dict[type[ast.AST], type[ast.AST]]] = {
 }  # fmt: skip
 
 
-def drawn(
-    count: int, seed: int, packages: tuple[str, ...] = ("extender", "api", "reprieve")
-) -> Iterator[tuple[str, str, str]]:
+def drawn(count: int, seed: int) -> Iterator[tuple[str, str, str]]:
     """Yields so many faults, each as a file, its text, and its text with the fault. All places are equally likely."""
     places = [
         (path, number)
-        for package in packages
+        for package in ("extender", "api", "reprieve")
         for path in sorted((ROOT / package).rglob("*.py"))
         if "examples" not in path.parts
         for number in range(len(list(_faults(path.read_text(encoding="utf-8")))))

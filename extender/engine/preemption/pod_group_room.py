@@ -40,7 +40,7 @@ class EqualMembers:
         low, high = np.zeros(len(rows), np.int64), bound.copy()
         probe = high.copy()
         while (open_ := np.flatnonzero(low < high)).size:
-            fits = self.fit(_these(rows, open_), probe[open_], is_first=is_first)
+            fits = self.fit(_rows_at(rows, open_), probe[open_], is_first=is_first)
             low[open_[fits]] = probe[open_[fits]]
             high[open_[~fits]] = probe[open_[~fits]] - 1
             probe = (low + high + 1) // 2
@@ -53,9 +53,9 @@ class EqualMembers:
         return self.state.run_filters_with_nominated_pods(rows.changed(placed), only_pods_changed=not is_first).ok
 
 
-def _these(rows: Rows, ascending: Index) -> Rows:
-    """Returns the rows at these different places; taking all of them would copy every column once more."""
-    return rows if len(ascending) == len(rows) else rows.take(ascending)
+def _rows_at(rows: Rows, places: Index) -> Rows:
+    """Returns the rows at these places, which are different and ascend. Taking all would copy every column."""
+    return rows if len(places) == len(rows) else rows.take(places)
 
 
 @final
@@ -138,7 +138,7 @@ class Room:
             rows = rows.changed(
                 PodChanges(active, slots[chosen], np.ones(len(active), np.int64), rows_are_distinct=True)
             )
-            new_fits = self._members.room(_these(rows, active), fits[active])
+            new_fits = self._members.room(_rows_at(rows, active), fits[active])
             costs[chosen] = fits[active] - new_fits
             fits[active] = new_fits
             turn[active] += 1
@@ -160,7 +160,7 @@ class Room:
                 trial = self._rows.changed(
                     PodChanges(active, slots[chosen], np.ones(len(active), np.int64), rows_are_distinct=True)
                 )
-                cost = self._fits[active] - self._members.room(_these(trial, active), self._fits[active])
+                cost = self._fits[active] - self._members.room(_rows_at(trial, active), self._fits[active])
                 free = cost == 0
                 if free.any():
                     self._put_back(active[free], slots[chosen[free]])
