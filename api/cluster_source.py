@@ -16,7 +16,7 @@ from reprieve.errors import StartUpError
 
 @final
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedCluster:
     """A real cluster, followed through its API server."""
 
     target: Target
@@ -26,7 +26,7 @@ class Followed:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Own:
+class EmbeddedCluster:
     """The embedded cluster."""
 
     begins_with: Path
@@ -44,7 +44,7 @@ def choose_cluster(
     configuration: Configuration,
     environment: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
-) -> Followed | Own:
+) -> FollowedCluster | EmbeddedCluster:
     """Returns the cluster of settings, configuration, this process's pod, or the embedded one. Raises StartUpError."""
     is_own_asked = settings.state is not None or settings.save is not None
     for flag, other in (("--kubeconfig", settings.kubeconfig), ("--master", settings.master)):
@@ -58,18 +58,18 @@ def choose_cluster(
     try:
         if kubeconfig is not None:
             target = find_target(environment, file=kubeconfig, context=settings.context or "", server=master)
-            return Followed(target, f"the cluster at {target.server}")
+            return FollowedCluster(target, f"the cluster at {target.server}")
         if master:
-            return Followed(Target(master), f"the cluster at {master}")
+            return FollowedCluster(Target(master), f"the cluster at {master}")
         # KUBECONFIG is not used: a person who tries this out would be surprised to find a real cluster followed.
         if not is_own_asked and environment.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").exists():
             known = {name: value for name, value in environment.items() if name != "KUBECONFIG"}
-            return Followed(find_target(known, service_account=service_account), "the cluster that it runs in")
+            return FollowedCluster(find_target(known, service_account=service_account), "the cluster that it runs in")
     except CredentialsError as exc:
         raise StartUpError(exc) from exc
     if settings.save is not None and settings.save.exists():
-        return Own(settings.save, settings.save, settings.kubelet)
-    return Own(settings.state or EXAMPLE_CLUSTER, settings.save, settings.kubelet)
+        return EmbeddedCluster(settings.save, settings.save, settings.kubelet)
+    return EmbeddedCluster(settings.state or EXAMPLE_CLUSTER, settings.save, settings.kubelet)
 
 
 def _base_url(text: str) -> str:

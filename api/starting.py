@@ -16,7 +16,7 @@ import reprieve.cluster
 import reprieve.lab.recordings
 import reprieve.lab.shadow
 from api.callers.access import Access, CertifiedAccess, LocalAccess, OpenAccess, ReviewedAccess, is_loopback
-from api.cluster_source import Followed, Own, choose_cluster
+from api.cluster_source import EmbeddedCluster, FollowedCluster, choose_cluster
 from api.kubernetes import KubernetesApp
 from api.service_state import QuestionWorker, ServiceState
 from api.settings.configuration_file import configuration_of, try_extenders
@@ -50,7 +50,7 @@ Opens = Callable[[], AbstractAsyncContextManager[ServiceState]]
 """Opens a service, and closes it at the end of the block."""
 
 
-def prepare(settings: Settings, taps: Sequence[Tap] = ()) -> tuple[Followed | Own, Opens]:
+def prepare(settings: Settings, taps: Sequence[Tap] = ()) -> tuple[FollowedCluster | EmbeddedCluster, Opens]:
     """Reads all files; returns the cluster, and what opens the service for it, with taps. Raises StartUpError."""
     configuration = configuration_of(settings)
     if settings.records is not None:
@@ -72,7 +72,7 @@ def prepare(settings: Settings, taps: Sequence[Tap] = ()) -> tuple[Followed | Ow
     if settings.emulated_version in NOT_EMULATED:
         _LOGGER.warning("emulated version %s: %s", settings.emulated_version, NOT_EMULATED[settings.emulated_version])
     cluster = choose_cluster(settings, configuration)
-    if isinstance(cluster, Own) and _asks_all(settings) and not settings.allowed_common_names:
+    if isinstance(cluster, EmbeddedCluster) and _asks_all(settings) and not settings.allowed_common_names:
         where = "--access reviewed" if settings.access == "reviewed" else f"--host {settings.host}"
         raise StartUpError(
             f"{where}: callers of the embedded cluster are known by client certificates only; "
@@ -81,7 +81,7 @@ def prepare(settings: Settings, taps: Sequence[Tap] = ()) -> tuple[Followed | Ow
         )
     if decides(settings, cluster):
         try_extenders(configuration, settings.config)
-    if isinstance(cluster, Followed):
+    if isinstance(cluster, FollowedCluster):
         return cluster, partial(_followed, configuration, cluster, settings, taps)
     try:
         objects = load_state(cluster.begins_with)
@@ -97,14 +97,14 @@ def prepare(settings: Settings, taps: Sequence[Tap] = ()) -> tuple[Followed | Ow
     return cluster, partial(_own, configuration, cluster, objects, settings, taps)
 
 
-def decides(settings: Settings, cluster: Followed | Own) -> bool:
+def decides(settings: Settings, cluster: FollowedCluster | EmbeddedCluster) -> bool:
     """Returns whether the service schedules pods: it does not decide for a cluster that it follows unless told to."""
-    return settings.schedule is True or (settings.schedule is None and isinstance(cluster, Own))
+    return settings.schedule is True or (settings.schedule is None and isinstance(cluster, EmbeddedCluster))
 
 
 @asynccontextmanager
 async def _followed(
-    configuration: Configuration, cluster: Followed, settings: Settings, taps: Sequence[Tap]
+    configuration: Configuration, cluster: FollowedCluster, settings: Settings, taps: Sequence[Tap]
 ) -> AsyncIterator[ServiceState]:
     async with (
         _reviewed(cluster, settings) as access,
@@ -126,7 +126,11 @@ async def _followed(
 
 @asynccontextmanager
 async def _own(
-    configuration: Configuration, cluster: Own, objects: list[Object], settings: Settings, taps: Sequence[Tap]
+    configuration: Configuration,
+    cluster: EmbeddedCluster,
+    objects: list[Object],
+    settings: Settings,
+    taps: Sequence[Tap],
 ) -> AsyncIterator[ServiceState]:
     # The objects become the cluster's own. A service that is opened again reads them again.
     first, objects[:] = objects[:] or load_state(cluster.begins_with), []
@@ -159,7 +163,7 @@ async def _own(
 @asynccontextmanager
 async def _service(
     configuration: Configuration,
-    cluster: Followed | Own,
+    cluster: FollowedCluster | EmbeddedCluster,
     settings: Settings,
     client: Client,
     access: Access,
@@ -197,7 +201,7 @@ async def _service(
 
 
 @asynccontextmanager
-async def _reviewed(cluster: Followed, settings: Settings) -> AsyncIterator[Access]:
+async def _reviewed(cluster: FollowedCluster, settings: Settings) -> AsyncIterator[Access]:
     """Opens the access to a real cluster, with a client of its own, which needs no leadership to write."""
     async with aclosing(Client(cluster.target, user_agent="reprieve access")) as asking:
         review = AccessReview(asking, asyncio.get_running_loop().time)
@@ -242,7 +246,7 @@ async def _recording(configuration: Configuration, settings: Settings) -> AsyncI
 
 @asynccontextmanager
 async def _elector(
-    configuration: Configuration, cluster: Followed, settings: Settings
+    configuration: Configuration, cluster: FollowedCluster, settings: Settings
 ) -> AsyncIterator[LeaderElector | None]:
     if not decides(settings, cluster) or not configuration.leader_election.leader_elect:
         yield None
@@ -252,7 +256,7 @@ async def _elector(
         yield LeaderElector(client, configuration.leader_election, identity, rng=random.Random())
 
 
-def _client(configuration: Configuration, cluster: Followed, elector: LeaderElector | None) -> Client:
+def _client(configuration: Configuration, cluster: FollowedCluster, elector: LeaderElector | None) -> Client:
     connection = configuration.client_connection
     limit = RateLimit(connection.qps, connection.burst) if connection.qps > 0 and connection.burst > 0 else None
     if elector is None:

@@ -11,7 +11,7 @@ import yaml
 from api.app import create_app
 from api.cli import print_version
 from api.cli.flags import FLAG_OPTIONS, FLAGS, GoCommand, without_effect
-from api.cluster_source import Own
+from api.cluster_source import EmbeddedCluster
 from api.serving.announcement import announcement
 from api.serving.certificate import with_certificate
 from api.serving.server import BACKLOG, make_server
@@ -84,7 +84,7 @@ def serve(
             server.configuration = WatchedConfiguration(settings, calls_extenders=decides(settings, cluster))
         scheme = "http" if server.certificate is None else "https"
         listening = [sockets.enter_context(listen(settings.host, settings.listening_port, "--host or --port"))]
-        if isinstance(cluster, Own):
+        if isinstance(cluster, EmbeddedCluster):
             listening.append(
                 sockets.enter_context(listen(settings.host, settings.kubernetes_port, "--host or --kubernetes-port"))
             )

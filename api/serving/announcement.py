@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from api.cluster_source import Followed, Own
+from api.cluster_source import EmbeddedCluster, FollowedCluster
 from api.settings.settings import Settings
 
 
 def announcement(
-    cluster: Followed | Own, settings: Settings, address: str, kubernetes: Iterable[str] = ()
+    cluster: FollowedCluster | EmbeddedCluster, settings: Settings, address: str, kubernetes: Iterable[str] = ()
 ) -> list[str]:
     """Returns lines for standard error. `kubernetes` are the addresses at which kubectl reaches the cluster."""
     lines = [
@@ -15,7 +15,7 @@ def announcement(
         *(f"kubectl --server {each} reaches it" for each in kubernetes),
         f"{address}/ shows it",
     ]
-    if isinstance(cluster, Own):
+    if isinstance(cluster, EmbeddedCluster):
         lines.append("this cluster has no RBAC: every token is accepted as an administrator's")
         if settings.save is not None:
             when = (

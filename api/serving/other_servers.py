@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
 
-from api.cluster_source import Followed, Own
+from api.cluster_source import EmbeddedCluster, FollowedCluster
 from api.service_state import ServiceState
 from api.serving.announcement import announcement
 from api.settings.settings import Settings, read_settings
@@ -42,7 +42,7 @@ def opens(settings: Settings) -> Opens:
         # Raised through the server, an error would be a traceback.
         with _errors_in_one_line(os._exit):
             cluster, open_service = prepare(settings)
-            if isinstance(cluster, Own) or decides(settings, cluster):
+            if isinstance(cluster, EmbeddedCluster) or decides(settings, cluster):
                 _refuse_a_second_worker(cluster)
             async with open_service() as service:
                 telling = asyncio.create_task(_tell(service, cluster, settings), name="telling")
@@ -54,13 +54,13 @@ def opens(settings: Settings) -> Opens:
     return opened
 
 
-async def _tell(service: ServiceState, cluster: Followed | Own, settings: Settings) -> None:
+async def _tell(service: ServiceState, cluster: FollowedCluster | EmbeddedCluster, settings: Settings) -> None:
     """Says which cluster it is and where, once that is known; ends the server if the service is over."""
     is_told = False
     while not (why := service.why_over()):
         if not is_told and (addresses := [address for address, listens in _bound_sockets().values() if listens]):
             is_told = True
-            kubernetes = addresses[:1] if isinstance(cluster, Own) else []
+            kubernetes = addresses[:1] if isinstance(cluster, EmbeddedCluster) else []
             for line in announcement(cluster, settings, addresses[0], kubernetes):
                 STDERR.write_line(line)
         await asyncio.sleep(1 if is_told else 0.1)
@@ -79,7 +79,7 @@ def _errors_in_one_line(end: Callable[[int], object]) -> Iterator[None]:
         raise
 
 
-def _refuse_a_second_worker(cluster: Followed | Own) -> None:
+def _refuse_a_second_worker(cluster: FollowedCluster | EmbeddedCluster) -> None:
     """Raises StartUpError in all but one of the processes that a server listens with, and tells their parent to end.
 
     A lock of this process on their common socket says which one it is. Where there are none, no worker is refused.
@@ -94,7 +94,7 @@ def _refuse_a_second_worker(cluster: Followed | Own) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None and parent.pid is not None:
         os.kill(parent.pid, signal.SIGTERM)  # older versions of uvicorn would start a worker again and again
-    if isinstance(cluster, Own):
+    if isinstance(cluster, EmbeddedCluster):
         raise StartUpError(
             "a second worker would be a second cluster in memory, and a request would reach one or the other: start "
             "one worker (--workers 1), or follow a cluster with REPRIEVE_KUBECONFIG"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cluster_source import Followed, Own, choose_cluster
+from api.cluster_source import EmbeddedCluster, FollowedCluster, choose_cluster
 from api.settings.settings import EXAMPLE_CLUSTER, read_settings
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
@@ -25,13 +25,13 @@ contexts:
 """
 
 
-def chosen(configuration: Configuration | None = None, **flags: object) -> Followed | Own:
+def chosen(configuration: Configuration | None = None, **flags: object) -> FollowedCluster | EmbeddedCluster:
     return choose_cluster(read_settings({}, **flags), configuration or Configuration(), {})
 
 
-def followed(configuration: Configuration | None = None, **flags: object) -> Followed:
+def followed(configuration: Configuration | None = None, **flags: object) -> FollowedCluster:
     found = chosen(configuration, **flags)
-    assert isinstance(found, Followed)
+    assert isinstance(found, FollowedCluster)
     return found
 
 
@@ -46,14 +46,16 @@ def configuration_naming(path: Path) -> Configuration:
 
 
 def test_without_anything_it_is_the_example_cluster() -> None:
-    assert chosen() == Own(EXAMPLE_CLUSTER, None, kubelet=True)
+    assert chosen() == EmbeddedCluster(EXAMPLE_CLUSTER, None, kubelet=True)
 
 
 def test_kubeconfig_of_the_user_is_not_used_unasked(tmp_path: Path) -> None:
     """Who only wants to try this out does not want it on the cluster that kubectl happens to point to."""
     settings = read_settings({})
 
-    assert isinstance(choose_cluster(settings, Configuration(), {"KUBECONFIG": str(kubeconfig(tmp_path))}), Own)
+    assert isinstance(
+        choose_cluster(settings, Configuration(), {"KUBECONFIG": str(kubeconfig(tmp_path))}), EmbeddedCluster
+    )
 
 
 def test_the_kubeconfig_that_is_asked_for(tmp_path: Path) -> None:
@@ -102,19 +104,19 @@ def test_in_a_pod_it_is_the_cluster_of_the_pod(tmp_path: Path) -> None:
     found = choose_cluster(read_settings({}), Configuration(), environment, tmp_path)
     own = choose_cluster(read_settings({}, state=tmp_path / "dump.yaml"), Configuration(), environment, tmp_path)
 
-    assert isinstance(found, Followed)
+    assert isinstance(found, FollowedCluster)
     assert found.target.server == "https://10.0.0.1:443"
-    assert isinstance(own, Own)
+    assert isinstance(own, EmbeddedCluster)
 
 
 def test_a_pod_without_a_token_has_a_cluster_of_its_own(tmp_path: Path) -> None:
-    assert isinstance(choose_cluster(read_settings({}), Configuration(), IN_A_POD, tmp_path), Own)
+    assert isinstance(choose_cluster(read_settings({}), Configuration(), IN_A_POD, tmp_path), EmbeddedCluster)
 
 
 def test_a_cluster_of_our_own_that_is_asked_for_wins_over_the_configuration(tmp_path: Path) -> None:
     found = chosen(configuration_naming(kubeconfig(tmp_path)), state=tmp_path / "dump.yaml")
 
-    assert found == Own(tmp_path / "dump.yaml", None, kubelet=True)
+    assert found == EmbeddedCluster(tmp_path / "dump.yaml", None, kubelet=True)
 
 
 def test_saved_cluster_is_continued(tmp_path: Path) -> None:
@@ -124,8 +126,8 @@ def test_saved_cluster_is_continued(tmp_path: Path) -> None:
     saved.write_text("")
     after = chosen(save=saved, kubelet=False)
 
-    assert before == Own(EXAMPLE_CLUSTER, saved, kubelet=False)
-    assert after == Own(saved, saved, kubelet=False)
+    assert before == EmbeddedCluster(EXAMPLE_CLUSTER, saved, kubelet=False)
+    assert after == EmbeddedCluster(saved, saved, kubelet=False)
 
 
 def test_two_clusters_at_once_are_refused(tmp_path: Path) -> None:
