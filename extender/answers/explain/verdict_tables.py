@@ -55,32 +55,34 @@ def waterfall(evaluation: Evaluation) -> tuple[WaterfallStep, ...]:
         outside -= nodes
     early = pre_filter.status.plugin or ", ".join(pre_filter.narrowed_by)
     before = (early, Counter({statuses.absent: outside}))
-    left = len(evaluation.snapshot.nodes)
+    num_left = len(evaluation.snapshot.nodes)
     steps: list[WaterfallStep] = []
     for plugin, counts in (before, *of_filters.items()):
         refused = counts.total()
         if refused:
-            left -= refused
-            steps.append(step(plugin, counts, left))
+            num_left -= refused
+            steps.append(step(plugin, counts, num_left))
     return tuple(steps)
 
 
 def step(
-    plugin: str, counts: Mapping[Status, int], left: int, *, refused: int | None = None, most: int | None = None
+    plugin: str, counts: Mapping[Status, int], num_left: int, *, refused: int | None = None, limit: int | None = None
 ) -> WaterfallStep:
-    """Returns one step; `refused` is less than all nodes of the statuses, and at most so many reasons are named."""
+    """Returns one step; `refused` is less than all nodes of the statuses, and at most `limit` reasons are named."""
     reasons = Counter[str]()
     for status, nodes in counts.items():
         for reason in dict.fromkeys(status.reasons):
             reasons[reason] += nodes
     listed = reason_counts(reasons)
-    if most is not None and len(listed) > most:
-        apart = {each.reason for each in listed[:most]}
-        others = sum(nodes for status, nodes in counts.items() if not apart.issuperset(status.reasons))
-        listed = (*listed[:most], ReasonCount(reason=OTHER_REASONS, nodes=others))
+    if limit is not None and len(listed) > limit:
+        apart = {reason_count.reason for reason_count in listed[:limit]}
+        num_other_nodes = sum(nodes for status, nodes in counts.items() if not apart.issuperset(status.reasons))
+        listed = (*listed[:limit], ReasonCount(reason=OTHER_REASONS, nodes=num_other_nodes))
     refused = sum(counts.values()) if refused is None else refused
     for_good = sum(nodes for status, nodes in counts.items() if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-    return WaterfallStep(plugin=plugin, reasons=listed, refused=refused, unresolvable=min(refused, for_good), left=left)
+    return WaterfallStep(
+        plugin=plugin, reasons=listed, refused=refused, unresolvable=min(refused, for_good), left=num_left
+    )
 
 
 # The picture: node x plugin, each Filter asked by itself.
@@ -114,10 +116,10 @@ def _distinct_verdicts(verdicts: Verdicts) -> tuple[Index, Index]:
     """(D,) a row for each distinct verdict, and (R,) which of them each row has."""
     which = verdicts.codes.astype(np.int64)
     first: Index = np.zeros(0, np.intp)
-    for held in (None, *(mask for _, mask in verdicts.reasons)):
+    for has_reason in (None, *(mask for _, mask in verdicts.reasons)):
         # One reason after the other. The verdicts get new numbers each time, so that any number of reasons fits into an
         # int64.
-        joined = which if held is None else 2 * which + held
+        joined = which if has_reason is None else 2 * which + has_reason
         _, first, which = np.unique(joined, return_index=True, return_inverse=True)
     return first, which
 
@@ -153,21 +155,21 @@ def node_score(
         )
         for name, weight in weights.items()
     }
-    others = int(total[row]) - sum(part.weighted for part in plugins.values())
-    return NodeScore(node=node, total=int(total[row]), plugins=plugins, others=others)
+    other_score = int(total[row]) - sum(part.weighted for part in plugins.values())
+    return NodeScore(node=node, total=int(total[row]), plugins=plugins, others=other_score)
 
 
 def as_decided(answer: Explanation, attempts: Iterable[Attempt]) -> Explanation | None:
     """Returns the explanation with the scores of the decision that chose the node, if it is among the attempts."""
-    for made in attempts:
-        if made.outcome == "Scheduled" and made.pod.uid == answer.pod.uid and made.node == answer.node:
-            if made.feasible == 1:
+    for attempt in attempts:
+        if attempt.outcome == "Scheduled" and attempt.pod.uid == answer.pod.uid and attempt.node == answer.node:
+            if attempt.feasible == 1:
                 text = "It was the only node that passed the filters, so nodes were not scored."
                 return msgspec.structs.replace(answer, scores_of="decision", choice=text)
-            if not made.scores:
+            if not attempt.scores:
                 return None
-            text = _sentence(made.node, made.scores, made.feasible, "had")
-            return msgspec.structs.replace(answer, scores=made.scores, scores_of="decision", choice=text)
+            text = _sentence(attempt.node, attempt.scores, attempt.feasible, "had")
+            return msgspec.structs.replace(answer, scores=attempt.scores, scores_of="decision", choice=text)
     return None
 
 
@@ -178,8 +180,8 @@ async def worked_out_again(trial: "Trial", pod: Pod, answer: Explanation) -> Exp
     evaluation = await evaluate(trial.cycle(pod))
     scores, fits = best_scores(evaluation), answer.node in evaluation.feasible
     if not fits:
-        found = plural(len(evaluation.feasible), "node")
-        text = f"As things are now, {answer.node} would refuse this pod; it would find {found}."
+        fitting_nodes = plural(len(evaluation.feasible), "node")
+        text = f"As things are now, {answer.node} would refuse this pod; it would find {fitting_nodes}."
     elif len(scores) == 1:
         scores = ()
         text = "No other node would pass now, so nothing would be scored."
@@ -191,19 +193,19 @@ async def worked_out_again(trial: "Trial", pod: Pod, answer: Explanation) -> Exp
 
 def _sentence(node: str, scores: Sequence[NodeScore], feasible: int, had: str) -> str:
     """Returns a sentence about the node among the best of `feasible` nodes; `had` is "has" or "had"."""
-    own = next((score for score in scores if score.node == node), None)
-    others = [score for score in scores if score.node != node]
-    best, highest = others[0], f"{had} the highest score of {plural(feasible, 'node')}"
-    if own is None:
+    score = next((one for one in scores if one.node == node), None)
+    rivals = [one for one in scores if one.node != node]
+    best, highest = rivals[0], f"{had} the highest score of {plural(feasible, 'node')}"
+    if score is None:
         return f"{best.node} {highest}, {best.total}, and {node} is not among the best {len(scores)}."
-    if own.total < best.total:
-        return f"{best.node} {highest}, {best.total}, and {node} {had} {own.total}. {_difference(best, own)}"
-    equals = sum(other.total == own.total for other in others)
+    if score.total < best.total:
+        return f"{best.node} {highest}, {best.total}, and {node} {had} {score.total}. {_difference(best, score)}"
+    equals = sum(rival.total == score.total for rival in rivals)
     if equals:
-        more = equals == len(others) < feasible - 1
+        more = equals == len(rivals) < feasible - 1
         equal = f"at least {equals} others" if more else "another node" if equals == 1 else f"{equals} others"
-        return f"{node} {highest}, {own.total}, as {equal} {had}; the choice among equal nodes is random."
-    return f"{node} {highest}, {own.total}; {best.node} came next with {best.total}. {_difference(own, best)}"
+        return f"{node} {highest}, {score.total}, as {equal} {had}; the choice among equal nodes is random."
+    return f"{node} {highest}, {score.total}; {best.node} came next with {best.total}. {_difference(score, best)}"
 
 
 def _difference(more: NodeScore, less: NodeScore) -> str:

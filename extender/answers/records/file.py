@@ -71,16 +71,16 @@ class RecordsFile:
         except OSError as exc:
             raise RecordsFileError(f"records file {self._path}: {in_one_line(exc)}") from exc
         decode = msgspec.json.Decoder(AttemptRecord | PreemptionRecord).decode
-        found: list[Record] = []
+        records: list[Record] = []
         torn = 0
         for line in filter(None, lines):
             try:
-                found.append(decode(line))
+                records.append(decode(line))
             except msgspec.DecodeError:
                 torn += 1
         if torn:
             _LOG.info(0, "Incomplete lines of the records file were skipped", file=str(self._path), lines=torn)
-        return found
+        return records
 
     def append(self, record: Record) -> None:
         """Has the record written with the next ones. Of calls, half of the number that may wait."""
@@ -120,7 +120,7 @@ class RecordsFile:
         return batch
 
     def _lines(self, records: Iterable[Record]) -> Iterable[bytes]:
-        return (self._encode(each) + b"\n" for each in records)
+        return (self._encode(record) + b"\n" for record in records)
 
     def _append(self, batch: list[Record]) -> int:
         text = b"".join(self._lines(batch))

@@ -181,13 +181,14 @@ class RecordStore:
     def attempts(self, pod: str | None, uid: str | None, before: int | None) -> Iterator[KeptAttempt]:
         ids: Iterable[int] = reversed(self._attempts) if pod is None else reversed(self._of_pod.get(pod, ()))
         for number in ids:
-            kept = self.attempt(number)
-            if kept is not None and (before is None or number < before) and (uid is None or kept.record.pod.uid == uid):
-                yield kept
+            attempt = self.attempt(number) if before is None or number < before else None
+            if attempt is not None and (uid is None or attempt.record.pod.uid == uid):
+                yield attempt
 
     def names(self) -> set[str]:
         """Returns namespace/name of the pods that were tried or evicted."""
-        return {*self._of_pod, *(each.pod.key for made in self._preemptions.values() for each in made.victims)}
+        victims = (victim for record in self._preemptions.values() for victim in record.victims)
+        return {*self._of_pod, *(victim.pod.key for victim in victims)}
 
     def attempt(self, number: int) -> KeptAttempt | None:
         """See `Records.attempt`."""
@@ -211,16 +212,16 @@ class RecordStore:
 
     # Adding and changing.
 
-    def put(self, attempts: Iterable[AttemptRecord]) -> None:
+    def put_attempts(self, attempts: Iterable[AttemptRecord]) -> None:
         """Adds attempts that are newer than all others."""
-        everything, of_pod, most = self._attempts, self._of_pod, self._limits.attempts_of_a_pod
+        everything, of_pod, max_attempts = self._attempts, self._of_pod, self._limits.attempts_of_a_pod
         for record in attempts:
             number, key = record.id, record.pod.key
             everything[number] = record
             self.size += _size_of(record)
             ids = of_pod.get(key, ())
             of_pod[key] = (*ids, number)
-            if len(ids) >= most:
+            if len(ids) >= max_attempts:
                 self._drop(ids[0])
         self._keep_within_limits()
 
@@ -239,8 +240,8 @@ class RecordStore:
 
     def put_preemption(self, record: PreemptionRecord) -> None:
         """Adds or replaces a preemption."""
-        known = self._preemptions.get(record.id)
-        self.size += _size_of(record) - (_size_of(known) if known is not None else 0)
+        previous_record = self._preemptions.get(record.id)
+        self.size += _size_of(record) - (_size_of(previous_record) if previous_record is not None else 0)
         self._preemptions[record.id] = record
         self._last_preemption[record.by.uid] = max(record.id, self._last_preemption.get(record.by.uid, 0))
         self._keep_within_limits()
@@ -264,7 +265,7 @@ class RecordStore:
         record = self._attempts.pop(number)
         self.size -= _size_of(record)
         key = record.pod.key
-        self._of_pod[key] = tuple(each for each in self._of_pod[key] if each != number)
+        self._of_pod[key] = tuple(attempt_id for attempt_id in self._of_pod[key] if attempt_id != number)
         if not self._of_pod[key]:
             del self._of_pod[key]
         self._drop_details(number)
@@ -309,39 +310,39 @@ def picture_of(details: Details) -> NodePicture | None:
 
 def verdict_details(findings: Findings, *, refuses_all: bool) -> Details:
     """Returns what PreFilter, the Filters and the extenders said, without a node that was asked about twice."""
-    keep = partial(step, most=limits.REASONS_KEPT)
-    names, status = tuple(findings.rows.snapshot.nodes.index), findings.pre_filter
+    keep = partial(step, limit=limits.REASONS_KEPT)
+    names, pre_filter = tuple(findings.rows.snapshot.nodes.index), findings.pre_filter
     narrowing = ", ".join(findings.narrowed_by)
-    if not status.is_success:
-        return Details((keep(status.plugin or narrowing, {status: len(names)}, 0),))
-    asked, rows = np.unique(findings.rows.node, return_index=True)
-    left, steps = len(asked), list[WaterfallStep]()
-    if left < len(names) and narrowing:  # other nodes outside were not in question
+    if not pre_filter.is_success:
+        return Details((keep(pre_filter.plugin or narrowing, {pre_filter: len(names)}, 0),))
+    asked_nodes, rows = np.unique(findings.rows.node, return_index=True)
+    num_left, steps = len(asked_nodes), list[WaterfallStep]()
+    if num_left < len(names) and narrowing:  # other nodes outside were not in question
         outside = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (out_of_play_reason(findings.narrowed_by),))
-        steps.append(keep(narrowing, {outside: len(names) - left}, left))
+        steps.append(keep(narrowing, {outside: len(names) - num_left}, num_left))
     refused = findings.verdicts.codes[rows] != Code.SUCCESS
     # Many nodes have one of a few statuses; `which` says which.
     statuses, which = findings.verdicts.distinct_statuses(rows[refused])
     counts = np.bincount(which, minlength=len(statuses)).tolist()
     plugins = tuple(dict.fromkeys(plugin for plugin, _ in findings.verdicts.refused_by))
     for plugin in plugins:
-        of_plugin = {said: nodes for said, nodes in zip(statuses, counts, strict=True) if said.plugin == plugin}
-        left -= sum(of_plugin.values())
+        of_plugin = {status: nodes for status, nodes in zip(statuses, counts, strict=True) if status.plugin == plugin}
+        num_left -= sum(of_plugin.values())
         if of_plugin:
-            steps.append(keep(plugin, of_plugin, left))
-    if refuses_all and left and findings.by_extenders:
-        steps.append(keep(EXTENDERS, Counter(findings.by_extenders.values()), 0, refused=left))
-    if not len(asked):
+            steps.append(keep(plugin, of_plugin, num_left))
+    if refuses_all and num_left and findings.by_extenders:
+        steps.append(keep(EXTENDERS, Counter(findings.by_extenders.values()), 0, refused=num_left))
+    if not len(asked_nodes):
         return Details(tuple(steps))
     verdicts = dict[PluginVerdict, int]()
-    place_of = [verdicts.setdefault(_verdict(said), len(verdicts)) for said in statuses]
+    place_of = [verdicts.setdefault(_verdict(status), len(verdicts)) for status in statuses]
     cells = [(-1,) * len(plugins)] * len(names)
     cells_of = [
-        tuple(place if plugin == said.plugin else -1 for plugin in plugins)
-        for said, place in zip(statuses, place_of, strict=True)
+        tuple(place if plugin == status.plugin else -1 for plugin in plugins)
+        for status, place in zip(statuses, place_of, strict=True)
     ]
-    for node, said_of_node in zip(asked[refused].tolist(), which.tolist(), strict=True):
-        cells[node] = cells_of[said_of_node]
+    for node, which_status in zip(asked_nodes[refused].tolist(), which.tolist(), strict=True):
+        cells[node] = cells_of[which_status]
     picture = NodePicture(plugins=plugins, nodes=names, verdicts=tuple(verdicts), cells=tuple(cells))
     return Details(tuple(steps), zlib.compress(msgspec.msgpack.encode(picture), 1))
 
@@ -360,11 +361,11 @@ def best_scores(choice: Choice) -> tuple[NodeScore, ...]:
     """Returns the scores of the chosen node, then of the other best, best first; equals in the order of the nodes."""
     total, chosen = choice.total, choice.chosen
     best = np.argsort(-total, kind="stable")[:BEST_NODES].tolist()
-    at = np.array([chosen, *(row for row in best if row != chosen)][:BEST_NODES], np.intp)
-    scores = choice.scores_at(at)
+    rows = np.array([chosen, *(row for row in best if row != chosen)][:BEST_NODES], np.intp)
+    scores = choice.scores_at(rows)
     return tuple(
-        node_score(row, name, total[at], scores.weights, scores.raw, scores.weighted)
-        for row, name in enumerate(choice.rows.take(at).names)
+        node_score(row, name, total[rows], scores.weights, scores.raw, scores.weighted)
+        for row, name in enumerate(choice.rows.take(rows).names)
     )
 
 
@@ -377,12 +378,13 @@ def keep_candidates(
     """Returns the best candidates, the chosen one first; while any may be chosen, all victims of each are kept."""
     if not len(candidates):
         return ()
-    kept = best_first(candidates, chosen, limits.CANDIDATES_KEPT)
-    violates = broken_budgets(kept.snapshot, kept.node, preemptor, kept.rules)
-    most = limits.VICTIMS_KEPT if chosen is None else limits.OTHER_VICTIMS_KEPT
+    candidates = best_first(candidates, chosen, limits.CANDIDATES_KEPT)
+    violates = broken_budgets(candidates.snapshot, candidates.node, preemptor, candidates.rules)
+    max_victims = limits.VICTIMS_KEPT if chosen is None else limits.OTHER_VICTIMS_KEPT
+    costed_candidates = zip(candidates.listed(), costs_of(candidates), own_scores(candidates), strict=True)
     return tuple(
-        keep_candidate(each, now, violates, limits.VICTIMS_KEPT if not place else most, costs, its)
-        for place, (each, costs, its) in enumerate(zip(kept.listed(), costs_of(kept), own_scores(kept), strict=True))
+        keep_candidate(candidate, now, violates, max_victims if place else limits.VICTIMS_KEPT, costs, its)
+        for place, (candidate, costs, its) in enumerate(costed_candidates)
     )
 
 
@@ -390,10 +392,10 @@ def keep_candidate(
     candidate: Candidate,
     now: float,
     violates: Mapping[str, tuple[str, ...]] = {},
-    most: int = limits.VICTIMS_KEPT,
+    max_victims: int = limits.VICTIMS_KEPT,
     costs: tuple[int, ...] = (),
     its: OwnScores | None = None,
 ) -> CandidateRecord:
     """Returns one candidate; `violates` has the names of the budgets that the eviction of a UID violates."""
-    victims = tuple(victim(pod, now, violates.get(pod.uid, ())) for pod in candidate.victims[:most])
+    victims = tuple(victim(pod, now, violates.get(pod.uid, ())) for pod in candidate.victims[:max_victims])
     return CandidateRecord(candidate.node, victims, candidate.num_pdb_violations, costs=costs, own_scores=its)

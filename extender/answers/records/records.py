@@ -179,7 +179,7 @@ class Records(Reporter):
             if isinstance(record, PreemptionRecord):
                 store.put_preemption(record)
             else:
-                store.put([record])
+                store.put_attempts([record])
 
     # Recording an attempt.
 
@@ -190,14 +190,14 @@ class Records(Reporter):
 
     def refused(self, pod: Pod, findings: Findings) -> None:
         """Keeps the verdicts until the attempt ends, unless many have been kept in this second."""
-        under_way = self._of(pod)
+        under_way = self._attempt_of(pod)
         if self._verdicts.take():
             under_way.details = verdict_details(findings, refuses_all=True)
         under_way.evaluated, under_way.num_nodes = len(findings.rows), len(findings.rows.snapshot.nodes)
 
     def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
         """Keeps the chosen candidate and the best others until the attempt ends, unless there were many lately."""
-        under_way, candidates, chosen = self._of(pod), outcome.candidates, outcome.chosen
+        under_way, candidates, chosen = self._attempt_of(pod), outcome.candidates, outcome.chosen
         under_way.may_preempt = outcome.why_not_eligible is None
         under_way.no_preemption = "" if outcome.status.is_success else outcome.status.message
         if under_way.details is not None and under_way.may_preempt:
@@ -222,7 +222,7 @@ class Records(Reporter):
 
     def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
         """Keeps the victims under the first member, without a node: they are on any number of nodes."""
-        under_way, now = self._of(first), self._now()
+        under_way, now = self._attempt_of(first), self._now()
         under_way.may_preempt, under_way.no_preemption = True, ""
         under_way.chosen = keep_candidate(replace(chosen, node=""), now)
         alone = without_policies
@@ -258,7 +258,7 @@ class Records(Reporter):
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         """The attempt ends without a node, and perhaps with a preemption."""
-        under_way, self._under_way = self._of(info.pod), _UnderWay()
+        under_way, self._under_way = self._attempt_of(info.pod), _UnderWay()
         outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
         attempt = AttemptRecord(
             self._take_id(),
@@ -361,7 +361,7 @@ class Records(Reporter):
 
     # The attempt under way, and the stores.
 
-    def _of(self, pod: Pod) -> _UnderWay:
+    def _attempt_of(self, pod: Pod) -> _UnderWay:
         """What is known of the pod's attempt. An attempt of another pod, which was never ended, is forgotten."""
         if self._under_way.uid != pod.uid:
             self._under_way = _UnderWay(pod.uid)
@@ -375,7 +375,7 @@ class Records(Reporter):
     @property
     def _with_newest(self) -> RecordStore:
         if self._new:
-            self._store.put(self._new)
+            self._store.put_attempts(self._new)
             self._new.clear()
         return self._store
 
@@ -418,7 +418,7 @@ class Records(Reporter):
             self._write(preemption)
 
     def _keep(self, store: RecordStore, attempt: AttemptRecord) -> None:
-        store.put([attempt])
+        store.put_attempts([attempt])
         self._tell(attempt)
 
     def _changed(self, store: RecordStore, preemption: PreemptionRecord) -> None:

@@ -45,7 +45,7 @@ def kept(store: RecordStore, pod: str | None = None) -> list[int]:
 
 def test_the_oldest_attempt_goes_when_there_are_too_many() -> None:
     store = RecordStore(LIMITS)
-    store.put(attempt(number) for number in range(1, 9))
+    store.put_attempts(attempt(number) for number in range(1, 9))
 
     assert kept(store) == [8, 7, 6, 5, 4, 3]
     assert store.oldest == 3
@@ -53,8 +53,8 @@ def test_the_oldest_attempt_goes_when_there_are_too_many() -> None:
 
 def test_attempts_of_one_pod_displace_only_its_own() -> None:
     store = RecordStore(LIMITS)
-    store.put(attempt(number, "quiet") for number in (1, 2))
-    store.put(attempt(number, "hot") for number in range(3, 50))
+    store.put_attempts(attempt(number, "quiet") for number in (1, 2))
+    store.put_attempts(attempt(number, "hot") for number in range(3, 50))
 
     assert kept(store, "default/quiet") == [2, 1]
     assert kept(store, "default/hot") == [49, 48]
@@ -64,7 +64,7 @@ def test_details_go_before_the_attempt() -> None:
     store = RecordStore(LIMITS)
     for number in range(1, 5):
         store.put_details(number, verdicts(12_000))
-        store.put([attempt(number)])
+        store.put_attempts([attempt(number)])
 
     assert [(each.record.id, each.details is not None) for each in store.attempts(None, None, None)] == [
         (4, True), (3, False), (2, False), (1, False),
@@ -111,7 +111,7 @@ def test_any_sequence_of_records_stays_within_the_limits(taken: list[tuple[str, 
     for what, which, size in taken:
         match what:
             case "attempt":
-                store.put([attempt(number, f"pod-{which}", "x" * size)])
+                store.put_attempts([attempt(number, f"pod-{which}", "x" * size)])
                 number += 1
             case "scores" | "verdicts":
                 store.put_details(number, scores(size) if what == "scores" else verdicts(8 * size))
