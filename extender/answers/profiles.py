@@ -65,7 +65,7 @@ def stand_in_notes(frameworks: Mapping[str, Framework]) -> tuple[str, ...]:
     """Returns the notes of an answer in which one profile stood in for others."""
     if not isinstance(frameworks, SingleProfile) or not frameworks.others:
         return ()
-    (profile,), others = frameworks, ", ".join(sorted(frameworks.others))
+    (profile,), other_names = frameworks, ", ".join(sorted(frameworks.others))
     is_one = len(frameworks.others) == 1
-    who = f"another scheduler ({others}) decides" if is_one else f"other schedulers ({others}) decide"
+    who = f"another scheduler ({other_names}) decides" if is_one else f"other schedulers ({other_names}) decide"
     return (f"{who} about some of these pods; the answer was computed with the profile {profile}",)

@@ -477,6 +477,6 @@ class Questions:
     def _clock(self) -> WallClock:
         """Returns one clock until the wall clock is set, so that a moment is told in the same second each time."""
         clock, last = WallClock(self._now(), asyncio.get_running_loop().time()), self._last_clock
-        if last is None or abs(last.at(0.0) - clock.at(0.0)) > timedelta(seconds=1):
+        if last is None or abs(last.moment(0.0) - clock.moment(0.0)) > timedelta(seconds=1):
             self._last_clock = last = clock
         return last

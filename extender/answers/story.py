@@ -39,11 +39,11 @@ def story(
 
     Records come oldest first; `events` is None if they were not asked for.
     """
-    steps = [*_tried(attempts), *_preempted(key, preemptions)]
+    steps = [*_attempt_steps(attempts), *_preemption_steps(key, preemptions)]
     is_recorded, told_kinds = bool(steps), {step.what for step in steps}
-    steps += [step for step in _told_by_events(events) if step.what not in told_kinds]
-    steps += _told_by_pod(pod, {step.what for step in steps}) if pod is not None else ()
-    steps += [step for record in preemptions for step in _replaced(key, record, cluster)]
+    steps += [step for step in _event_steps(events) if step.what not in told_kinds]
+    steps += _pod_steps(pod, {step.what for step in steps}) if pod is not None else ()
+    steps += [step for record in preemptions for step in _replacement_steps(key, record, cluster)]
     steps.sort(key=lambda step: moment_of(step.first or step.time) or _BEGINNING)
     refusals = _refusals(pod, attempts, steps)
     text = _end(steps) if pod is None else _wait(pod, steps, since, refusals)
@@ -62,7 +62,7 @@ def _step(what: What, time: str | None, text: str, **more: Any) -> StoryStep:
 # What the records tell.
 
 
-def _tried(attempts: Iterable[AttemptRecord]) -> Iterator[StoryStep]:
+def _attempt_steps(attempts: Iterable[AttemptRecord]) -> Iterator[StoryStep]:
     """Yields the attempts; those for equal reasons are one step, on whichever number of nodes the reasons held."""
     attempts_by_key: dict[tuple[object, ...], list[AttemptRecord]] = {}
     for attempt in attempts:
@@ -93,7 +93,7 @@ def _in_words(attempt: AttemptRecord, time: str) -> tuple[What, str, str]:
     return "asked", time, f"{request}, which kept {attempt.feasible} of {plural(attempt.evaluated, 'node')}{words}"
 
 
-def _preempted(key: str, records: Iterable[PreemptionRecord]) -> Iterator[StoryStep]:
+def _preemption_steps(key: str, records: Iterable[PreemptionRecord]) -> Iterator[StoryStep]:
     for record in records:
         preemption = history.preemption(record)
         pods, on = [victim.pod for victim in preemption.victims], f" on {preemption.node}" if preemption.node else ""
@@ -120,7 +120,7 @@ def _names(pods: Sequence[PodName]) -> str:
     return all_of([*(pod.key for pod in pods[:NAMED]), *more]) if pods else "nobody"
 
 
-def _replaced(key: str, record: PreemptionRecord, cluster: Cluster) -> Iterator[StoryStep]:
+def _replacement_steps(key: str, record: PreemptionRecord, cluster: Cluster) -> Iterator[StoryStep]:
     """Yields the first pods that the controller of an evicted one has made since, one for each that it lost."""
     victim = next((victim for victim in record.victims if victim.pod.key == key), None)
     if victim is None or not victim.owner or record.outcome == "failed":
@@ -143,14 +143,14 @@ def _replaced(key: str, record: PreemptionRecord, cluster: Cluster) -> Iterator[
 # What Events and the pod tell.
 
 
-def _told_by_events(events: ListedEvents | None) -> Iterator[StoryStep]:
+def _event_steps(events: ListedEvents | None) -> Iterator[StoryStep]:
     for event in events.items if events is not None else ():
         if what := _OF_EVENTS.get(event.reason):
             text = f"{event.source or 'an Event'}: {for_people(event.message)}"
             yield _step(what, event.time or None, text, first=event.first or None, count=event.count)
 
 
-def _told_by_pod(pod: Pod, told_kinds: set[What]) -> Iterator[StoryStep]:
+def _pod_steps(pod: Pod, told_kinds: set[What]) -> Iterator[StoryStep]:
     created, workload, deleted = pod.metadata.creation_timestamp, workload_of(pod), pod.metadata.deletion_timestamp
     yield _step("created", created, f"it was created{f' by {workload}' if workload else ''}")
     for condition in pod.status.conditions:

@@ -115,23 +115,23 @@ class Advice:
 
     @cached_property
     def _shortages(self) -> Sequence[Shortage]:
-        found: list[Shortage] = []
+        shortages: list[Shortage] = []
         for plugin in self._plugins.values():
-            found += self._ask(plugin, partial(_listed, plugin.shortages, self._pod, self._rows), [])
-        return sorted(found, key=lambda shortage: shortage.resource)
+            shortages += self._ask(plugin, partial(_listed, plugin.shortages, self._pod, self._rows), [])
+        return sorted(shortages, key=lambda shortage: shortage.resource)
 
     @cached_property
     def share_missing(self) -> Floats:
         """(N,) the share of the requests that is missing, summed over resources; above 1 on overcommitted nodes."""
-        missing: Floats = np.zeros(len(self._rows))
+        shares: Floats = np.zeros(len(self._rows))
         for shortage in self._shortages:
-            missing += np.maximum(shortage.requested - shortage.free, 0) / max(shortage.requested, 1)
-        return missing
+            shares += np.maximum(shortage.requested - shortage.free, 0) / max(shortage.requested, 1)
+        return shares
 
     def lacks(self, place: int) -> tuple[Lack, ...]:
         """Returns what the node at this place has too little of."""
-        lacking = (each for each in self._shortages if each.requested > each.free[place])
-        return tuple(_lack(each, int(each.free[place])) for each in lacking)
+        lacking = (shortage for shortage in self._shortages if shortage.requested > shortage.free[place])
+        return tuple(_lack(shortage, int(shortage.free[place])) for shortage in lacking)
 
     def for_one_plugin(self, plugins: Sequence[str], refusals: Refusals | None, nearest: Index) -> Iterator[Suggestion]:
         """Yields changes that may each satisfy one of the plugins; `nearest` are the refused nodes, nearest first."""
@@ -139,8 +139,8 @@ class Advice:
             plugin = self._plugins[name]
             alone = nearest if refusals is None else nearest[refusals.only_by(name)[nearest]]
             rows = self._rows.take(alone)
-            found: list[Suggestion] = self._ask(plugin, partial(_listed, plugin.suggest, self._pod, rows), [])
-            yield from found
+            suggestions: list[Suggestion] = self._ask(plugin, partial(_listed, plugin.suggest, self._pod, rows), [])
+            yield from suggestions
 
     def for_all_plugins(self, refusals: Refusals, nearest: Index) -> Iterator[Suggestion]:
         """Yields changes that may satisfy all that refuse a node, for the nearest node of each refusing set."""
@@ -196,13 +196,13 @@ def _lack(shortage: Shortage, free: int) -> Lack:
 
 def nearest_nodes(refusals: Refusals, advice: Advice, limit: int = limits.NEAREST_NODES) -> tuple[NearNode, ...]:
     """Returns the nearest nodes, in the order of `nearest_places`, with the reasons of each refusing plugin."""
-    found: list[NearNode] = []
+    nodes: list[NearNode] = []
     for place in nearest_places(refusals, advice)[:limit].tolist():
         by_plugin = refusals.of_node(place)
         reasons = dict.fromkeys(reason for of_plugin in by_plugin.values() for reason in of_plugin)
         name = refusals.evaluation.snapshot.nodes.objects[place].name
-        found.append(NearNode(node=name, plugins=tuple(by_plugin), reasons=tuple(reasons), lacks=advice.lacks(place)))
-    return tuple(found)
+        nodes.append(NearNode(node=name, plugins=tuple(by_plugin), reasons=tuple(reasons), lacks=advice.lacks(place)))
+    return tuple(nodes)
 
 
 def nearest_places(refusals: Refusals, advice: Advice) -> Index:
@@ -265,7 +265,7 @@ def _emptied(snapshot: Snapshot, places: Index) -> Rows:
 def _requests_by_name(pod: Pod) -> bool:
     of_nodes = (pod.spec.affinity or Affinity()).node_affinity
     terms = of_nodes.required.node_selector_terms if of_nodes is not None and of_nodes.required is not None else []
-    keys = {each.key for term in terms for each in (*term.match_expressions, *term.match_fields)}
+    keys = {requirement.key for term in terms for requirement in (*term.match_expressions, *term.match_fields)}
     return not keys.union(pod.spec.node_selector or {}).isdisjoint((HOSTNAME_LABEL, NAME_FIELD))
 
 

@@ -61,7 +61,7 @@ def label_facts(question: Asked) -> Iterator[NodeFact]:
     for demand in _label_demands(question.pod):
         alone = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_expressions=[demand])])
         number = int(np.count_nonzero(node_selector_mask(question.snapshot, node_selector_of(alone))))
-        demand_text = _written(demand.key, demand.operator, demand.values)
+        demand_text = _in_words(demand.key, demand.operator, demand.values)
         counts.append(f"{demand_text} on {number}")
         if not number:
             near = _values_of(question, demand.key) or _like(question, demand.key)
@@ -79,12 +79,12 @@ def _label_demands(pod: Pod) -> list[NodeSelectorRequirement]:
         for key, value in (pod.spec.node_selector or {}).items()
     ]
     demands += [demand for term in terms for demand in term.match_expressions]
-    return [*{_written(demand.key, demand.operator, demand.values): demand for demand in demands}.values()][
+    return [*{_in_words(demand.key, demand.operator, demand.values): demand for demand in demands}.values()][
         : limits.FACTS - 1
     ]
 
 
-def _written(key: str, operator: str, values: Sequence[str]) -> str:
+def _in_words(key: str, operator: str, values: Sequence[str]) -> str:
     if operator == "In" and len(values) == 1:
         return f"{key}={values[0]}"
     return f"{key} {operator} ({', '.join(values)})" if values else f"{key} {operator}"
@@ -212,7 +212,7 @@ def _selected(selector: LabelSelector | None) -> str:
         return "no pod"
     parts = [f"{key}={value}" for key, value in selector.match_labels.items()]
     parts += [
-        _written(requirement.key, requirement.operator, requirement.values)
+        _in_words(requirement.key, requirement.operator, requirement.values)
         for requirement in selector.match_expressions
     ]
     return all_of(parts) if parts else "every pod"

@@ -26,18 +26,18 @@ def device_facts(question: Asked) -> Iterator[NodeFact]:
     objects = question.snapshot.objects
     gates = question.framework.plugins.advice["DynamicResources"].feature_gates
     inventory = DeviceInventory(objects, DeviceFeatures.of(gates))
-    wanted = unallocated_requests(question.pod, objects)
+    requests = unallocated_requests(question.pod, objects)
     for resource in sorted(backed_resources(frozenset(extended_resources_of(question.pod)), objects.device_classes)):
         device_class = device_class_of(resource, objects.device_classes)
         if device_class is not None:
-            wanted.append(extended_request(question.pod, resource, device_class))
+            requests.append(extended_request(question.pod, resource, device_class))
     for claim in objects.resource_claims.values():
         if claim.status.allocation is not None and claim.status.allocation.node_selector is not None:
             yield from _elsewhere(question.pod, claim)
-    for request in wanted:
+    for request in requests:
         for node in question.nearest:
             devices = inventory.on(node, request)
-            if devices is not None and not (len(wanted) > 1 and _is_enough(request, devices)):
+            if devices is not None and not (len(requests) > 1 and _is_enough(request, devices)):
                 text, pods = _in_words(request, devices, inventory, question.pod)
                 yield NodeFact(text, node.name, pods)
 
@@ -47,13 +47,13 @@ def _is_enough(request: DeviceRequestAlternative, devices: NodeDevices) -> bool:
 
 
 def _elsewhere(pod: Pod, claim: ResourceClaim) -> Iterator[NodeFact]:
-    names = {each.resource_claim_name for each in pod.spec.resource_claims}
-    names |= {each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    names = {reference.resource_claim_name for reference in pod.spec.resource_claims}
+    names |= {status.resource_claim_name for status in pod.status.resource_claim_statuses}
     if claim.namespace == pod.namespace and claim.name in names and claim.status.allocation is not None:
         selector = claim.status.allocation.node_selector
         terms = selector.node_selector_terms if selector is not None else ()
-        every = (each for term in terms for each in (*term.match_expressions, *term.match_fields))
-        where = [f"{each.key} {each.operator} ({', '.join(each.values)})" for each in every]
+        every = (requirement for term in terms for requirement in (*term.match_expressions, *term.match_fields))
+        where = [f"{requirement.key} {requirement.operator} ({', '.join(requirement.values)})" for requirement in every]
         if where:
             yield NodeFact(f"the claim {claim.name} is allocated where {all_of(where)}")
 
@@ -72,10 +72,10 @@ def _in_words(
     if not devices.of_class:
         return f"{plural(devices.num_devices, 'device')}, none {of_class}; {asks}", ()
     if not devices.matching:
-        texts = [each.cel.expression for each in request.selectors if each.cel is not None]
+        texts = [selector.cel.expression for selector in request.selectors if selector.cel is not None]
         none = f"but the selectors of {who} match none ({' && '.join(texts)})"
         return f"{plural(devices.of_class, 'device')} {of_class}, {none}", ()
-    parts, pods = _taken(devices, inventory, pod)
+    parts, pods = _obstacles(devices, inventory, pod)
     selected = (
         f" of which {devices.matching} match the selectors of {who}" if devices.matching < devices.of_class else ""
     )
@@ -86,20 +86,20 @@ def _in_words(
     return text, pods
 
 
-def _taken(devices: NodeDevices, inventory: DeviceInventory, pod: Pod) -> tuple[list[str], tuple[PodName, ...]]:
+def _obstacles(devices: NodeDevices, inventory: DeviceInventory, pod: Pod) -> tuple[list[str], tuple[PodName, ...]]:
     parts: list[str] = []
     pods: list[PodName] = []
     if devices.allocated:
         holders: list[str] = []
         for claim in inventory.holders(devices.allocated):
             users = [
-                PodName(namespace=claim.namespace, name=each.name, uid=each.uid)
-                for each in claim.status.reserved_for
-                if each.resource == "pods"
+                PodName(namespace=claim.namespace, name=consumer.name, uid=consumer.uid)
+                for consumer in claim.status.reserved_for
+                if consumer.resource == "pods"
             ]
             # A claim of another namespace is not named: its reader may not be allowed to see it.
-            own = f"the claim {claim.name}" if claim.namespace == pod.namespace else "a claim"
-            holders.append(f"{own} of {all_of(user.key for user in users[:_NAMED])}" if users else own)
+            claim_text = f"the claim {claim.name}" if claim.namespace == pod.namespace else "a claim"
+            holders.append(f"{claim_text} of {all_of(user.key for user in users[:_NAMED])}" if users else claim_text)
             pods += users[:_NAMED]
         more = f" and {plural(len(holders) - _NAMED, 'other')}" if len(holders) > _NAMED else ""
         parts.append(f"{len(devices.allocated)} held by {', '.join(holders[:_NAMED])}{more}")

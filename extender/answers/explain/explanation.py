@@ -133,8 +133,8 @@ def summary(
     """Returns a sentence that says what happens to a pending pod, and why; `steps` is the evaluation's waterfall."""
     gates, nominated = [gate.name for gate in pod.spec.scheduling_gates], pod.status.nominated_node_name
     if gates:
-        held = f"It is held back by the {listed('scheduling gate', gates)}"
-        return f"{held}; apart from that, {_chances(evaluation, steps, preemption)}."
+        gates_text = f"It is held back by the {listed('scheduling gate', gates)}"
+        return f"{gates_text}; apart from that, {_chances(evaluation, steps, preemption)}."
     if nominated and preemption is not None and preemption.message == STILL_TERMINATING:
         return f"It is nominated to {nominated} and waits until the pods that it preempted there are gone."
     if nominated and evaluation.nominated_node_fits:
@@ -151,10 +151,10 @@ def _chances(evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemptio
     number, fitting = len(evaluation.snapshot.nodes), evaluation.feasible
     if fitting:
         best = evaluation.top_nodes or fitting
-        others = f", best on {best[0]}" if len(fitting) > 1 else f", {fitting[0]}"
+        node_text = f", best on {best[0]}" if len(fitting) > 1 else f", {fitting[0]}"
         if number == 1:
-            return f"it fits on the only node{others}"
-        return f"it fits on {len(fitting)} of {plural(number, 'node')}{others}"
+            return f"it fits on the only node{node_text}"
+        return f"it fits on {len(fitting)} of {plural(number, 'node')}{node_text}"
     refused: Counter[str] = Counter()
     for step in steps:
         # A plugin whose PreFilter has left nodes out may refuse others in its Filter.
@@ -209,27 +209,27 @@ def facts(
     early = evaluation.pre_filter.status.plugin
     names = [early] if refusals is None else [name for name in refusals.by_plugin if refusals.refused_by(name).any()]
     names += [name for name in evaluation.pre_filter.narrowed_by if name not in names]
-    told = [name for name in names if name in _BY_PLUGIN]
-    if not told:
+    names_with_facts = [name for name in names if name in _BY_PLUGIN]
+    if not names_with_facts:
         return ()
     nearest = np.zeros(0, np.intp) if refusals is None else nearest_places(refusals, advice)
-    found: list[Fact] = []
-    for name in told:
+    all_facts: list[Fact] = []
+    for name in names_with_facts:
         refused = nearest if refusals is None else nearest[refusals.refused_by(name)[nearest]]
-        asked = Asked(pod, evaluation.snapshot, framework, refused, refusals)
-        found += _told(name, asked)
-    return tuple(found)
+        question = Asked(pod, evaluation.snapshot, framework, refused, refusals)
+        all_facts += _facts_of(name, question)
+    return tuple(all_facts)
 
 
-def _told(plugin: str, asked: Asked) -> list[Fact]:
+def _facts_of(plugin: str, question: Asked) -> list[Fact]:
     """Returns the facts of one plugin. A failure leaves them out: they are no part of the decision."""
     nodes: dict[NodeFact, list[str]] = {}
     try:
-        findings = call_plugin(None, plugin, "Facts", lambda: list(_BY_PLUGIN[plugin](asked)))
+        findings = call_plugin(None, plugin, "Facts", lambda: list(_BY_PLUGIN[plugin](question)))
     except PluginError as exc:
-        _LOG.error(exc, "The facts of a plugin are left out", plugin=plugin, pod=asked.pod.key)
+        _LOG.error(exc, "The facts of a plugin are left out", plugin=plugin, pod=question.pod.key)
         return []
     for finding in findings:
         nodes.setdefault(finding.of_all_nodes, []).extend([finding.node] if finding.node else [])
-    shown = [*nodes.items()][: limits.FACTS]
-    return [Fact(plugin=plugin, text=each.text, nodes=tuple(names), pods=each.pods) for each, names in shown]
+    first_facts = [*nodes.items()][: limits.FACTS]
+    return [Fact(plugin=plugin, text=fact.text, nodes=tuple(names), pods=fact.pods) for fact, names in first_facts]

@@ -56,7 +56,7 @@ def fixes(
     fixes = _OpeningFixes(evaluation.snapshot, pod, also)
     nearest = np.zeros(0, np.intp) if refusals is None else nearest_places(refusals, advice)
     for one in islice(advice.for_one_plugin(_refusing(evaluation, refusals), refusals, nearest), limits.FIXES_TRIED):
-        fixes.add(one.kind, one.text, trials.with_objects(one.objects).opened(one.pod), one.pod, others=one.objects)
+        fixes.add(one.kind, one.text, trials.with_objects(one.objects).opened(one.pod), one.pod, objects=one.objects)
     _try_preemption(evaluation, pod, trials, fixes)
     if refusals is not None:
         if not fixes:
@@ -125,8 +125,8 @@ class _OpeningFixes:
     def __len__(self) -> int:
         return len(self._fixes)
 
-    def add(self, kind: Kind, text: str, places: Index, changed: Pod, *, others: Sequence[HasMetadata] = ()) -> None:
-        """Adds a change that opens the nodes at these places, if any; it is as good as made in `changed` and others."""
+    def add(self, kind: Kind, text: str, places: Index, changed: Pod, *, objects: Sequence[HasMetadata] = ()) -> None:
+        """Adds a change, as good as made in `changed` and `objects`, that opens the nodes at these places, if any."""
         if not len(places) or (kind, places.tobytes()) in self._fixes:
             return
         nodes, changed = self._snapshot.nodes, self._without_gates(changed)
@@ -144,7 +144,7 @@ class _OpeningFixes:
             if is_cordoned
             else command_of(self._pod, patch),
             # A what-if creates objects; it changes none that exist.
-            objects=() if others else objects_to_try(changed),
+            objects=() if objects else objects_to_try(changed),
         )
 
     def add_node(self, model: str) -> None:

@@ -28,15 +28,15 @@ _LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())
 
 def victim(pod: Pod, now: float, violates: tuple[str, ...] = ()) -> Victim:
     """Returns the pod as a victim, with its requests and the budgets that its eviction violates."""
-    held, _, _ = assigned_requests(pod)
-    owners = (f"{each.kind}/{each.name}" for each in pod.metadata.owner_references if each.controller)
+    requests, _, _ = assigned_requests(pod)
+    owners = (f"{owner.kind}/{owner.name}" for owner in pod.metadata.owner_references if owner.controller)
     return Victim(
         PodName.of(pod),
         pod.status.start_time,
         next(owners, ""),
         violates,
-        held.milli_cpu,
-        held.memory,
+        requests.milli_cpu,
+        requests.memory,
         lost_gpu_hours(pod, now),
     )
 
@@ -68,7 +68,7 @@ def _lost(outcome: PreemptionOutcome, gpu_hours: float, now: float) -> dict[str,
     alone = outcome.without_policies
     if alone is None:
         return {"gpu_hours": gpu_hours, "gpu_hours_without_policies": gpu_hours}
-    victims = tuple(victim(gone, now) for gone in alone.victims)
+    victims = tuple(victim(pod, now) for pod in alone.victims)
     node = CandidateNode(node=alone.node, victims=victims, num_pdb_violations=alone.num_pdb_violations)
     return {"gpu_hours": gpu_hours, "without_policies": node, "gpu_hours_without_policies": gpu_hours_of(victims)}
 
@@ -77,35 +77,35 @@ def _listed(
     candidates: Candidates, chosen: Candidate | None, pod: Pod, failed: str, now: float, limit: int
 ) -> tuple[CandidateNode, ...]:
     if chosen is not None and not chosen.victims:
-        others = _listed(
+        other_nodes = _listed(
             candidates, None, pod, f"some of its pods would have to go, none of those on {chosen.node}", now, limit - 1
         )
-        return CandidateNode(node=chosen.node, victims=(), num_pdb_violations=0), *others
+        return CandidateNode(node=chosen.node, victims=(), num_pdb_violations=0), *other_nodes
     if not len(candidates) or not limit:
         return ()
-    shown = best_first(candidates, None if chosen is None else chosen.node, limit)
-    violates = broken_budgets(shown.snapshot, shown.node, pod, shown.rules)
-    listed = shown.listed()
+    best_candidates = best_first(candidates, None if chosen is None else chosen.node, limit)
+    violates = broken_budgets(best_candidates.snapshot, best_candidates.node, pod, best_candidates.rules)
+    listed = best_candidates.listed()
     # Without a chosen node, an extender has failed, which kept all of them from being chosen.
-    lost = [failed] * len(listed) if chosen is None else _why_lost(shown, listed, chosen.node)
+    lost = [failed] * len(listed) if chosen is None else _why_lost(best_candidates, listed, chosen.node)
     return tuple(
         CandidateNode(
             node=one.node,
-            victims=tuple(victim(gone, now, violates.get(gone.uid, ())) for gone in one.victims),
+            victims=tuple(victim(victim_pod, now, violates.get(victim_pod.uid, ())) for victim_pod in one.victims),
             num_pdb_violations=one.num_pdb_violations,
-            why_not=lost[at],
+            why_not=lost[place],
         )
-        for at, one in enumerate(listed)
+        for place, one in enumerate(listed)
     )
 
 
-def best_first(candidates: Candidates, chosen: str | None, most: int) -> Candidates:
+def best_first(candidates: Candidates, chosen: str | None, limit: int) -> Candidates:
     """Returns the best candidates, at most so many; before them the one on the chosen node, if there is one."""
     order = ranked(candidates)
     if chosen is not None:
         is_chosen = candidates.node[order] == candidates.snapshot.nodes.index[chosen]
         order = np.r_[order[is_chosen], order[~is_chosen]]
-    return candidates.take(order[:most])
+    return candidates.take(order[:limit])
 
 
 def not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCount, ...]:
@@ -139,8 +139,8 @@ def own_scores(candidates: Candidates) -> Sequence[OwnScores | None]:
         return [None] * len(candidates)
     scores = [score_function(candidates).tolist() for score_function in criteria]
     return [
-        tuple((_name(each), its[at]) for each, its in zip(criteria, scores, strict=True))
-        for at in range(len(candidates))
+        tuple((_name(criterion), its[place]) for criterion, its in zip(criteria, scores, strict=True))
+        for place in range(len(candidates))
     ]
 
 
@@ -150,11 +150,11 @@ def _name(criterion: ScoreFunction) -> str:
     return getattr(criterion, "__name__", type(criterion).__name__)
 
 
-def _why_lost(shown: Candidates, listed: Sequence[Candidate], node: str) -> list[str]:
+def _why_lost(candidates: Candidates, listed: Sequence[Candidate], node: str) -> list[str]:
     """Returns for each candidate why it lost against the first one, on `node`, by the criteria of its rules."""
-    first = what_comes_first([gone.priority for gone in one.victims] for one in listed)
-    (chosen, by_own), *others = zip(costs_of(shown), own_scores(shown), strict=True)
-    return ["", *(why_lost(costs, its, chosen, by_own, node, first) for costs, its in others)]
+    first = what_comes_first([victim_pod.priority for victim_pod in one.victims] for one in listed)
+    (chosen, by_own), *losers = zip(costs_of(candidates), own_scores(candidates), strict=True)
+    return ["", *(why_lost(costs, its, chosen, by_own, node, first) for costs, its in losers)]
 
 
 def why_lost(lost: Costs, its: OwnScores | None, chosen: Costs, by_own: OwnScores | None, node: str, first: str) -> str:
@@ -174,7 +174,7 @@ def why_lost(lost: Costs, its: OwnScores | None, chosen: Costs, by_own: OwnScore
 
 def why_not(lost: Costs, chosen: Costs, node: str, first: str = "most important") -> str:
     """Returns the first criterion by which a candidate lost against the chosen one on `node`, in words."""
-    its, others = (plural(each.num_victims, "pod") for each in (lost, chosen))
+    its_victims, chosen_victims = (plural(costs.num_victims, "pod") for costs in (lost, chosen))
     if lost.num_pdb_violations != chosen.num_pdb_violations:
         violations = plural(lost.num_pdb_violations, "PodDisruptionBudget violation")
         return f"{violations}, {chosen.num_pdb_violations or 'none'} on {node}"
@@ -184,9 +184,9 @@ def why_not(lost: Costs, chosen: Costs, node: str, first: str = "most important"
         if lost.num_victims == chosen.num_victims:
             more = lost.sum_of_priorities - chosen.sum_of_priorities
             return f"the priorities of its victims add up to {more} more than on {node}"
-        return f"evicting its {its} costs more priority in all than evicting the {others} on {node}"
+        return f"evicting its {its_victims} costs more priority in all than evicting the {chosen_victims} on {node}"
     if lost.num_victims != chosen.num_victims:
-        return f"{its} would have to go, on {node} {chosen.num_victims}"
+        return f"{its_victims} would have to go, on {node} {chosen.num_victims}"
     if lost.start_time != chosen.start_time:
         return f"its most important victims {_since(lost)}, those on {node} {_since(chosen)}"
     return TIES.format(node)

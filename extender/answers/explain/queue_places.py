@@ -48,9 +48,9 @@ class WallClock:
 
     def text(self, loop_time: float) -> str:
         """Returns a moment of the event loop's clock in RFC 3339, in UTC, to the second."""
-        return rfc3339(self.at(loop_time))
+        return rfc3339(self.moment(loop_time))
 
-    def at(self, loop_time: float) -> datetime:
+    def moment(self, loop_time: float) -> datetime:
         return self._wall + timedelta(seconds=loop_time - self._loop_time)
 
 
@@ -74,9 +74,9 @@ def queue_place(
     queue: SchedulingQueue, key: str, registered: Mapping[str, Registered], clock: WallClock
 ) -> QueuePlace | None:
     """Returns where the pod namespace/name waits; None if it does not."""
-    tried = next((info for info in queue.in_flight_pods() if info.key == key), None)
-    if tried is not None:
-        return _in_flight(tried, clock)
+    in_flight_info = next((info for info in queue.in_flight_pods() if info.key == key), None)
+    if in_flight_info is not None:
+        return _in_flight(in_flight_info, clock)
     info = queue.get(key)
     if info is None:
         return None
@@ -108,7 +108,7 @@ def without_a_queue(pods: Iterable[Pod]) -> Queue:
 def with_standings(queue: Queue, cluster: Cluster, standing: Callable[[Pod], Standing | None]) -> Queue:
     """Returns the queue with how far its pods have come with their schedulers."""
 
-    def told(place: QueuePlace) -> QueuePlace:
+    def with_standing(place: QueuePlace) -> QueuePlace:
         pod = cluster.pending.get(place.pod.uid)
         its = None if pod is None else standing(pod)
         if its is None:
@@ -118,7 +118,7 @@ def with_standings(queue: Queue, cluster: Cluster, standing: Callable[[Pod], Sta
         where: Literal["placed", "elsewhere"] = "elsewhere" if its.state == "elsewhere" else "placed"
         return msgspec.structs.replace(place, standing=its, queue=where)
 
-    return msgspec.structs.replace(queue, items=tuple(map(told, queue.items)))
+    return msgspec.structs.replace(queue, items=tuple(map(with_standing, queue.items)))
 
 
 def _in_flight(info: QueuedPodInfo, clock: WallClock) -> QueuePlace:
@@ -149,7 +149,7 @@ def _place_of(
     position: int | None = None,
     backoff_ends: float | None = None,
 ) -> QueuePlace:
-    by = sorted(info.unschedulable_plugins | info.pending_plugins)
+    refusing_plugins = sorted(info.unschedulable_plugins | info.pending_plugins)
     of_profile = registered.get(info.pod.scheduler_name, {})
     return QueuePlace(
         pod=PodName.of(info.pod),
@@ -159,8 +159,8 @@ def _place_of(
         since=_since(info, clock),
         backoff_ends=None if backoff_ends is None else clock.text(backoff_ends),
         gated_by=info.gating_plugin,
-        refused_by=tuple(by),
-        wakes_on=() if queue == "active" else _wakes_on(by, of_profile),
+        refused_by=tuple(refusing_plugins),
+        wakes_on=() if queue == "active" else _wakes_on(refusing_plugins, of_profile),
         message=_last_message(info.pod),
         workload=workload_of(info.pod),
     )
@@ -168,16 +168,16 @@ def _place_of(
 
 def _last_message(pod: Pod) -> str:
     """Returns the message of its condition PodScheduled, which its scheduler writes."""
-    return next(
-        (each.message for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), ""
-    )
+    scheduled = (condition for condition in pod.status.conditions if condition.type == "PodScheduled")
+    return next((condition.message for condition in scheduled if condition.status == "False"), "")
 
 
 def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, ...]:
     """Returns the events for which the refusing plugins registered; a queueing hint decides whether one helps."""
     by_event: dict[str, list[str]] = {}
     for plugin in plugins:
-        for name in dict.fromkeys(name for each in registered.get(plugin, ()) for name in _event_names(each.event)):
+        events = (registration.event for registration in registered.get(plugin, ()))
+        for name in dict.fromkeys(chain.from_iterable(map(_event_names, events))):
             by_event.setdefault(name, []).append(plugin)
     return tuple(WakesOn(event=event, plugins=tuple(names)) for event, names in by_event.items())
 
@@ -186,8 +186,8 @@ def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, 
 def _event_names(event: fwk.ClusterEvent) -> Sequence[str]:
     if event.is_wildcard:
         return ["*"]
-    named, action = str(event.action), event.action
-    actions = [named] if named else [str(each) for each in _single_actions(action)]
+    action_name, action = str(event.action), event.action
+    actions = [action_name] if action_name else list(map(str, _single_actions(action)))
     return [f"{event.resource.value}/{action}" for action in actions]
 
 
@@ -195,7 +195,7 @@ def _single_actions(action: fwk.ActionType) -> list[fwk.ActionType]:
     """Returns the single actions of which this one consists; all kinds of updates together count as one."""
     if fwk.ActionType.UPDATE in action:
         return [*_single_actions(action & ~fwk.ActionType.UPDATE), fwk.ActionType.UPDATE]
-    return [each for each in fwk.ActionType if each in action]
+    return [single_action for single_action in fwk.ActionType if single_action in action]
 
 
 # Claims: their phase and their class.
@@ -221,14 +221,14 @@ def claim_notes(pod: Pod, objects: ClusterObjects, message: str) -> Iterator[str
             yet = "" if volume.ephemeral is None else f" yet: it will be created for the volume {volume.name}"
             yield f"the claim {name} {f'does not exist{yet}' if claim is None else _of_volume(claim, objects)}"
     if _ABOUT_DEVICES.search(message):
-        made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+        generated_names = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
         for reference in pod.spec.resource_claims:
-            named = reference.resource_claim_name or made.get(reference.name)
-            found = objects.resource_claims.get((pod.namespace, named or ""))
-            if found is not None:
-                yield f"the resource claim {named} {_of_devices(found, objects)}"
-            elif named is not None:
-                yield f"the resource claim {named} does not exist"
+            resource_claim_name = reference.resource_claim_name or generated_names.get(reference.name)
+            resource_claim = objects.resource_claims.get((pod.namespace, resource_claim_name or ""))
+            if resource_claim is not None:
+                yield f"the resource claim {resource_claim_name} {_of_devices(resource_claim, objects)}"
+            elif resource_claim_name is not None:
+                yield f"the resource claim {resource_claim_name} does not exist"
             else:
                 template = reference.resource_claim_template_name
                 yield f"the resource claim {reference.name} has not been created yet from the template {template}"
@@ -237,30 +237,30 @@ def claim_notes(pod: Pod, objects: ClusterObjects, message: str) -> Iterator[str
 def _of_volume(claim: PersistentVolumeClaim, objects: ClusterObjects) -> str:
     name, phase, volume = claim_class(claim), claim.status.phase or "Pending", claim.spec.volume_name
     state = f"{f'of the class {name} ' if name else ''}is {phase}"
-    known = objects.storage_classes.get(name)
+    storage_class = objects.storage_classes.get(name)
     if volume:
         return f"{state}: its volume {volume}{'' if volume in objects.pvs else ' does not exist'}"
-    if known is None:
+    if storage_class is None:
         return f"{state}: {'its class does not exist' if name else 'without a class its volume is created by hand'}"
-    maker = "hand" if known.provisioner == NO_PROVISIONER else known.provisioner
-    if known.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER:
+    maker = "hand" if storage_class.provisioner == NO_PROVISIONER else storage_class.provisioner
+    if storage_class.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER:
         return f"{state}: its volume is created by {maker} before the pod is scheduled (Immediate)"
     selected = claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION)
     if selected is not None:
         return f"{state}: its volume will be created by {maker} for the node {selected}"
-    where = " in one of the topologies of its class" if known.allowed_topologies else ""
+    where = " in one of the topologies of its class" if storage_class.allowed_topologies else ""
     return f"{state}: its volume is created by {maker} once a node is chosen{where} ({WAIT_FOR_FIRST_CONSUMER})"
 
 
 def _of_devices(claim: ResourceClaim, objects: ClusterObjects) -> str:
     if claim.status.allocation is not None:
         return f"is allocated, and reserved for {plural(len(claim.status.reserved_for), 'pod')}"
-    return f"is pending: {', '.join(_wanted(each, objects) for each in claim.spec.devices.requests)}"
+    return f"is pending: {', '.join(_request_text(request, objects) for request in claim.spec.devices.requests)}"
 
 
-def _wanted(request: DeviceRequest, objects: ClusterObjects) -> str:
+def _request_text(request: DeviceRequest, objects: ClusterObjects) -> str:
     return " or ".join(
-        f"{each.count or 1 if each.allocation_mode != 'All' else 'all'} of the class {each.device_class_name}"
-        + ("" if each.device_class_name in objects.device_classes else ", which does not exist")
-        for each in ([request.exactly] if request.exactly is not None else request.first_available)
+        f"{option.count or 1 if option.allocation_mode != 'All' else 'all'} of the class {option.device_class_name}"
+        + ("" if option.device_class_name in objects.device_classes else ", which does not exist")
+        for option in ([request.exactly] if request.exactly is not None else request.first_available)
     )

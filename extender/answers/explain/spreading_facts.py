@@ -30,11 +30,11 @@ def spreading_facts(question: Asked) -> Iterator[NodeFact]:
     default = "" if pod.spec.topology_spread_constraints else ", by default of the profile"
     for domains in measure(snapshot, pod, decisive(snapshot, constraints)):
         key, skew = domains.constraint.topology_key, domains.constraint.max_skew
-        missing = int(np.count_nonzero(domains.column.codes < 0))
-        if missing:
-            yield NodeFact(f"{plural(missing, 'node')} without the label {key}, over which it spreads{default}")
-        least = 0 if domains.is_too_few else domains.fewest
-        ahead = domains.is_domain & (domains.counts + domains.self_match - least > skew)
+        num_unlabelled = int(np.count_nonzero(domains.column.codes < 0))
+        if num_unlabelled:
+            yield NodeFact(f"{plural(num_unlabelled, 'node')} without the label {key}, over which it spreads{default}")
+        fewest = 0 if domains.is_too_few else domains.fewest
+        ahead = domains.is_domain & (domains.counts + domains.self_match - fewest > skew)
         if ahead.any():
             yield NodeFact(f"maxSkew {skew} over {key}{default}: {_counts(domains)}{_why(domains, question)}")
 
@@ -45,8 +45,8 @@ def _counts(domains: Domains) -> str:
     texts = [f"{domains.column.values[code]} has {domains.counts[code]}" for code in codes[:_NAMED]]
     more = codes[_NAMED:]
     if more:
-        fewest, most = int(domains.counts[more[0]]), int(domains.counts[more[-1]])
-        texts.append(f"{len(more)} more have {fewest}{f' to {most}' if most > fewest else ''}")
+        smallest, largest = int(domains.counts[more[0]]), int(domains.counts[more[-1]])
+        texts.append(f"{len(more)} more have {smallest}{f' to {largest}' if largest > smallest else ''}")
     return ", ".join(texts)
 
 
@@ -54,8 +54,8 @@ def _why(domains: Domains, question: Asked) -> str:
     """Returns why no pod goes to the smallest domains."""
     if domains.is_too_few:
         number = int(np.count_nonzero(domains.is_domain))
-        wanted = domains.constraint.min_domains
-        return f"; there are {plural(number, 'domain')} and minDomains is {wanted}, so the smallest counts as 0"
+        min_domains = domains.constraint.min_domains
+        return f"; there are {plural(number, 'domain')} and minDomains is {min_domains}, so the smallest counts as 0"
     smallest = np.flatnonzero(domains.is_domain & (domains.counts == domains.fewest))
     return "".join(_of_domain(domains, code, question) for code in smallest[:_SMALLEST].tolist())
 
@@ -84,9 +84,9 @@ def _states(places: Index, question: Asked) -> Counter[str]:
     states: Counter[str] = Counter()
     by_plugin = question.refusals.by_plugin if question.refusals is not None else {}
     for place in places.tolist():
-        by = [name for name, verdicts in by_plugin.items() if not verdicts.ok[place]]
-        word = next((word for name, word in _WORDS.items() if name in by), "")
-        others = [name for name in by if name != "PodTopologySpread"]
-        if word or others:
-            states[word or f"refused by {others[0]}"] += 1
+        refusing_plugins = [name for name, verdicts in by_plugin.items() if not verdicts.ok[place]]
+        word = next((word for name, word in _WORDS.items() if name in refusing_plugins), "")
+        other_plugins = [name for name in refusing_plugins if name != "PodTopologySpread"]
+        if word or other_plugins:
+            states[word or f"refused by {other_plugins[0]}"] += 1
     return states

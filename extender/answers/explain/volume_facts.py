@@ -116,7 +116,7 @@ def _where(volume: PersistentVolume, reached: Mask, question: Asked) -> str:
     hosts = [
         requirement for term in terms for requirement in term.match_expressions if requirement.key == HOSTNAME_LABEL
     ]
-    where = " or ".join(all_of(map(_written, term.match_expressions)) for term in terms if term.match_expressions)
+    where = " or ".join(all_of(map(_in_words, term.match_expressions)) for term in terms if term.match_expressions)
     places = np.flatnonzero(reached).tolist()
     if places:
         names = [question.snapshot.nodes.objects[place].name for place in places[:_NAMED]]
@@ -127,7 +127,7 @@ def _where(volume: PersistentVolume, reached: Mask, question: Asked) -> str:
     return f"can be used where {where}: no node matches"
 
 
-def _written(requirement: NodeSelectorRequirement) -> str:
+def _in_words(requirement: NodeSelectorRequirement) -> str:
     values = f" ({', '.join(requirement.values)})" if requirement.values else ""
     return f"{requirement.key} {requirement.operator}{values}"
 
@@ -153,7 +153,7 @@ def _free_volumes(claim: PersistentVolumeClaim, question: Asked) -> Iterator[Nod
             if report.storage_class_name == name
         ]
         largest = max((size for size in sizes if size is not None), key=value_of, default=None)
-        wanted = f"the {claim.spec.resources.requests.get('storage', 0)} of the claim {claim.metadata.name}"
+        requested_storage = f"the {claim.spec.resources.requests.get('storage', 0)} of the claim {claim.metadata.name}"
         on = f"{int(enough.sum())} of {plural(len(enough), 'node')}"
         which = "no capacity is published" if largest is None else f"the most that is published is {largest}"
-        yield NodeFact(f"{on} with room for {wanted} in the class {name}; {which}")
+        yield NodeFact(f"{on} with room for {requested_storage} in the class {name}; {which}")
