@@ -42,12 +42,12 @@ def pending(
     """
     namespace = source.only_namespace(all_namespaces=all_namespaces)
 
-    async def ask(asked: Answers) -> Pending:
-        return within(await asked.ask(PendingQuestion()), namespace)
+    async def ask(answers: Answers) -> Pending:
+        return of_namespace(await answers.ask(PendingQuestion()), namespace)
 
-    async def ask_names(asked: Answers) -> Queue:
-        queue = await asked.ask(QueueQuestion())
-        return replace(queue, items=tuple(each for each in queue.items if namespace in (None, each.pod.namespace)))
+    async def ask_names(answers: Answers) -> Queue:
+        queue = await answers.ask(QueueQuestion())
+        return replace(queue, items=tuple(place for place in queue.items if namespace in (None, place.pod.namespace)))
 
     if output == "name":
         source.show(ask_names, output, _names, watch=watch)
@@ -55,27 +55,27 @@ def pending(
         source.show(ask, output, _in_rows if no_headers else partial(_in_words, namespace), watch=watch)
 
 
-def within(answer: Pending, namespace: str | None) -> Pending:
+def of_namespace(answer: Pending, namespace: str | None) -> Pending:
     """Returns the part about a namespace; all of it without one."""
     if namespace is None:
         return answer
     reasons = []
     for reason in answer.reasons:
-        workloads = tuple(each for each in reason.workloads if each.namespace == namespace)
+        workloads = tuple(workload for workload in reason.workloads if workload.namespace == namespace)
         if workloads:
-            reasons.append(replace(reason, workloads=workloads, pods=sum(each.pods for each in workloads)))
-    return replace(answer, reasons=tuple(reasons), pods=sum(each.pods for each in reasons), lacking=())
+            reasons.append(replace(reason, workloads=workloads, pods=sum(workload.pods for workload in workloads)))
+    return replace(answer, reasons=tuple(reasons), pods=sum(reason.pods for reason in reasons), lacking=())
 
 
 def _names(console: Console, queue: Queue, _: bool) -> None:
-    for each in queue.items:
-        if not each.pod.hidden:
-            console.print(name_of(each.pod))
+    for place in queue.items:
+        if not place.pod.hidden:
+            console.print(name_of(place.pod))
 
 
 def _in_rows(console: Console, answer: Pending, wide: bool) -> None:
-    found = ((each, reason.reason) for reason in answer.reasons for each in reason.workloads)
-    rows = ((*_cells(each, wide=wide), reason) for each, reason in found)
+    pairs = ((workload, reason.reason) for reason in answer.reasons for workload in reason.workloads)
+    rows = ((*_cells(workload, wide=wide), reason) for workload, reason in pairs)
     console.print(table(*[""] * 6, rows=rows, has_head=False))
 
 
@@ -86,29 +86,35 @@ def _in_words(namespace: str | None, console: Console, answer: Pending, wide: bo
     reasons = plural(len(answer.reasons), "reason")
     console.print(f"{plural(answer.pods, 'pending pod')}, {reasons}", style="bold")
     if answer.lacking:
-        short = ", ".join(f"{each.resource} ({plural(each.pods, 'pod')})" for each in answer.lacking)
+        short = ", ".join(f"{lack.resource} ({plural(lack.pods, 'pod')})" for lack in answer.lacking)
         console.print(f"short of: {short}")
     for reason in answer.reasons:
         console.print(heading(f"{plural(reason.pods, 'pod')}: {reason.reason}"))
         for claim in reason.claims:
             console.print(f"note: {claim}", style="dim")
-        shown = reason.workloads if wide else reason.workloads[:SHOWN_WORKLOADS]
-        rows = (_cells(each, wide=wide) for each in shown)
+        listed_workloads = reason.workloads if wide else reason.workloads[:SHOWN_WORKLOADS]
+        rows = (_cells(workload, wide=wide) for workload in listed_workloads)
         headings = ("pods", "workload", "priority", age_or_time(wide), "for example")
         console.print(table(*headings, rows=rows, less_important=(age_or_time(wide), "priority")))
-        left_out = len(reason.workloads) - len(shown)
+        left_out = len(reason.workloads) - len(listed_workloads)
         if left_out:
             console.print(f"and {plural(left_out, 'more workload')}; -o wide lists all")
 
 
-def _cells(each: PendingWorkload, *, wide: bool) -> tuple[str, ...]:
-    examples = first_of([name_of(pod) for pod in each.first], 5 if wide else 1)
-    return str(each.pods), workload_words(each), str(each.priority), age(each.since, wide=wide), examples
+def _cells(workload: PendingWorkload, *, wide: bool) -> tuple[str, ...]:
+    examples = first_of([name_of(pod) for pod in workload.first], 5 if wide else 1)
+    return (
+        str(workload.pods),
+        workload_words(workload),
+        str(workload.priority),
+        age(workload.since, wide=wide),
+        examples,
+    )
 
 
-def workload_words(each: PendingWorkload) -> str:
+def workload_words(workload: PendingWorkload) -> str:
     """Returns namespace/name and the kind, as far as there is a controller and the caller may see it."""
-    if not each.namespace:
+    if not workload.namespace:
         return "(other namespaces)"
-    kind, _, name = each.workload.partition("/")
-    return f"{each.namespace}/{name} ({kind})" if each.workload else f"{each.namespace} (no controller)"
+    kind, _, name = workload.workload.partition("/")
+    return f"{workload.namespace}/{name} ({kind})" if workload.workload else f"{workload.namespace} (no controller)"

@@ -73,8 +73,8 @@ def show_document(document: object, *, is_json: bool) -> None:
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
     is_harmless = all(map(str.isprintable, text.split("\n")))
     if is_json:
-        shown = text if is_harmless else json.dumps(orjson.loads(text), indent=2)
-        sys.stdout.buffer.write(f"{shown}\n".encode())
+        json_text = text if is_harmless else json.dumps(orjson.loads(text), indent=2)
+        sys.stdout.buffer.write(f"{json_text}\n".encode())
     else:
         import yaml  # noqa: PLC0415 - it takes a while to load
 
@@ -90,10 +90,10 @@ def printable(value: T) -> T:
     if isinstance(value, dict):
         return cast("T", {printable(key): printable(item) for key, item in value.items()})
     if isinstance(value, msgspec.Struct):
-        made = {name: printable(getattr(value, name)) for name in value.__struct_fields__}
-        return cast("T", msgspec.structs.replace(value, **made))
+        values = {name: printable(getattr(value, name)) for name in value.__struct_fields__}
+        return cast("T", msgspec.structs.replace(value, **values))
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{each.name: printable(getattr(value, each.name)) for each in fields(value)})
+        return replace(value, **{field.name: printable(getattr(value, field.name)) for field in fields(value)})
     return value
 
 
@@ -171,34 +171,36 @@ class AnswerTable:
         if options.max_width >= _NEVER_FOLDED:
             yield from self._in_lines()
             return
-        shown = [*range(len(self._headings))]
+        columns = [*range(len(self._headings))]
         for heading in self._less_important:
-            if sum(self._widths(shown, _longest_word)) <= options.max_width:
+            if sum(self._widths(columns, _longest_word)) <= options.max_width:
                 break
-            shown.remove(self._headings.index(heading))
-        least = self._widths(shown, _longest_word)
-        if sum(least) > options.max_width:
-            yield from self._one_below_the_other(shown, options.max_width)
+            columns.remove(self._headings.index(heading))
+        min_widths = self._widths(columns, _longest_word)
+        if sum(min_widths) > options.max_width:
+            yield from self._one_below_the_other(columns, options.max_width)
             return
-        widths = self._widths(shown, cell_len)
+        widths = self._widths(columns, cell_len)
         while sum(widths) > options.max_width:
-            widest = max((place for place in range(len(shown)) if widths[place] > least[place]), key=widths.__getitem__)
+            widest = max(
+                (place for place in range(len(columns)) if widths[place] > min_widths[place]), key=widths.__getitem__
+            )
             widths[widest] -= 1
         has_head = self._has_head and any(self._headings)
         from rich.table import Table  # noqa: PLC0415 - not every answer has one
 
-        made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_header=has_head)
-        for number, place in enumerate(shown):
-            gap = 0 if number == len(shown) - 1 else _GAP
-            made.add_column(self._headings[place].upper(), width=widths[number] - gap)
+        rich_table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_header=has_head)
+        for number, place in enumerate(columns):
+            gap = 0 if number == len(columns) - 1 else _GAP
+            rich_table.add_column(self._headings[place].upper(), width=widths[number] - gap)
         for row in self._rows:
-            made.add_row(*(row[place] for place in shown))
-        yield made
+            rich_table.add_row(*(row[place] for place in columns))
+        yield rich_table
 
     def _in_lines(self) -> RenderResult:
         """Yields each row as one line, without blanks at its end, as programs and wide terminals take it."""
         widths = self._widths(range(len(self._headings)), cell_len)
-        head = tuple(Text(each.upper(), style="bold") for each in self._headings)
+        head = tuple(Text(heading.upper(), style="bold") for heading in self._headings)
         for row in ([head] if self._has_head and any(self._headings) else []) + self._rows:
             line = Text(no_wrap=True, overflow="ignore")
             for cell, width in zip(row, widths, strict=True):
@@ -206,13 +208,16 @@ class AnswerTable:
             line.rstrip()
             yield line
 
-    def _widths(self, shown: Sequence[int], of: Callable[[str], int]) -> list[int]:
-        cells = ([self._headings[place].upper(), *(row[place].plain for row in self._rows)] for place in shown)
-        return [max(map(of, column)) + (0 if number == len(shown) - 1 else _GAP) for number, column in enumerate(cells)]
+    def _widths(self, columns: Sequence[int], width_of: Callable[[str], int]) -> list[int]:
+        cells = ([self._headings[place].upper(), *(row[place].plain for row in self._rows)] for place in columns)
+        return [
+            max(map(width_of, column)) + (0 if number == len(columns) - 1 else _GAP)
+            for number, column in enumerate(cells)
+        ]
 
-    def _one_below_the_other(self, shown: Sequence[int], width: int) -> RenderResult:
+    def _one_below_the_other(self, columns: Sequence[int], width: int) -> RenderResult:
         for row in self._rows:
-            for place in shown:
+            for place in columns:
                 text = f"{self._headings[place].upper()}: {row[place].plain}"
                 for line in (
                     wrap(text, width, break_long_words=False, break_on_hyphens=False) if row[place].plain else ()
@@ -228,10 +233,10 @@ def _longest_word(text: str) -> int:
 def table(
     *headings: str, rows: Iterable[Sequence[str | Text]] = (), less_important: Sequence[str] = (), has_head: bool = True
 ) -> AnswerTable:
-    made = AnswerTable(*headings, less_important=less_important, has_head=has_head)
+    answer_table = AnswerTable(*headings, less_important=less_important, has_head=has_head)
     for row in rows:
-        made.add_row(*row)
-    return made
+        answer_table.add_row(*row)
+    return answer_table
 
 
 def age_or_time(wide: bool) -> str:
@@ -268,28 +273,28 @@ def first_of(names: Sequence[str], count: int = 3) -> str:
 
 def victims_table(victims: Sequence[Victim], *, wide: bool) -> AnswerTable:
     """Returns a table of pods that would be evicted."""
-    started, further = ("started", ("owner", "uid")) if wide else ("age", ())
-    made = table("pod", "priority", started, "violates", *further, less_important=(started,))
+    started, extra_headings = ("started", ("owner", "uid")) if wide else ("age", ())
+    answer_table = table("pod", "priority", started, "violates", *extra_headings, less_important=(started,))
     for victim in victims:
         cells = (victim.owner, victim.pod.uid) if wide else ()
         its_age = age(victim.started, wide=wide)
-        made.add_row(name_of(victim.pod), str(victim.pod.priority), its_age, ", ".join(victim.violates), *cells)
-    return made
+        answer_table.add_row(name_of(victim.pod), str(victim.pod.priority), its_age, ", ".join(victim.violates), *cells)
+    return answer_table
 
 
 def print_losers(
     console: Console, candidates: Sequence[CandidateNode], chosen: str, number: int, *, wide: bool
 ) -> None:
     """Prints why the other nodes were not chosen; `number` counts all of them, known or not."""
-    losers = [each for each in candidates if each.node != chosen]
+    losers = [candidate for candidate in candidates if candidate.node != chosen]
     if not losers:
         return
     console.print(heading(f"Other candidates: {plural(number, 'node')}"))
     headings = ("node", "victims", "violations", "why not", *(("names",) if wide else ()))
     rows = (
-        (each.node, str(len(each.victims)), str(each.num_pdb_violations), each.why_not)
-        + ((", ".join(name_of(victim.pod) for victim in each.victims),) if wide else ())
-        for each in (losers if wide else losers[:_LOSERS])
+        (candidate.node, str(len(candidate.victims)), str(candidate.num_pdb_violations), candidate.why_not)
+        + ((", ".join(name_of(victim.pod) for victim in candidate.victims),) if wide else ())
+        for candidate in (losers if wide else losers[:_LOSERS])
     )
     console.print(table(*headings, rows=rows))
 

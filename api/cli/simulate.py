@@ -39,29 +39,29 @@ from reprieve.sources.configurations import usable_configuration
 _SHOWN_REFUSALS = 5
 
 
-def print_report(shown: Console, report: SimulationReport) -> None:
+def print_report(terminal: Console, report: SimulationReport) -> None:
     title = (
         f"{report.workload}: {report.placed} of {plural(report.pods, 'pod')} placed on {plural(report.nodes, 'node')}"
     )
-    shown.print(title, style="bold")
-    _outcome(shown, report)
-    _resources(shown, report)
+    terminal.print(title, style="bold")
+    _outcome(terminal, report)
+    _resources(terminal, report)
     if report.refusals:
-        shown.print(heading("Why pods were refused"))
+        terminal.print(heading("Why pods were refused"))
         rows = ((str(refusal.pods), refusal.message) for refusal in report.refusals[:_SHOWN_REFUSALS])
-        shown.print(table("pods", "message", rows=rows))
+        terminal.print(table("pods", "message", rows=rows))
     for assertion in report.assertions:
-        text = f"{'holds' if assertion.holds else 'FAILS'}  {assertion.text}  (found {_found(assertion)})"
-        shown.print(text, style="green" if assertion.holds else "bold red")
+        text = f"{'holds' if assertion.holds else 'FAILS'}  {assertion.text}  (found {_value_words(assertion)})"
+        terminal.print(text, style="green" if assertion.holds else "bold red")
     for note in report.notes:
-        shown.print(f"note: {note}", style="dim")
+        terminal.print(f"note: {note}", style="dim")
 
 
-def print_comparison(shown: Console, comparison: RunComparison) -> None:
+def print_comparison(terminal: Console, comparison: RunComparison) -> None:
     """Prints the figures of a workload that was played several times."""
     seeds = comparison.seeds
     over = f"with the seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"with the seed {seeds[0]}"
-    shown.print(f"{comparison.workload}: {plural(comparison.runs[0][0].pods, 'pod')}, {over}", style="bold")
+    terminal.print(f"{comparison.workload}: {plural(comparison.runs[0][0].pods, 'pod')}, {over}", style="bold")
     is_pair = len(comparison.configurations) == 2
     figures = table(
         "figure", *comparison.configurations, *(("difference", "larger in", "smaller in") if is_pair else ())
@@ -72,16 +72,16 @@ def print_comparison(shown: Console, comparison: RunComparison) -> None:
             cells.append(figure_words(figure.name, figure.difference, sign=True))
             cells += [f"{count} of {len(seeds)}" for count in (figure.larger, figure.smaller)]
         figures.add_row(figure.name, *cells)
-    shown.print(figures)
+    terminal.print(figures)
     for name, reports in zip(comparison.configurations, comparison.runs, strict=True):
         for report in reports:
             for assertion in report.assertions:
                 if not assertion.holds:
-                    text = f"FAILS  {assertion.text}  (found {_found(assertion)} with {name}, seed {report.seed})"
-                    shown.print(text, style="bold red")
+                    text = f"FAILS  {assertion.text}  (found {_value_words(assertion)} with {name}, seed {report.seed})"
+                    terminal.print(text, style="bold red")
 
 
-def _found(assertion: Assertion) -> str:
+def _value_words(assertion: Assertion) -> str:
     """Returns what was found in the unit of what is expected."""
     return f"{100 * assertion.found:g}%" if "%" in assertion.text else f"{assertion.found:g}"
 
@@ -93,10 +93,14 @@ def _mean(figure: ComparedFigure, place: int) -> str:
     return mean if low == high else f"{mean} ({low} to {high})"
 
 
-def _outcome(shown: Console, report: SimulationReport) -> None:
+def _outcome(terminal: Console, report: SimulationReport) -> None:
     rows = table("", "")
-    others = (report.refused, "refused"), (report.gated, "gated"), (report.withdrawn, "deleted before they had a node")
-    rows.add_row("without a node", ", ".join(f"{number} {word}" for number, word in others if number) or "none")
+    unplaced = (
+        (report.refused, "refused"),
+        (report.gated, "gated"),
+        (report.withdrawn, "deleted before they had a node"),
+    )
+    rows.add_row("without a node", ", ".join(f"{number} {word}" for number, word in unplaced if number) or "none")
     if report.preemptions:
         rows.add_row("preemptions", f"{report.preemptions}, which evicted {plural(report.evicted, 'pod')}")
     if report.waiting.longest:
@@ -113,16 +117,16 @@ def _outcome(shown: Console, report: SimulationReport) -> None:
     for phase in report.phases:
         demanded = "" if phase.threshold is None else f" (threshold {phase.threshold:,.0f})"
         rows.add_row(phase.name, f"{plural(phase.pods, 'pod')}, {phase.pods_per_second:,.0f} a second{demanded}")
-    shown.print(rows)
+    terminal.print(rows)
 
 
-def _resources(shown: Console, report: SimulationReport) -> None:
+def _resources(terminal: Console, report: SimulationReport) -> None:
     resources = table("resource", "allocated", "mean", "peak", "free but unusable")
     for name, share in report.allocated.items():
         usage, fragments = report.utilisation[name], report.fragmentation.get(name)
         unusable = "" if fragments is None else f"{fragments:.1%}"
         resources.add_row(name, f"{share:.1%}", f"{usage.mean:.1%}", f"{usage.peak:.1%}", unusable)
-    shown.print(resources)
+    terminal.print(resources)
 
 
 R = TypeVar("R", SimulationReport, RunComparison)
@@ -178,9 +182,9 @@ def simulate(
     files = [config, *(against or ())]
     chosen = [None if file is None else usable_configuration(file) for file in files]
     workloads = [
-        each if half is None else each.half(is_later=half == "later")
-        for each in read_workloads(path)
-        if any(fnmatchcase(each.name, form) for form in only or ("*",)) and {*(label or ())} <= {*each.labels}
+        workload if half is None else workload.half(is_later=half == "later")
+        for workload in read_workloads(path)
+        if any(fnmatchcase(workload.name, form) for form in only or ("*",)) and {*(label or ())} <= {*workload.labels}
     ]
     if not workloads:
         raise StartUpError(f"{path}: no workload has this name and label")
@@ -210,7 +214,7 @@ def _play_once(
             exported.add(name, played)
         return played.report
 
-    reports = _each(workloads, report_of)
+    reports = _play_all(workloads, report_of)
     _show(reports, output, len(workloads), simulation_page, print_report)
     return len(reports) == len(workloads) and all(report.holds for report in reports)
 
@@ -226,15 +230,15 @@ def _compare(
 ) -> bool:
     """Plays each workload with all seeds and configurations and shows the comparison; returns as `_play_once`."""
     keep = None if exported is None else lambda place, played: exported.add(names[place], played)
-    found = _each(
+    comparisons = _play_all(
         workloads,
         lambda workload, advance: compared(
             names, seeds, sweep(workload, configurations, seeds, advance, on=on, keep=keep)
         ),
         unit="plays",
     )
-    _show(found, output, len(workloads), comparison_page, print_comparison)
-    return len(found) == len(workloads) and all(each.holds for each in found)
+    _show(comparisons, output, len(workloads), comparison_page, print_comparison)
+    return len(comparisons) == len(workloads) and all(comparison.holds for comparison in comparisons)
 
 
 def _names(files: Sequence[Path | None]) -> list[str]:
@@ -242,26 +246,28 @@ def _names(files: Sequence[Path | None]) -> list[str]:
     return names if len({*names}) == len(names) else [str(file) for file in files]
 
 
-def _each(workloads: Sequence[Workload], played: Callable[[Workload, Advance], R], unit: str = "attempts") -> list[R]:
+def _play_all(
+    workloads: Sequence[Workload], played: Callable[[Workload, Advance], R], unit: str = "attempts"
+) -> list[R]:
     """Returns what was found of each workload; one of several that cannot be played is reported on standard error."""
-    found: list[R] = []
+    results: list[R] = []
     for workload in workloads:
         try:
             with progress(workload.name, unit) as advance:
-                found.append(played(workload, advance))
+                results.append(played(workload, advance))
         except WorkloadError as exc:
             if len(workloads) == 1:
                 raise
             print(f"refused: {printable(in_one_line(exc))}", file=sys.stderr)
-    return found
+    return results
 
 
 @contextmanager
 def progress(name: str, unit: str) -> Iterator[Callable[..., None]]:
     """Yields what moves a bar on standard error, if that is a terminal, and may name it anew: `Advance`, and words."""
-    shown = Console(stderr=True)
+    terminal = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn()
-    with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bars:
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bars:
         bar = bars.add_task(name, total=None)
         # Where more comes than was foreseen, nobody knows how much.
         yield lambda done, expected, words=name: bars.update(
@@ -270,22 +276,22 @@ def progress(name: str, unit: str) -> Iterator[Callable[..., None]]:
 
 
 def _show(
-    found: Sequence[R],
+    results: Sequence[R],
     output: str,
-    wanted: int,
+    num_workloads: int,
     page: Callable[[Sequence[R]], str],
     show: Callable[[Console, R], None],
 ) -> None:
-    is_list = wanted > 1
+    is_list = num_workloads > 1
     if output == "json":
-        plain = [msgspec.to_builtins(each) for each in found]
+        plain = [msgspec.to_builtins(result) for result in results]
         show_document(plain if is_list else plain[0], is_json=True)
     elif output == "html":
-        sys.stdout.buffer.write(page(found).encode())
+        sys.stdout.buffer.write(page(results).encode())
     else:
-        for each in found:
-            show(console(), printable(each))
+        for result in results:
+            show(console(), printable(result))
             if is_list:
                 print()
         if is_list:
-            print(f"{len(found)} of {plural(wanted, 'workload')} played")
+            print(f"{len(results)} of {plural(num_workloads, 'workload')} played")

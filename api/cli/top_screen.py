@@ -7,7 +7,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import DataTable, Footer, Static
 
-from api.cli.pending import within, workload_words
+from api.cli.pending import of_namespace, workload_words
 from api.cli.showing import age, name_of, printable
 from api.cli.sources import Answers
 from extender.answers.catalogue import ExplainQuestion, PendingQuestion, PreemptionsQuestion
@@ -62,7 +62,7 @@ class TopScreen(App[None]):
     async def action_ask(self) -> None:
         """Asks for the newest answers. What keeps the source from answering ends the screen."""
         try:
-            found = within(printable(await self._asked.ask(PendingQuestion())), self._namespace)
+            found = of_namespace(printable(await self._asked.ask(PendingQuestion())), self._namespace)
             recent = PreemptionsQuestion(limit=SHOWN_PREEMPTIONS)
             preempted = _preempted(printable(await self._asked.ask(recent))) if self._asked.remembers else ""
         except InputError as exc:

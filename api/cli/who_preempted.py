@@ -60,38 +60,40 @@ def who_preempted(
     """
     _after(since)
     everywhere = source.only_namespace(all_namespaces=all_namespaces)
-    namespace, prefix = (everywhere, "") if not pod else _named(pod, source)
+    namespace, prefix = (everywhere, "") if not pod else _namespace_and_prefix(pod, source)
     whose = f"{namespace}/{prefix}" if namespace else prefix
     none = f"no preemption of {whose} is known" if whose else "no preemption is known"
 
     async def ask(service: Answers) -> Preemptions:
         after = _after(since)
-        found = await _asked(service, namespace, prefix, after)
-        if not found.items and not watch:
+        preemptions = await _preemptions_of(service, namespace, prefix, after)
+        if not preemptions.items and not watch:
             raise NegativeError(none + (f" since {after}" if after else ""))
-        return found
+        return preemptions
 
-    def words(console: Console, found: Preemptions, wide: bool) -> None:
-        if not found.items:
+    def words(console: Console, preemptions: Preemptions, wide: bool) -> None:
+        if not preemptions.items:
             console.print(none)
         elif output == "name":
-            for victim in dict.fromkeys(victim.pod for made in found.items for victim in made.victims):
+            for victim in dict.fromkeys(
+                victim.pod for preemption in preemptions.items for victim in preemption.victims
+            ):
                 if not victim.hidden:
                     console.print(name_of(victim))
         else:
-            names = ({victim.pod.name for victim in each.victims} for each in found.items)
-            if wide or (prefix and all(prefix in each for each in names) and not no_headers):
-                for place, made in enumerate(found.items):
+            names = ({victim.pod.name for victim in preemption.victims} for preemption in preemptions.items)
+            if wide or (prefix and all(prefix in victim_names for victim_names in names) and not no_headers):
+                for place, preemption in enumerate(preemptions.items):
                     if place:
                         console.print()
-                    print_preemption(console, made, wide=wide)
+                    print_preemption(console, preemption, wide=wide)
             else:
-                _as_a_list(console, found, has_head=not no_headers)
+                _as_a_list(console, preemptions, has_head=not no_headers)
 
     source.show(ask, output, words, watch=watch, opens=source.open_service)
 
 
-def _named(pod: str, source: Source) -> tuple[str, str]:
+def _namespace_and_prefix(pod: str, source: Source) -> tuple[str, str]:
     """Returns the namespace and the beginning of the name; NAMESPACE/ is all pods of the namespace."""
     if pod.endswith("/") and pod.count("/") == 1 and len(pod) > 1:
         return pod[:-1], ""
@@ -101,13 +103,13 @@ def _named(pod: str, source: Source) -> tuple[str, str]:
 def _after(since: str) -> str:
     if not since:
         return ""
-    found = _SINCE.fullmatch(since)
-    if found is None:
+    match = _SINCE.fullmatch(since)
+    if match is None:
         raise StartUpError(f"--since {since}: write a number and a unit, such as 90s, 30m, 1h or 2d")
-    return rfc3339(datetime.now(UTC) - timedelta(**{_UNITS[found[2]]: int(found[1])}))
+    return rfc3339(datetime.now(UTC) - timedelta(**{_UNITS[match[2]]: int(match[1])}))
 
 
-async def _asked(service: Answers, namespace: str | None, prefix: str, after: str) -> Preemptions:
+async def _preemptions_of(service: Answers, namespace: str | None, prefix: str, after: str) -> Preemptions:
     """Returns the preemptions whose victims are meant: the pod that is named in full, if there is one."""
     if namespace and prefix:
         of_one = await service.ask(PreemptionsQuestion(pod=f"{namespace}/{prefix}", limit=limits.PREEMPTIONS_TOLD))
@@ -120,10 +122,12 @@ async def _asked(service: Answers, namespace: str | None, prefix: str, after: st
     )
 
 
-def _of_victims(found: Preemptions, is_meant: Callable[[PodName], bool], after: str) -> Preemptions:
+def _of_victims(preemptions: Preemptions, is_meant: Callable[[PodName], bool], after: str) -> Preemptions:
     return Preemptions(
         items=tuple(
-            made for made in found.items if made.time >= after and any(is_meant(victim.pod) for victim in made.victims)
+            preemption
+            for preemption in preemptions.items
+            if preemption.time >= after and any(is_meant(victim.pod) for victim in preemption.victims)
         )
     )
 
@@ -131,46 +135,48 @@ def _of_victims(found: Preemptions, is_meant: Callable[[PodName], bool], after: 
 def _as_a_list(console: Console, answer: Preemptions, *, has_head: bool) -> None:
     headings = ("age", "pod", "priority", "for", "for priority", "node")
     lines = table(*headings, less_important=("priority", "for priority", "node"), has_head=has_head)
-    for made in answer.items:
-        for victim in made.victims:
-            names = name_of(victim.pod), str(victim.pod.priority), name_of(made.by), str(made.by.priority)
-            lines.add_row(age(made.time), *names, made.node)
+    for preemption in answer.items:
+        for victim in preemption.victims:
+            names = name_of(victim.pod), str(victim.pod.priority), name_of(preemption.by), str(preemption.by.priority)
+            lines.add_row(age(preemption.time), *names, preemption.node)
     console.print(lines)
     if len(answer.items) == limits.PREEMPTIONS_SEARCHED:
         console.print(f"only the last {limits.PREEMPTIONS_SEARCHED} preemptions were searched")
 
 
-def print_preemption(console: Console, made: Preemption, *, wide: bool) -> None:
+def print_preemption(console: Console, preemption: Preemption, *, wide: bool) -> None:
     """Prints who was evicted for whom, and why other nodes were spared."""
-    by = made.by
-    uid = f", UID {by.uid}" if wide and by.uid else ""
+    preemptor = preemption.by
+    uid = f", UID {preemptor.uid}" if wide and preemptor.uid else ""
+    on_node = f" on {preemption.node}" if preemption.node else ""
     console.print(
-        f"{made.time}  preempted{f' on {made.node}' if made.node else ''} for {name_of(by)} (priority "
-        f"{by.priority}{uid})",
+        f"{preemption.time}  preempted{on_node} for {name_of(preemptor)} (priority {preemptor.priority}{uid})",
         style="bold",
     )
-    if made.caller:
-        console.print(f"when {made.caller} called the extender")
-    console.print(victims_table(made.victims, wide=wide))
-    if made.num_pdb_violations:
-        console.print(f"against {plural(made.num_pdb_violations, 'PodDisruptionBudget violation')}")
-    lost = loss(made)
+    if preemption.caller:
+        console.print(f"when {preemption.caller} called the extender")
+    console.print(victims_table(preemption.victims, wide=wide))
+    if preemption.num_pdb_violations:
+        console.print(f"against {plural(preemption.num_pdb_violations, 'PodDisruptionBudget violation')}")
+    lost = loss(preemption)
     if lost:
         console.print(lost)
-    if made.outcome == "failed":
+    if preemption.outcome == "failed":
         console.print("not all victims were evicted")
-    num_others = _num_others(made)
-    print_losers(console, made.candidates, made.node, num_others, wide=wide)
-    if num_others and not any(each.node != made.node for each in made.candidates):
-        others = plural(num_others, "other node")
+    num_others = _num_others(preemption)
+    print_losers(console, preemption.candidates, preemption.node, num_others, wide=wide)
+    if num_others and not any(candidate.node != preemption.node for candidate in preemption.candidates):
+        other_nodes = plural(num_others, "other node")
         console.print(
-            f"{others} could have been chosen; no details are stored, because there were many preemptions at once"
+            f"{other_nodes} could have been chosen; no details are stored, because there were many preemptions at once"
         )
 
 
-def _num_others(made: Preemption) -> int:
+def _num_others(preemption: Preemption) -> int:
     """Returns how many candidates were not chosen. Another scheduler or a plugin may choose none of them."""
-    kept = [candidate.node for candidate in made.candidates]
+    candidate_names = [candidate.node for candidate in preemption.candidates]
     # Where not all candidates are kept, a chosen node that is not listed is taken for one of the others.
-    is_candidate = made.node in kept or (bool(made.node) and len(kept) < made.num_candidates)
-    return max(made.num_candidates - is_candidate, 0)
+    is_candidate = preemption.node in candidate_names or (
+        bool(preemption.node) and len(candidate_names) < preemption.num_candidates
+    )
+    return max(preemption.num_candidates - is_candidate, 0)

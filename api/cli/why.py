@@ -92,7 +92,7 @@ def why(
         objects = source.objects(filename)
         listed = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
         question = ExplainOfQuestion(obj=listed, picture=picture)
-        source.within(objects[0]).show(lambda asked: asked.ask(question), output, in_words, watch=watch)
+        source.within(objects[0]).show(lambda answers: answers.ask(question), output, in_words, watch=watch)
     else:
         namespace, name = pod_named(pod or "", source)
         source = replace(source, namespace=namespace)
@@ -100,57 +100,61 @@ def why(
         source.show(of_one, output, in_words, watch=watch)
 
 
-async def _of_one(asked: Answers, namespace: str, name: str, *, picture: bool) -> Explanation:
-    answer = await asked.ask(
-        ExplainQuestion(namespace=namespace, pod=name, picture=picture, events=not asked.remembers)
+async def _of_one(answers: Answers, namespace: str, name: str, *, picture: bool) -> Explanation:
+    answer = await answers.ask(
+        ExplainQuestion(namespace=namespace, pod=name, picture=picture, events=not answers.remembers)
     )
     if answer is None:
-        elsewhere = await _elsewhere(asked, "pod", name)
+        elsewhere = await _elsewhere(answers, "pod", name)
         raise NegativeError(f"there is no pod {namespace}/{name}, and no recent decision about one{elsewhere}")
     return answer
 
 
-async def _elsewhere(asked: Answers, kind: str, name: str) -> str:
+async def _elsewhere(answers: Answers, kind: str, name: str) -> str:
     """Returns in which other namespaces there is such a thing, or which pod may be meant, as a part of a sentence."""
-    found = await asked.ask(FindQuestion(query=name.rpartition("/")[2]))
-    there = [each.namespace for each in found.items if (each.kind, each.name) == (kind, name)]
-    if there:
-        return f"; there is one in {first_of(there)}: -n {there[0]}"
-    return meant(found, kind, "", name) if kind == "pod" else ""
+    matches = await answers.ask(FindQuestion(query=name.rpartition("/")[2]))
+    namespaces = [match.namespace for match in matches.items if (match.kind, match.name) == (kind, name)]
+    if namespaces:
+        return f"; there is one in {first_of(namespaces)}: -n {namespaces[0]}"
+    return meant(matches, kind, "", name) if kind == "pod" else ""
 
 
-async def _of_several(asked: Answers, namespace: str, workload: str, selector: str, *, picture: bool) -> ExplainedPods:
+async def _of_several(
+    answers: Answers, namespace: str, workload: str, selector: str, *, picture: bool
+) -> ExplainedPods:
     question = PodsQuestion(namespace=namespace, workload=workload, selector=selector, limit=limits.PODS_LISTED)
-    found = await asked.ask(question)
-    if not found.items and workload:
-        elsewhere = await _elsewhere(asked, "workload", workload)
+    pod_list = await answers.ask(question)
+    if not pod_list.items and workload:
+        elsewhere = await _elsewhere(answers, "workload", workload)
         raise NegativeError(f"there is no pod of {workload} in the namespace {namespace}{elsewhere}")
-    if not found.items:
+    if not pod_list.items:
         raise NegativeError(f"no pod in {namespace} matches {selector}")
-    first = found.items[0].pod
-    why_first = ExplainQuestion(namespace=first.namespace, pod=first.name, picture=picture, events=not asked.remembers)
-    return ExplainedPods(pods=found, first=await asked.ask(why_first))
+    first = pod_list.items[0].pod
+    why_first = ExplainQuestion(
+        namespace=first.namespace, pod=first.name, picture=picture, events=not answers.remembers
+    )
+    return ExplainedPods(pods=pod_list, first=await answers.ask(why_first))
 
 
 def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> None:
-    waiting = [each for each in answer.pods.items if not each.node]
+    waiting = [row for row in answer.pods.items if not row.node]
     # Pods that wait come first, so that those that are not listed have nodes.
-    of = plural(answer.pods.total, "pod")
+    total = plural(answer.pods.total, "pod")
     who = (
-        f"{len(waiting)} of {of} {'is' if len(waiting) == 1 else 'are'} pending"
+        f"{len(waiting)} of {total} {'is' if len(waiting) == 1 else 'are'} pending"
         if waiting
-        else f"None of the {of} is pending"
+        else f"None of the {total} is pending"
     )
     console.print(who, style="bold red" if waiting else "bold green")
     lines = table("pod", "node", "workload", age_or_time(wide), less_important=(age_or_time(wide), "workload"))
-    shown = answer.pods.items if wide else answer.pods.items[:SHOWN_MEMBERS]
-    for each in shown:
-        node = each.node or Text("pending", style="red")
-        lines.add_row(name_of(each.pod), node, each.workload, age(each.since, wide=wide))
+    listed_pods = answer.pods.items if wide else answer.pods.items[:SHOWN_MEMBERS]
+    for row in listed_pods:
+        node = row.node or Text("pending", style="red")
+        lines.add_row(name_of(row.pod), node, row.workload, age(row.since, wide=wide))
     console.print(lines)
-    if len(shown) < answer.pods.total:
+    if len(listed_pods) < answer.pods.total:
         console.print(
-            f"and {plural(answer.pods.total - len(shown), 'more pod')}; -o wide lists up to {limits.PODS_LISTED}"
+            f"and {plural(answer.pods.total - len(listed_pods), 'more pod')}; -o wide lists up to {limits.PODS_LISTED}"
         )
     if answer.first is not None:
         console.print()
@@ -171,8 +175,8 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         steps = table("refused", "left", "plugin", "reason")
         for step in answer.waterfall:
             for place, reason in enumerate(step.reasons):
-                left = str(step.left) if place == len(step.reasons) - 1 else ""
-                steps.add_row(str(reason.nodes), left, step.plugin if place == 0 else "", reason.reason)
+                nodes_left = str(step.left) if place == len(step.reasons) - 1 else ""
+                steps.add_row(str(reason.nodes), nodes_left, step.plugin if place == 0 else "", reason.reason)
         console.print(steps)
     if answer.nearest:
         console.print(heading("Nearest"))
@@ -199,7 +203,7 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         _group(console, answer.group, wide=wide)
     if answer.queue is not None:
         _queue(console, answer.queue, wide=wide)
-    if answer.story is not None and (wide or any(each.what != "created" for each in answer.story.steps)):
+    if answer.story is not None and (wide or any(step.what != "created" for step in answer.story.steps)):
         _story(console, answer.story, is_told=answer.story.text == answer.summary, wide=wide)
     if wide and answer.picture is not None:
         console.print(heading("Every node"))
@@ -244,8 +248,8 @@ def _state(answer: Explanation) -> str:
 
 def _group(console: Console, group: GroupOutcome, *, wide: bool) -> None:
     console.print(heading(f"Pod group {group.name}: {group.fits} of {plural(group.members, 'pod')} fit"))
-    shown = group.pods if wide else group.pods[:SHOWN_MEMBERS]
-    rows = ((name_of(member.pod), member.node, member.message) for member in shown)
+    listed_members = group.pods if wide else group.pods[:SHOWN_MEMBERS]
+    rows = ((name_of(member.pod), member.node, member.message) for member in listed_members)
     console.print(table("pod", "node", "message", rows=rows))
     if not wide and len(group.pods) > SHOWN_MEMBERS:
         console.print(f"and {plural(len(group.pods) - SHOWN_MEMBERS, 'more pod')}; -o wide lists all")
@@ -259,8 +263,8 @@ def _preemption(console: Console, answer: PreemptionAnswer, *, wide: bool) -> No
     console.print(heading("Preemption"))
     if not answer.node:
         console.print(why_no_room(answer))
-        for each in answer.not_helpful:
-            console.print(f"{plural(each.nodes, 'node')}: {each.reason}", style="dim")
+        for refusal in answer.not_helpful:
+            console.print(f"{plural(refusal.nodes, 'node')}: {refusal.reason}", style="dim")
         return
     budget = (
         f", {plural(answer.num_pdb_violations, 'PodDisruptionBudget violation')}" if answer.num_pdb_violations else ""
@@ -293,13 +297,15 @@ def _story(console: Console, story: Story, *, is_told: bool, wide: bool) -> None
     console.print(heading("What happened"))
     if not is_told:
         console.print(story.text)
-    rows = ((happened(each, partial(age, wide=wide)), each.text) for each in story.steps)
+    rows = ((happened(step, partial(age, wide=wide)), step.text) for step in story.steps)
     console.print(table(age_or_time(wide), "what happened", rows=rows))
     for note in story.notes:
         console.print(f"note: {note}", style="dim")
-    for made in {each.preemption.id: each.preemption for each in story.steps if each.preemption is not None}.values():
+    for preemption in {
+        step.preemption.id: step.preemption for step in story.steps if step.preemption is not None
+    }.values():
         console.print()
-        print_preemption(console, made, wide=wide)
+        print_preemption(console, preemption, wide=wide)
 
 
 def _in_html(_: Console, answer: Explanation, __: bool) -> None:

@@ -104,8 +104,8 @@ class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fi
     def question(self) -> WhatIfQuestion:
         """Reads the texts, which may be long."""
         create, configuration = objects_in(self.manifest), configuration_in(self.configuration)
-        asked = msgspec.structs.replace(self.without_texts(), create=create, configuration=configuration)
-        return WhatIfQuestion(request=asked)
+        request = msgspec.structs.replace(self.without_texts(), create=create, configuration=configuration)
+        return WhatIfQuestion(request=request)
 
     def capacity(self) -> CapacityOfQuestion:
         """Reads the manifest, which may be long."""
@@ -145,7 +145,7 @@ class _PageRoute(_PartRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
-        async def shown(request: Request) -> Response:
+        async def answer_or_problem(request: Request) -> Response:
             try:
                 return await handle(request)
             except RequestValidationError as exc:
@@ -153,7 +153,7 @@ class _PageRoute(_PartRoute):
             except Refusal as refusal:
                 return await _problem(request, refusal)
 
-        return shown
+        return answer_or_problem
 
 
 router: Final = APIRouter(include_in_schema=False, dependencies=[Depends(caller_of)], route_class=_PageRoute)
@@ -168,16 +168,16 @@ async def cluster(
     """Shows what is wrong, and the cluster; `node` is a filter of nodes, as `chosen` takes it."""
     attempts = await caller.ask(DecisionsQuestion(limit=limits.PAGE_ATTEMPTS))
     preemptions = await caller.ask(PreemptionsQuestion(limit=limits.PAGE_PREEMPTIONS))
-    around, asked = await _around(caller), NodeSelection(by, group, sort, node)
+    around, selection = await _around(caller), NodeSelection(by, group, sort, node)
     kubectl = "" if caller.service.kubernetes is None else caller.service.cluster
-    return _html(pages.cluster_page(around, asked, attempts.items, preemptions.items, kubectl))
+    return _html(pages.cluster_page(around, selection, attempts.items, preemptions.items, kubectl))
 
 
 @parts.get("/ui/cells")
 async def cells(caller: KnownCaller, by: Name = "", group: Name = BY_ZONE, sort: Name = "") -> Response:
     """Sends the names of the nodes in the grids of the same view, and what is said of each."""
-    around, asked = await _around(caller), NodeSelection(by, group, sort)
-    return Response(pages.cells(around, asked), media_type="application/json", headers=_HEADERS)
+    around, selection = await _around(caller), NodeSelection(by, group, sort)
+    return Response(pages.cells(around, selection), media_type="application/json", headers=_HEADERS)
 
 
 @router.get("/ui/nodes")
@@ -195,28 +195,28 @@ async def nodes(
 @router.get("/ui/nodes/{name}")
 async def node(caller: KnownCaller, name: str) -> Response:
     """Shows a node with its pods."""
-    found = _there(await caller.ask(NodeQuestion(node=name)), "There is no such node, or it is gone.")
-    return _html(pages.node_page(await _around(caller), found))
+    node_on_map = _existing(await caller.ask(NodeQuestion(node=name)), "There is no such node, or it is gone.")
+    return _html(pages.node_page(await _around(caller), node_on_map))
 
 
 @router.get("/ui/pods")
 @partial(taking, PodsQuestion)
-async def pods(caller: KnownCaller, **given: Any) -> Response:
+async def pods(caller: KnownCaller, **parameters: Any) -> Response:
     """Shows the pods of the cluster, or those that are looked for."""
-    asked = PodsQuestion(**{**given, "limit": limits.PAGE_PODS})
-    found = await caller.ask(asked)
-    return _html(pages.pods_page(await _around(caller), found, asked))
+    question = PodsQuestion(**{**parameters, "limit": limits.PAGE_PODS})
+    pod_list = await caller.ask(question)
+    return _html(pages.pods_page(await _around(caller), pod_list, question))
 
 
 @router.get("/ui/find")
 async def find(caller: KnownCaller, q: Name = "") -> Response:
     """Shows what has a name that contains the words, for a browser without scripts."""
-    found = await caller.ask(FindQuestion(query=q, limit=limits.PAGE_FOUND))
-    return _html(pages.find_page(await _around(caller), found, q))
+    found_names = await caller.ask(FindQuestion(query=q, limit=limits.PAGE_FOUND))
+    return _html(pages.find_page(await _around(caller), found_names, q))
 
 
 @parts.get("/ui/found")
-async def found(caller: KnownCaller, q: Name = "") -> Response:
+async def palette_matches(caller: KnownCaller, q: Name = "") -> Response:
     """Sends what the palette shows while somebody types."""
     return _html(pages.find_part(await caller.ask(FindQuestion(query=q, limit=limits.PAGE_SUGGESTED)), q))
 
@@ -227,7 +227,7 @@ async def pod(caller: KnownCaller, namespace: str, name: str, events: bool = Fal
     asked for.
     """
     explained = await caller.ask(ExplainQuestion(namespace=namespace, pod=name, picture=True, events=events))
-    answer = _there(explained, "There is no such pod, and no recent decision about one.")
+    answer = _existing(explained, "There is no such pod, and no recent decision about one.")
     chosen = "" if answer.preemption is None else answer.preemption.node
     on_node = await caller.ask(NodeQuestion(node=chosen)) if chosen else None
     itself = await caller.pod(namespace, name)
@@ -236,28 +236,28 @@ async def pod(caller: KnownCaller, namespace: str, name: str, events: bool = Fal
 
 @router.get("/ui/history")
 @partial(taking, HistoryQuestion)
-async def history(caller: KnownCaller, **given: Any) -> Response:
+async def history(caller: KnownCaller, **parameters: Any) -> Response:
     """Shows what was decided, of all pods or of those that are looked for."""
-    asked = HistoryQuestion(**given)
-    past = await caller.ask(asked)
+    question = HistoryQuestion(**parameters)
+    past = await caller.ask(question)
     preempting = dict.fromkeys(record.node for record in past.preemptions[: limits.PAGE_DRAWN_PREEMPTIONS])
     drawn = await _nodes(caller, preempting)
-    return _html(pages.history_page(await _around(caller), past, asked, drawn))
+    return _html(pages.history_page(await _around(caller), past, question, drawn))
 
 
 @router.get("/ui/decisions/{number}")
 async def decision(caller: KnownCaller, number: Annotated[int, Path(ge=1, le=2**53)]) -> Response:
     """Shows one attempt as it was recorded."""
-    kept = await caller.ask(DecisionQuestion(number=number, picture=True))
-    made = _there(kept, "This decision is no longer stored; the oldest are dropped first.")
-    return _html(pages.decision_page(await _around(caller), made))
+    recorded_attempt = await caller.ask(DecisionQuestion(number=number, picture=True))
+    attempt = _existing(recorded_attempt, "This decision is no longer stored; the oldest are dropped first.")
+    return _html(pages.decision_page(await _around(caller), attempt))
 
 
 @router.get("/ui/agreement")
 async def agreement(caller: KnownCaller) -> Response:
     """Shows how far a shadow agrees with the scheduler of the cluster."""
     compared = await caller.ask(AgreementQuestion(limit=limits.PAGE_DIFFERENCES))
-    answer = _there(compared, "No decisions are compared: start the service with --shadow.")
+    answer = _existing(compared, "No decisions are compared: start the service with --shadow.")
     return _html(pages.agreement_page(await _around(caller), answer))
 
 
@@ -265,7 +265,7 @@ async def agreement(caller: KnownCaller) -> Response:
 async def scheduler(caller: KnownCaller) -> Response:
     """Shows how well the scheduler itself is."""
     attempts, backend = await caller.ask(DecisionsQuestion(limit=limits.PAGE_ATTEMPTS)), caller.service.backend
-    failing = [(each.resource, each.failing_for) for each in backend.health() if each.failing_for is not None]
+    failing = [(health.resource, health.failing_for) for health in backend.health() if health.failing_for is not None]
     figures = scheduler_figures(
         [*backend.metric_families(), *caller.service.verb_metrics.collect()],
         attempts.items,
@@ -295,8 +295,8 @@ async def try_what_if(request: Request, caller: KnownCaller) -> Response:
     answer = await caller.simulate(form.question)
     changed = changed_nodes(answer)
     drawn = await _nodes(caller, changed[: limits.PAGE_CHANGED_NODES])
-    asked = command(form.without_texts(), form.manifest, form.configuration)
-    return _html(pages.what_if_part(await _around(caller), answer, drawn, changed, form.by, asked))
+    shell_command = command(form.without_texts(), form.manifest, form.configuration)
+    return _html(pages.what_if_part(await _around(caller), answer, drawn, changed, form.by, shell_command))
 
 
 @router.get("/ui/help")
@@ -327,11 +327,11 @@ async def sign_out(request: Request) -> Response:
 @open_to_all.get("/ui/static/{version}/{name}")
 async def static(version: str, name: str) -> Response:
     """Sends a file of the page. Its path changes with its content, so that browsers may keep it forever."""
-    found = assets().files.get(name)
-    if found is None or version != assets().version:
+    asset = assets().files.get(name)
+    if asset is None or version != assets().version:
         raise Refusal(404, "there is nothing at this path")
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
-    return Response(found.content, media_type=found.media_type, headers=headers)
+    return Response(asset.content, media_type=asset.media_type, headers=headers)
 
 
 @router.get("/ui/{path:path}")
@@ -350,7 +350,7 @@ def _html(text: str) -> HTMLResponse:
     return HTMLResponse(text, headers=_HEADERS)
 
 
-def _there(answer: T | None, words: str) -> T:
+def _existing(answer: T | None, words: str) -> T:
     if answer is None:
         raise Refusal(404, words)
     return answer
@@ -358,8 +358,8 @@ def _there(answer: T | None, words: str) -> T:
 
 async def _nodes(caller: Caller, names: Iterable[str]) -> dict[str, NodeOnMap]:
     """Returns those of the nodes that exist."""
-    found = {name: await caller.ask(NodeQuestion(node=name)) for name in names}
-    return {name: node for name, node in found.items() if node is not None}
+    node_by_name = {name: await caller.ask(NodeQuestion(node=name)) for name in names}
+    return {name: node for name, node in node_by_name.items() if node is not None}
 
 
 async def _problem(request: Request, refusal: Refusal) -> Response:
@@ -374,16 +374,16 @@ async def _problem(request: Request, refusal: Refusal) -> Response:
         signed_in = code != 401 and service is not None and is_signed_in(service.access, request)
         asks_for_token = code == 401 and service is not None and service.access.takes_tokens(request)
         text = pages.problem_page(
-            title, str(refusal), asks_for_token=asks_for_token, signed_in=signed_in, again=code == 503
+            title, str(refusal), asks_for_token=asks_for_token, signed_in=signed_in, reloads=code == 503
         )
     return HTMLResponse(text, code, {**refusal.headers, **_HEADERS})
 
 
 async def _around(caller: Caller) -> Frame:
     """Returns what stands around every page."""
-    shown, queue = await caller.ask(ClusterQuestion()), await caller.ask(QueueQuestion())
+    cluster_map, queue = await caller.ask(ClusterQuestion()), await caller.ask(QueueQuestion())
     return frame(
-        shown,
+        cluster_map,
         queue,
         caller.now,
         caller.version,

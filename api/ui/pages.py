@@ -60,7 +60,7 @@ _REFUSALS: Final = ("c1", "c0", "c3", "c4", "c7", "c6")
 
 @cache
 def _environment() -> Environment:
-    found = wording.environment()
+    environment = wording.environment()
     words: Mapping[str, Callable[..., object]] = {
         "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural,
         "pod_words": wording.pod_words,
@@ -76,8 +76,8 @@ def _environment() -> Environment:
         "percent_of": wording.percent_of, "noun": noun, "why_no_room": why_no_room,
         "yaml_of": lambda obj: written([obj]).rstrip(),
     }  # fmt: skip
-    found.globals.update(words, version=__version__)
-    return found
+    environment.globals.update(words, version=__version__)
+    return environment
 
 
 def _ago_at(now: datetime | None) -> Callable[[str | None], str]:
@@ -87,7 +87,7 @@ def _ago_at(now: datetime | None) -> Callable[[str | None], str]:
 
 def cluster_page(
     frame: Frame,
-    asked: NodeSelection,
+    requested_selection: NodeSelection,
     attempts: Sequence[Attempt],
     preemptions: Sequence[Preemption],
     kubectl: str = "",
@@ -98,82 +98,82 @@ def cluster_page(
     Arguments:
         kubectl: the address at which kubectl reaches a cluster of Reprieve's own.
     """
-    shown, selection = frame.shown, _resolved(asked, frame)
-    groups = groups_of(shown.nodes, selection)
-    names = None if not selection.words else {node.name for node in chosen(shown.nodes, selection.words)}
-    drawn = [] if not shown.has_pods else [(group, _drawings(group, selection.by, frame)) for group in groups]
+    cluster_map, selection = frame.shown, _resolved(requested_selection, frame)
+    groups = groups_of(cluster_map.nodes, selection)
+    names = None if not selection.words else {node.name for node in chosen(cluster_map.nodes, selection.words)}
+    drawn = [] if not cluster_map.has_pods else [(group, _drawings(group, selection.by, frame)) for group in groups]
     return _render(
         "cluster.html",
         frame,
-        shown=shown,
+        shown=cluster_map,
         selection=selection,
-        resources=resources_of(shown.nodes),
-        keys=group_keys(shown.nodes),
+        resources=resources_of(cluster_map.nodes),
+        keys=group_keys(cluster_map.nodes),
         sorts=SORTS,
         names=names,
         drawn=drawn,
-        grids=() if shown.has_pods else group_grids(groups, selection.by, names),
-        conditions=_conditions(shown.nodes),
+        grids=() if cluster_map.has_pods else group_grids(groups, selection.by, names),
+        conditions=_conditions(cluster_map.nodes),
         preemptions=preemptions[: limits.PAGE_RECENT_PREEMPTIONS],
         recent=timeline(attempts, preemptions, frame.now) if attempts else None,
         kubectl=kubectl,
     )
 
 
-def cells(frame: Frame, asked: NodeSelection) -> bytes:
+def cells(frame: Frame, requested_selection: NodeSelection) -> bytes:
     """Returns (name, words) of each node as JSON, in the order of the grids of the same selection."""
-    selection = _resolved(asked, frame)
+    selection = _resolved(requested_selection, frame)
     nodes = (node for group in groups_of(frame.shown.nodes, selection) for node in group.nodes)
     return msgspec.json.encode([(node.name, _cell_words(node, selection.by)) for node in nodes])
 
 
-def _cell_words(node: NodeOnMap, by: Resource) -> str:
+def _cell_words(node: NodeOnMap, selected_resource: Resource) -> str:
     lines = [node.name]
-    for each in dict.fromkeys((by, *ALWAYS)):
-        requested, whole = usage(node, each)
+    for resource in dict.fromkeys((selected_resource, *ALWAYS)):
+        requested, whole = usage(node, resource)
         lines.append(
             f"{wording.share(requested, whole)} % of "
-            f"{quantity(whole, each)}{'' if each == 'cpu' else f' {resource_words(each)}'}"
+            f"{quantity(whole, resource)}{'' if resource == 'cpu' else f' {resource_words(resource)}'}"
         )
     return "\n".join((*lines, *node.conditions, *(["cordoned"] if node.cordoned else []), *node.taints))
 
 
-def _resolved(asked: NodeSelection, frame: Frame) -> NodeSelection:
+def _resolved(selection: NodeSelection, frame: Frame) -> NodeSelection:
     """Returns the selection with a resource that there is."""
-    is_there = asked.by in resources_of(frame.shown.nodes)
-    return asked if is_there else replace(asked, by=most_lacking(frame.problems.lacking, frame.shown.nodes))
+    is_there = selection.by in resources_of(frame.shown.nodes)
+    return selection if is_there else replace(selection, by=most_lacking(frame.problems.lacking, frame.shown.nodes))
 
 
-def _drawings(group: GroupOfNodes, by: Resource, frame: Frame) -> list[tuple[NodeOnMap, Markup]]:
-    width, height = next((wide, tall) for most, wide, tall in _SIZES if len(frame.shown.nodes) <= most)
-    largest = max(usage(node, by)[1] for node in frame.shown.nodes)
-    found = []
+def _drawings(group: GroupOfNodes, resource: Resource, frame: Frame) -> list[tuple[NodeOnMap, Markup]]:
+    width, height = next((wide, tall) for max_nodes, wide, tall in _SIZES if len(frame.shown.nodes) <= max_nodes)
+    largest = max(usage(node, resource)[1] for node in frame.shown.nodes)
+    drawings = []
     for node in group.nodes:
-        tall = height * max(0.3, usage(node, by)[1] / largest) if largest else height
-        found.append((node, node_drawing(node, by, frame.priorities, width=width, height=round(tall))))
-    return found
+        tall = height * max(0.3, usage(node, resource)[1] / largest) if largest else height
+        drawings.append((node, node_drawing(node, resource, frame.priorities, width=width, height=round(tall))))
+    return drawings
 
 
 def _conditions(nodes: Sequence[NodeOnMap]) -> list[tuple[str, int]]:
     """Returns what is wrong with nodes, with the number of them; most first."""
-    counted = Counter(each for node in nodes for each in node.conditions)
-    counted["cordoned"] = sum(node.cordoned for node in nodes)
-    return (+counted).most_common()
+    counts = Counter(condition for node in nodes for condition in node.conditions)
+    counts["cordoned"] = sum(node.cordoned for node in nodes)
+    return (+counts).most_common()
 
 
 def nodes_page(frame: Frame, words: str, sort: str, first: int = 0) -> str:
     """Returns the nodes as a table, from the place `first` on. OrderError if there is no such order."""
     nodes = frame.shown.nodes
-    found = in_order(chosen(nodes, words), sort, columns_for(resources_of(nodes)))
+    ordered_nodes = in_order(chosen(nodes, words), sort, columns_for(resources_of(nodes)))
     resources = tabled(nodes, frame.problems.lacking, sort)
     return _render(
         "nodes.html",
         frame,
-        nodes=found[first : first + limits.PAGE_NODES],
+        nodes=ordered_nodes[first : first + limits.PAGE_NODES],
         first=first,
         steps=[("Previous", max(0, first - limits.PAGE_NODES))] * (first > 0)
-        + [("Next", first + limits.PAGE_NODES)] * (first + limits.PAGE_NODES < len(found)),
-        num_found=len(found),
+        + [("Next", first + limits.PAGE_NODES)] * (first + limits.PAGE_NODES < len(ordered_nodes)),
+        num_found=len(ordered_nodes),
         words=words,
         sort=sort or DEFAULT,
         resources=resources,
@@ -183,34 +183,36 @@ def nodes_page(frame: Frame, words: str, sort: str, first: int = 0) -> str:
 
 def node_page(frame: Frame, node: NodeOnMap) -> str:
     resources = resources_of((node,))
-    drawn = [by for by in resources if by != "pods"]
+    drawn = [resource for resource in resources if resource != "pods"]
     return _render(
         "node.html",
         frame,
         node=node,
-        pictures=[(by, node_drawing(node, by, frame.priorities, width=320, height=260)) for by in drawn],
+        pictures=[
+            (resource, node_drawing(node, resource, frame.priorities, width=320, height=260)) for resource in drawn
+        ],
         resources=resources[len(ALWAYS) :],
     )
 
 
-def pods_page(frame: Frame, found: PodList, asked: PodsQuestion) -> str:
+def pods_page(frame: Frame, pod_list: PodList, question: PodsQuestion) -> str:
     return _render(
         "pods.html",
         frame,
-        found=found,
-        asked=asked,
+        found=pod_list,
+        asked=question,
         states=get_args(PodState),
         waiting={place.pod.uid: place for place in frame.queue.items},
     )
 
 
-def find_page(frame: Frame, found: FoundNames, query: str) -> str:
-    return _render("find.html", frame, found=found, query=query)
+def find_page(frame: Frame, matches: FoundNames, query: str) -> str:
+    return _render("find.html", frame, found=matches, query=query)
 
 
-def find_part(found: FoundNames, query: str) -> str:
+def find_part(matches: FoundNames, query: str) -> str:
     """Returns what was found by name, as a list for the palette."""
-    return _render("found.html", found=found, query=query)
+    return _render("found.html", found=matches, query=query)
 
 
 def pod_page(
@@ -253,32 +255,34 @@ def story_file(answer: Explanation, now: datetime) -> str:
     return _render("story.html", answer=answer, now=now, whole=whole)
 
 
-def decision_page(frame: Frame, made: Attempt) -> str:
-    before = made.waterfall[0].left + made.waterfall[0].refused if made.waterfall else 0
+def decision_page(frame: Frame, attempt: Attempt) -> str:
+    before = attempt.waterfall[0].left + attempt.waterfall[0].refused if attempt.waterfall else 0
     return _render(
         "decision.html",
         frame,
-        made=made,
-        waterfall=waterfall_table(made.waterfall, before) if made.waterfall else None,
-        picture=picture(made.picture, first_only=True) if made.picture is not None else None,
-        scores=score_bars(made.scores),
-        view=preemption_view(made.preemption) if made.preemption is not None and made.preemption.node else None,
+        made=attempt,
+        waterfall=waterfall_table(attempt.waterfall, before) if attempt.waterfall else None,
+        picture=picture(attempt.picture, first_only=True) if attempt.picture is not None else None,
+        scores=score_bars(attempt.scores),
+        view=preemption_view(attempt.preemption)
+        if attempt.preemption is not None and attempt.preemption.node
+        else None,
     )
 
 
-def history_page(frame: Frame, past: Past, asked: HistoryQuestion, nodes: Mapping[str, NodeOnMap]) -> str:
+def history_page(frame: Frame, past: Past, question: HistoryQuestion, nodes: Mapping[str, NodeOnMap]) -> str:
     """Returns what was decided; `nodes` are those of preemptions that are to be drawn, with their pods."""
     drawn: dict[int, BeforeAndAfter] = {}
     for record in past.preemptions[: limits.PAGE_DRAWN_PREEMPTIONS]:
         change = change_by_record(nodes[record.node], record) if record.node in nodes else None
         if change is not None:
-            by = _dominant(change.arrives[0].cpu, change.arrives[0].memory, change.node)
-            drawn[record.id] = before_and_after(change, by, frame.priorities)
+            resource = _dominant(change.arrives[0].cpu, change.arrives[0].memory, change.node)
+            drawn[record.id] = before_and_after(change, resource, frame.priorities)
     return _render(
         "history.html",
         frame,
         past=past,
-        asked=asked,
+        asked=question,
         ranges=RANGES,
         outcomes=OUTCOMES,
         preemptions=[(record, preemption_view(record)) for record in past.preemptions],
@@ -304,7 +308,7 @@ def what_if_part(
     answer: WhatIf,
     nodes: Mapping[str, NodeOnMap],
     changed: Sequence[str],
-    by: Resource,
+    resource: Resource,
     command: str = "",
 ) -> str:
     """Returns the answer to a what-if, which is put below the form.
@@ -322,9 +326,9 @@ def what_if_part(
         placements=placements_alike(answer.placements),
         evictions=evictions_alike(answer.evictions),
         command=command,
-        drawn=[before_and_after(change, by, frame.priorities) for change in changes],
+        drawn=[before_and_after(change, resource, frame.priorities) for change in changes],
         num_changed=len(changed),
-        grids=zone_grids(frame.shown.nodes, by, changed),
+        grids=zone_grids(frame.shown.nodes, resource, changed),
         moves=moves(answer.evictions),
         places={node.name: place for place, node in enumerate(frame.shown.nodes)},
     )
@@ -336,12 +340,14 @@ def capacity_part(answer: Capacity, manifest: str) -> str:
     return _render("capacity.html", answer=answer, command=command, shown=answer.by_node[: limits.PAGE_NODES])
 
 
-def plan_part(answer: PlanAnswer, asked: PlanRequest) -> str:
+def plan_part(answer: PlanAnswer, request: PlanRequest) -> str:
     """Returns the moves after which nodes are free, which is put below the form."""
-    command = f"reprieve plan --free-nodes {asked.free_nodes}{f' --of {quoted(asked.of)}' if asked.of else ''}"
-    drawing, most = Markup(drawn(answer)), limits.PAGE_NODES  # noqa: S704 - the drawing escapes what it is given
-    shown, kept = answer.moves[:most], answer.kept[:most]
-    return _render("plan.html", answer=answer, command=command, picture=drawing, moves=shown, kept=kept)
+    command = f"reprieve plan --free-nodes {request.free_nodes}{f' --of {quoted(request.of)}' if request.of else ''}"
+    drawing, max_rows = Markup(drawn(answer)), limits.PAGE_NODES  # noqa: S704 - the drawing escapes what it is given
+    first_moves, nodes_not_freed = answer.moves[:max_rows], answer.kept[:max_rows]
+    return _render(
+        "plan.html", answer=answer, command=command, picture=drawing, moves=first_moves, kept=nodes_not_freed
+    )
 
 
 def help_page(frame: Frame) -> str:
@@ -355,9 +361,9 @@ def problem_page(
     *,
     asks_for_token: bool = False,
     signed_in: bool = False,
-    again: bool = False,
+    reloads: bool = False,
 ) -> str:
-    """Returns why something cannot be shown, and what to do; with `again`, the page reloads until it can be shown."""
+    """Returns why something cannot be shown, and what to do; with `reloads`, the page reloads until it can be shown."""
     return _render(
         "problem.html",
         frame,
@@ -365,7 +371,7 @@ def problem_page(
         text=text,
         asks_for_token=asks_for_token,
         signed_in=signed_in,
-        again=again,
+        again=reloads,
     )
 
 
