@@ -137,7 +137,7 @@ class Trial(Counted):
             if len(names) > 1:
                 raise ReprieveError(f"copies of one pod are counted, and these are {len(names)}")
             if names:
-                return capacity.counted(self._trial, self._known(names)[0], limit)
+                return capacity.capacity_with_gangs(self._trial, self._known(names)[0], limit)
             copies = [plain(obj) for obj in objects]
             obj = copies[0] if len(copies) == 1 else {"kind": "List", "items": copies}
             return capacity.capacity_of(self._trial, obj, self._admits, limit)

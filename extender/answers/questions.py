@@ -313,13 +313,13 @@ class Questions:
 
     def capacity(self, pod: str, limit: int | None) -> types.Capacity | None:
         """Returns how many more pods like namespace/name fit; None if there is no such pod."""
-        from extender.answers.what_if.capacity import counted  # noqa: PLC0415
+        from extender.answers.what_if.capacity import capacity_with_gangs  # noqa: PLC0415
 
         model_pod = self._cluster.find(pod)
         if model_pod is None:
             return None
         with self.trial() as trial:
-            return counted(trial, model_pod, limit)
+            return capacity_with_gangs(trial, model_pod, limit)
 
     def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> types.Capacity:
         """Returns how many of such a pod, or of a workload's pods, would fit. Raises QuestionError."""

@@ -86,8 +86,7 @@ class Inventory:
             for owner in pod.metadata.owner_references:
                 if owner.controller and not pod.is_terminating:
                     owned[owner.kind, pod.namespace, owner.name].append(pod)
-                    known = deployment_of.get((pod.namespace, owner.name))
-                    deployment = known or deployment_named_by(pod, owner.name)
+                    deployment = deployment_of.get((pod.namespace, owner.name)) or deployment_named_by(pod, owner.name)
                     if owner.kind == "ReplicaSet" and deployment is not None:
                         owned["Deployment", pod.namespace, deployment].append(pod)
         return owned
@@ -101,7 +100,7 @@ class Inventory:
 
     def runs(self, namespace: str, name: str) -> bool:
         """Returns whether a pod of that name has a node."""
-        pod = self._named(namespace, name)
+        pod = self._pod(namespace, name)
         return pod is not None and bool(pod.spec.node_name)
 
     def has(self, kind: str, namespace: str, name: str) -> bool:
@@ -109,7 +108,7 @@ class Inventory:
         return (namespace, name) in self._objects.get(kind, ())
 
     def has_pod(self, namespace: str, name: str) -> bool:
-        return (namespace, name) in self._added or self._named(namespace, name) is not None
+        return (namespace, name) in self._added or self._pod(namespace, name) is not None
 
     def add(self, namespace: str, name: str) -> None:
         """Takes the name for a new pod."""
@@ -117,16 +116,16 @@ class Inventory:
 
     def owns_uid(self, namespace: str, name: str, uid: str) -> bool:
         """Returns whether the pod of that name has the UID; the first one that asks for a free UID keeps it."""
-        known = self._cluster.cache.pod(uid) or self._cluster.pending.get(uid)
-        if known is not None:
-            return (known.namespace, known.name) == (namespace, name)
+        pod = self._cluster.cache.pod(uid) or self._cluster.pending.get(uid)
+        if pod is not None:
+            return (pod.namespace, pod.name) == (namespace, name)
         return self._new_uids.setdefault(uid, (namespace, name)) == (namespace, name)
 
     def pending(self, pod: Pod) -> Pod | None:
-        known = self._named(pod.namespace, pod.name)
-        return None if known is None or known.spec.node_name else known
+        namesake = self._pod(pod.namespace, pod.name)
+        return None if namesake is None or namesake.spec.node_name else namesake
 
-    def _named(self, namespace: str, name: str) -> Pod | None:
+    def _pod(self, namespace: str, name: str) -> Pod | None:
         return None if (namespace, name) in self._gone else self._cluster.named(f"{namespace}/{name}")
 
     def owned(self, kind: str, namespace: str, name: str) -> Sequence[Pod]:
@@ -141,35 +140,35 @@ class Inventory:
             self._gone.update((pod.namespace, pod.name) for pod in pods)
 
 
-def classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:
+def classes(cluster: Cluster, objects: Sequence[Object]) -> Iterator[Object]:
     """Yields the StorageClasses of the cluster, and the PriorityClasses that the objects name, or that are the default,
     and that they do not bring.
 
     Where the classes of the cluster are not known, those of its pods stand in: of a dump without classes, or where they
     may not be read.
     """
-    brought = {obj["metadata"].get("name") for obj in wanted if obj["kind"] == "PriorityClass"}
-    named = set(_class_names(wanted)) - brought
-    known = cluster.cache.objects.priority_classes
-    for name, each in known.items():
-        if name in named or (each.global_default and name not in brought):
-            yield {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **msgspec.to_builtins(each)}
-    found: dict[str, tuple[int, str | None]] = {
-        name: (value, None) for name, value in SYSTEM_CLASSES.items() if name in named and name not in known
+    brought = {obj["metadata"].get("name") for obj in objects if obj["kind"] == "PriorityClass"}
+    class_names = set(_class_names(objects)) - brought
+    by_name = cluster.cache.objects.priority_classes
+    for name, priority_class in by_name.items():
+        if name in class_names or (priority_class.global_default and name not in brought):
+            yield {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **msgspec.to_builtins(priority_class)}
+    stand_ins: dict[str, tuple[int, str | None]] = {
+        name: (value, None) for name, value in SYSTEM_CLASSES.items() if name in class_names and name not in by_name
     }
     if knows_classes(cluster):
-        named = set()
-    for pod in (*cluster.cache.pods, *cluster.pending.values()) if named - found.keys() else ():
-        if pod.spec.priority_class_name in named and pod.spec.priority_class_name not in found:
-            found[pod.spec.priority_class_name] = pod.priority, pod.spec.preemption_policy
-    for name, (value, policy) in found.items():
-        written = {
+        class_names = set()
+    for pod in (*cluster.cache.pods, *cluster.pending.values()) if class_names - stand_ins.keys() else ():
+        if pod.spec.priority_class_name in class_names and pod.spec.priority_class_name not in stand_ins:
+            stand_ins[pod.spec.priority_class_name] = pod.priority, pod.spec.preemption_policy
+    for name, (value, policy) in stand_ins.items():
+        manifest = {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",
             "metadata": {"name": name},
             "value": value,
         }
-        yield written | ({"preemptionPolicy": policy} if policy else {})
+        yield manifest | ({"preemptionPolicy": policy} if policy else {})
     for storage_class in cluster.cache.objects.storage_classes.values():
         yield {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **msgspec.to_builtins(storage_class)}
 

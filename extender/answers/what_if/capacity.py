@@ -68,10 +68,10 @@ def with_others(obj: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Map
         return obj, ()
     items = obj.get("items")
     members = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
-    found = [item for item in members if item.get("kind", "Pod") in ("Pod", *_KINDS)]
-    if len(found) != 1:
-        raise QuestionError(f"the List has {len(found)} pods or workloads; give one")
-    return found[0], [item for item in members if item is not found[0]]
+    pods_or_workloads = [item for item in members if item.get("kind", "Pod") in ("Pod", *_KINDS)]
+    if len(pods_or_workloads) != 1:
+        raise QuestionError(f"the List has {len(pods_or_workloads)} pods or workloads; give one")
+    return pods_or_workloads[0], [item for item in members if item is not pods_or_workloads[0]]
 
 
 def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
@@ -86,12 +86,12 @@ def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
         obj = _pod_of(obj, kind)
     elif kind != "Pod":
         raise QuestionError(f"pods are counted, not objects of kind {kind!r:.100}")
-    taken = {known.name for pods in (cluster.pending.values(), cluster.cache.pods) for known in pods}
-    name = next(name for number in count() if (name := f"{_SAMPLE_NAME}-{number}") not in taken)
+    taken_names = {pod.name for pods in (cluster.pending.values(), cluster.cache.pods) for pod in pods}
+    name = next(name for number in count() if (name := f"{_SAMPLE_NAME}-{number}") not in taken_names)
     metadata = {key: value for key, value in _member(obj, "metadata").items() if key not in _LEFT_OUT}
     spec = obj.get("spec")
-    wanted = {key: value for key, value in spec.items() if key != "nodeName"} if isinstance(spec, Mapping) else spec
-    pod = {"kind": "Pod", "metadata": {**metadata, "name": name}, "spec": wanted, "status": {}}
+    pod_spec = {key: value for key, value in spec.items() if key != "nodeName"} if isinstance(spec, Mapping) else spec
+    pod = {"kind": "Pod", "metadata": {**metadata, "name": name}, "spec": pod_spec, "status": {}}
     return SamplePod({"apiVersion": "v1", **obj, **pod}, written_name, notes)
 
 
@@ -112,36 +112,36 @@ def _pod_of(workload: Mapping[str, Any], kind: str) -> Object:
 
 
 def _member(obj: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = obj.get(name)
-    return found if isinstance(found, Mapping) else {}
+    member = obj.get(name)
+    return member if isinstance(member, Mapping) else {}
 
 
 def capacity_of(trial: Trial, obj: Mapping[str, Any], admits: Admits, limit: int | None) -> Capacity:
     """Returns how many of such a pod, or of a workload's pods, would fit, whatever its name. Raises QuestionError."""
-    pod, others = with_others(obj)
+    pod, companions = with_others(obj)
     sample = sample_pod(pod, trial.cluster)
     try:
-        applied = apply_manifests(trial, [*others, sample.pod], admits, keeps_priorities=True)
+        applied = apply_manifests(trial, [*companions, sample.pod], admits, keeps_priorities=True)
     except ManifestError as exc:
         raise QuestionError(sample.with_written_name(str(exc))) from exc
     (created,) = applied.pods
-    found, named = counted(trial, created, limit), _member(pod, "spec").get("nodeName")
-    notes = [*sample.notes, *found.notes, *applied.notes]
+    answer, node_name = capacity_with_gangs(trial, created, limit), _member(pod, "spec").get("nodeName")
+    notes = [*sample.notes, *answer.notes, *applied.notes]
     notes += (
-        f"ResourceClaimTemplate {each} is not known here, so no claim is created from it: whatif takes it in the "
+        f"ResourceClaimTemplate {template} is not known here, so no claim is created from it: whatif takes it in the "
         "same file"
-        for each in applied.missing_templates
+        for template in applied.missing_templates
     )
-    if named:
-        notes.append(f"spec.nodeName ({named}) is ignored: the count is of pods that the scheduler would place")
-    return msgspec.structs.replace(found, notes=tuple(notes))
+    if node_name:
+        notes.append(f"spec.nodeName ({node_name}) is ignored: the count is of pods that the scheduler would place")
+    return msgspec.structs.replace(answer, notes=tuple(notes))
 
 
-def counted(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
+def capacity_with_gangs(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
     """Returns how many of a pod fit, with gangs and notes; see `capacity`."""
-    found, framework = capacity(trial, pod, limit), trial.frameworks.get(pod.scheduler_name)
-    found = found if framework is None else gangs_in(trial.cluster, framework, pod, found)
-    return msgspec.structs.replace(found, notes=(*stand_in_notes(trial.frameworks), *found.notes))
+    answer, framework = capacity(trial, pod, limit), trial.frameworks.get(pod.scheduler_name)
+    answer = answer if framework is None else gangs_in(trial.cluster, framework, pod, answer)
+    return msgspec.structs.replace(answer, notes=(*stand_in_notes(trial.frameworks), *answer.notes))
 
 
 # One copy after the other.
@@ -163,15 +163,15 @@ def capacity(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
         copy = _copy(pod, 0)
         slot = trial.cluster.cache.nominate(copy)
         try:
-            counted = _fill_up(trial.cycle(copy), slot, limits.COPIES_COUNTED if limit is None else limit)
+            answer = _fill_up(trial.cycle(copy), slot, limits.COPIES_COUNTED if limit is None else limit)
         finally:
             trial.cluster.cache.unnominate(copy.uid)
     except (QuantityError, PluginError) as exc:
         return _stopped(Counter(), str(exc))
-    if counted is not None:
-        return counted
+    if answer is not None:
+        return answer
     by_node: Counter[str] = Counter()
-    most = _FIRST_PLACED if limit is None else min(limit, limits.COPIES_PLACED)
+    max_copies = _FIRST_PLACED if limit is None else min(limit, limits.COPIES_PLACED)
     while True:
         copy = _with_claims(trial, pod, _copy(pod, by_node.total()))
         trial.changed(None, copy)
@@ -179,7 +179,7 @@ def capacity(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
         if not attempt.node:
             return _stopped(by_node, attempt.message)
         trial.commit()
-        if (fits := by_node.total()) >= most:
+        if (fits := by_node.total()) >= max_copies:
             why = (
                 "the maximum of pods that are placed one by one"
                 if limit is not None
@@ -209,21 +209,21 @@ def _with_claims(trial: Trial, pod: Pod, copy: Pod) -> Pod:
     """The copy with claims as controllers made them for the pod's claim templates and ephemeral volumes."""
     objects, statuses = trial.cluster.cache.objects, []
     owner = OwnerReference(api_version="v1", kind="Pod", name=copy.name, uid=copy.uid, controller=True)
-    made = {claim.name for claim in pod.spec.resource_claims if claim.resource_claim_template_name}
+    names_from_templates = {claim.name for claim in pod.spec.resource_claims if claim.resource_claim_template_name}
     for status in pod.status.resource_claim_statuses:
         claim = objects.resource_claims.get((pod.namespace, status.resource_claim_name or ""))
-        if claim is None or status.name not in made:
+        if claim is None or status.name not in names_from_templates:
             continue
         name, uid = f"{copy.name}-{status.name}-1", f"{copy.uid}/{status.name}"
         meta = replaced(claim.metadata, name=name, uid=uid, owner_references=[owner])
         trial.changed(None, replaced(claim, metadata=meta, status=ResourceClaimStatus()))
         statuses.append(PodResourceClaimStatus(name=status.name, resource_claim_name=meta.name))
     for volume in pod.spec.volumes:
-        wanted = objects.pvcs.get((pod.namespace, f"{pod.name}-{volume.name}"))
-        if volume.ephemeral is not None and wanted is not None and not wanted.spec.volume_name:
+        volume_claim = objects.pvcs.get((pod.namespace, f"{pod.name}-{volume.name}"))
+        if volume.ephemeral is not None and volume_claim is not None and not volume_claim.spec.volume_name:
             name, uid = f"{copy.name}-{volume.name}", f"{copy.uid}/{volume.name}"
-            meta = replaced(wanted.metadata, name=name, uid=uid, owner_references=[owner])
-            trial.changed(None, replaced(wanted, metadata=meta))
+            meta = replaced(volume_claim.metadata, name=name, uid=uid, owner_references=[owner])
+            trial.changed(None, replaced(volume_claim, metadata=meta))
     return replaced(copy, status=PodStatus(resource_claim_statuses=statuses)) if statuses else copy
 
 

@@ -19,19 +19,19 @@ from extender.values.objects.grouping import GroupKey
 from extender.values.objects.pod import Pod
 
 
-def gangs_in(cluster: Cluster, framework: Framework, pod: Pod, counted: Capacity) -> Capacity:
+def gangs_in(cluster: Cluster, framework: Framework, pod: Pod, capacity: Capacity) -> Capacity:
     """Returns how many of a pod fit, with the number of gangs that this is."""
     key = framework.group_of(pod)
     group = None if key is None else cluster.cache.objects.pod_groups.get(key)
     size = 0 if group is None else group.min_count or 0
     if group is None or not size:
-        return counted
+        return capacity
     pods: Counter[str] = Counter()
-    for room in counted.by_node:
+    for room in capacity.by_node:
         domain = cluster.nodes[room.node].labels.get(group.topology_key) if group.topology_key else ""
         if domain is not None:
             pods[domain] += room.pods
-    return msgspec.structs.replace(counted, gangs=sum(number // size for number in pods.values()), gang_size=size)
+    return msgspec.structs.replace(capacity, gangs=sum(number // size for number in pods.values()), gang_size=size)
 
 
 async def outcome_now(trial: Trial, key: GroupKey) -> GroupOutcome | None:
@@ -45,7 +45,8 @@ async def outcome_now(trial: Trial, key: GroupKey) -> GroupOutcome | None:
     result, victims = await trial.try_group(key, sorted(pods, key=lambda pod: -pod.priority))
     now = trial.frameworks[pods[0].scheduler_name].now().timestamp()
     evicted, instead_of = (
-        [victim(pod, now) for pod in each.victims] if each else [] for each in (victims, result.without_policies)
+        [victim(pod, now) for pod in candidate.victims] if candidate else []
+        for candidate in (victims, result.without_policies)
     )
     return group_outcome(trial.cluster, key, len(pods), result, evicted, instead_of)
 
@@ -60,8 +61,8 @@ def group_outcome(
 ) -> GroupOutcome:
     """Returns the result as a part of an answer, with who was evicted before, and whom kube-scheduler would evict."""
     group = cluster.cache.objects.pod_groups.get(key)
-    shown = result.nearest or result
-    fits = sum(member.failure is None for member in shown.members)
+    nearest = result.nearest or result
+    fits = sum(member.failure is None for member in nearest.members)
     outcome = GroupOutcome(
         namespace=key[0],
         name=key[1],
@@ -70,25 +71,25 @@ def group_outcome(
         min_count=None if group is None else group.min_count,
         scheduled=result.status.is_success,
         topology_key="" if group is None else group.topology_key,
-        placement=shown.placement if group is not None and group.topology_key else "",
+        placement=nearest.placement if group is not None and group.topology_key else "",
         message="" if result.status.is_success else result.status.message,
         evicts=tuple(evicted),
         without_policies=tuple(instead_of),
         pods=tuple(
             MemberOutcome(
-                pod=PodName.of(each.pod),
-                node="" if each.result is None else each.result.suggested_host,
-                message="" if each.failure is None else each.failure.status.message,
+                pod=PodName.of(member.pod),
+                node="" if member.result is None else member.result.suggested_host,
+                message="" if member.failure is None else member.failure.status.message,
             )
-            for each in shown.members
+            for member in nearest.members
         ),
     )
     refusal = next(
         (
             # The first sentence is about the nodes; the others are about preemption.
-            f"{each.pod.key}: {each.failure.status.message.partition('. ')[0].rstrip('.')}"
-            for each in shown.members
-            if each.failure is not None
+            f"{member.pod.key}: {member.failure.status.message.partition('. ')[0].rstrip('.')}"
+            for member in nearest.members
+            if member.failure is not None
         ),
         "",
     )

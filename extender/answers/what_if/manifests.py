@@ -66,9 +66,9 @@ class Applied:
     notes: tuple[str, ...] = ()
 
     @property
-    def missing(self) -> list[str]:
-        told = "is not known here: put it into the file as well"
-        return [f"ResourceClaimTemplate {name} {told}" for name in self.missing_templates]
+    def missing_notes(self) -> list[str]:
+        advice = "is not known here: put it into the file as well"
+        return [f"ResourceClaimTemplate {name} {advice}" for name in self.missing_templates]
 
 
 def apply_manifests(
@@ -87,30 +87,30 @@ def apply_manifests(
     """
     # A cluster never has the same number of changes again, so that no two pods that are created get the same UID.
     admission = admits(seed=trial.cluster.changes)
-    given = [obj for obj in unrolled(objects, admission) if obj["kind"] not in IGNORED_KINDS]
-    custom = left_out(obj for obj in given if is_custom(obj, admission.api_version_of))
-    wanted = [obj for obj in given if not is_custom(obj, admission.api_version_of)]
-    if len(wanted) > max(limits.OBJECTS_CREATED, most_pods):
+    relevant_objects = [obj for obj in unrolled(objects, admission) if obj["kind"] not in IGNORED_KINDS]
+    custom = left_out(obj for obj in relevant_objects if is_custom(obj, admission.api_version_of))
+    manifests = [obj for obj in relevant_objects if not is_custom(obj, admission.api_version_of)]
+    if len(manifests) > max(limits.OBJECTS_CREATED, most_pods):
         raise ManifestError(f"more than {limits.OBJECTS_CREATED} objects cannot be created at a time")
-    if sum(obj["kind"] == "Pod" for obj in wanted) > most_pods:
+    if sum(obj["kind"] == "Pod" for obj in manifests) > most_pods:
         raise ManifestError(f"more than {most_pods} pods cannot be created at a time")
     notes = (custom,) if custom else ()
-    if not wanted:
+    if not manifests:
         return Applied(notes=notes)
     cluster = trial.cluster
-    known = frozenset(cluster.nodes) if any(obj["kind"] == "Node" for obj in wanted) else None
-    batch = _Batch(cluster, wanted, admission, checks_priorities=not keeps_priorities and knows_classes(cluster))
+    earlier_nodes = frozenset(cluster.nodes) if any(obj["kind"] == "Node" for obj in manifests) else None
+    batch = _Batch(cluster, manifests, admission, checks_priorities=not keeps_priorities and knows_classes(cluster))
     try:
-        batch.admit(wanted)
+        batch.admit(manifests)
         batch.make_pods(most_pods)
         batch.make_claims()
         applied = batch.put_into(trial)
     except decoding.DecodeError as exc:
         raise ManifestError(str(exc)) from exc
     applied = dataclasses.replace(applied, notes=(*notes, *applied.notes))
-    if known is None:
+    if earlier_nodes is None:
         return applied
-    added = [node for name, node in cluster.nodes.items() if name not in known]
+    added = [node for name, node in cluster.nodes.items() if name not in earlier_nodes]
     daemons = daemon_pods(cluster, added, batch.daemon_sets)
     for pod in daemons:
         trial.changed(None, pod)
@@ -125,11 +125,11 @@ def apply_manifests(
 
 def unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> list[Object]:
     """Returns each object with its kind and apiVersion; Lists and JobSets are taken apart. Raises ManifestError."""
-    found: list[Object] = []
+    other_objects: list[Object] = []
     jobs: list[Object] = []
     for obj in _unrolled(objects, admission):
         if (obj["apiVersion"], obj["kind"]) != JOB_SET:
-            found.append(obj)
+            other_objects.append(obj)
             continue
         if not obj["metadata"].get("name"):
             raise ManifestError("JobSet: metadata.name: Required value: name is required")
@@ -141,7 +141,7 @@ def unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> list
             raise ManifestError(
                 f"JobSet {_name(obj)}: more than {limits.PODS_CREATED} Jobs cannot be created at a time"
             )
-    return [*found, *jobs]
+    return [*other_objects, *jobs]
 
 
 def _unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> Iterator[Object]:
@@ -151,10 +151,10 @@ def _unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> Ite
             raise ManifestError("an object has no kind")
         items = obj.get("items")
         if kind.endswith("List") and isinstance(items, list):
-            within = {} if kind == "List" else {"kind": kind.removesuffix("List"), "apiVersion": api_version}
+            item_defaults = {} if kind == "List" else {"kind": kind.removesuffix("List"), "apiVersion": api_version}
             if not all(isinstance(item, Mapping) for item in items):
                 raise ManifestError(f"{kind}: an item is no object")
-            yield from _unrolled(({**within, **item} for item in items), admission)
+            yield from _unrolled(({**item_defaults, **item} for item in items), admission)
             continue
         api_version = api_version or admission.api_version_of(kind)
         metadata = obj.get("metadata")
@@ -165,7 +165,7 @@ def _unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> Ite
         yield {**obj, "apiVersion": api_version, "kind": kind, "metadata": dict(metadata)}
 
 
-class At(NamedTuple):
+class ObjectKey(NamedTuple):
     """Where an API server keeps an object; the namespace is empty where objects of the kind have none."""
 
     kind: str
@@ -178,26 +178,26 @@ class _Batch:
     """The objects that are applied together. State: the API server that they pass, and the workloads among them."""
 
     def __init__(
-        self, cluster: Cluster, wanted: Sequence[Object], admission: Admission, *, checks_priorities: bool
+        self, cluster: Cluster, objects: Sequence[Object], admission: Admission, *, checks_priorities: bool
     ) -> None:
         self._inventory = Inventory(cluster)
         self._knows_classes = knows_classes(cluster)
         self._checks_priorities = checks_priorities
-        self._plans: list[tuple[Plan, list[At]]] = []
+        self._plans: list[tuple[Plan, list[ObjectKey]]] = []
         """What each workload does with the pods that it has, and the new pods that it makes."""
         self._missing: dict[str, None] = {}
         """ResourceClaimTemplates that pods name and that are not known."""
         self._server = admission
-        self._admitted: list[At] = []
+        self._admitted: list[ObjectKey] = []
         self._workloads: list[Object] = []
-        self._claim_statuses: dict[At, Sequence[PodResourceClaimStatus]] = {}
-        self._with_status: set[At] = set()
+        self._claim_statuses: dict[ObjectKey, Sequence[PodResourceClaimStatus]] = {}
+        self._with_status: set[ObjectKey] = set()
         """PodDisruptionBudgets whose status says how many disruptions they allow."""
-        admission.create(classes(cluster, wanted))
+        admission.create(classes(cluster, objects))
 
     def admit(self, objects: Sequence[Object]) -> None:
         """Sends the objects through the API server, and finds the workloads among them."""
-        served: list[tuple[At, Object]] = []
+        served: list[tuple[ObjectKey, Object]] = []
         for obj in objects:
             is_namespaced = self._server.is_namespaced(obj["apiVersion"], obj["kind"])
             if is_namespaced is None:
@@ -210,24 +210,24 @@ class _Batch:
             why = self._server.why_undecodable(obj)
             if why:
                 raise ManifestError(f"{obj['kind']} {_name(obj)}: {why}")
-            at = _place_of(obj, is_namespaced=is_namespaced)
-            served.append((at, obj))
+            key = _key_of(obj, is_namespaced=is_namespaced)
+            served.append((key, obj))
             status = obj.get("status")
             if isinstance(status, Mapping) and status.get("disruptionsAllowed") is not None:
-                self._with_status.add(at)
-        written = {obj["metadata"]["name"] for _, obj in served if obj["kind"] == "Namespace"}
+                self._with_status.add(key)
+        new_namespaces = {obj["metadata"]["name"] for _, obj in served if obj["kind"] == "Namespace"}
         for (_, namespace, _), obj in served:
-            if namespace and namespace not in written and self._inventory.lacks_namespace(namespace):
+            if namespace and namespace not in new_namespaces and self._inventory.lacks_namespace(namespace):
                 raise ManifestError(f'{obj["kind"]} {_name(obj)}: namespaces "{namespace}" not found')
         # A workload that does not give its replicas keeps the number that it has: an autoscaler sets it.
         unscaled = {
-            at for at, obj in served if isinstance(obj.get("spec"), Mapping) and obj["spec"].get("replicas") is None
+            key for key, obj in served if isinstance(obj.get("spec"), Mapping) and obj["spec"].get("replicas") is None
         }
         self._store(served)
-        for at in [at for at, obj in served if (obj["apiVersion"], obj["kind"]) in WORKLOADS]:
-            workload = self._get(at)
-            has = len(self._inventory.owned(*at))
-            if at in unscaled and has:
+        for key in [key for key, obj in served if (obj["apiVersion"], obj["kind"]) in WORKLOADS]:
+            workload = self._get(key)
+            has = len(self._inventory.owned(*key))
+            if key in unscaled and has:
                 workload["spec"]["replicas"] = has
             self._workloads.append(workload)
 
@@ -236,51 +236,51 @@ class _Batch:
         if not self._workloads:
             return
         nodes = {node.name: node for node in self._inventory.nodes}
-        nodes |= {at.name: decoding.convert(Node, self._get(at)) for at in self._admitted if at.kind == "Node"}
+        nodes |= {key.name: decoding.convert(Node, self._get(key)) for key in self._admitted if key.kind == "Node"}
         around = Surroundings(list(nodes.values()), self._inventory.owned, self._inventory.has_pod)
-        num_pods = sum(at.kind == "Pod" for at in self._admitted)
+        num_pods = sum(key.kind == "Pod" for key in self._admitted)
         for workload in self._workloads:
-            made: list[tuple[At, Object]] = []
-            owner = _place_of(workload)
+            new_objects: list[tuple[ObjectKey, Object]] = []
+            owner = _key_of(workload)
             try:
                 plan = plan_of(workload, self._inventory.owned(*owner))
             except ValueError as exc:
                 raise ManifestError(f"{workload['kind']} {_name(workload)}: {exc}") from exc
             self._inventory.remove(*owner, plan.leaving)
             for obj in objects_of(workload, around):
-                at = _place_of(obj)
-                if at.kind == "Pod" or not self._exists(at):
-                    made.append((at, obj))
-                num_pods += at.kind == "Pod"
+                key = _key_of(obj)
+                if key.kind == "Pod" or not self._exists(key):
+                    new_objects.append((key, obj))
+                num_pods += key.kind == "Pod"
                 if num_pods > most_pods:
                     who = f"{workload['kind']} {_name(workload)}"
                     raise ManifestError(f"{who}: more than {most_pods} pods cannot be created at a time")
-            self._store(made)
-            self._plans.append((plan, [at for at, _ in made if at.kind == "Pod"]))
+            self._store(new_objects)
+            self._plans.append((plan, [key for key, _ in new_objects if key.kind == "Pod"]))
 
     @property
     def daemon_sets(self) -> frozenset[tuple[str, str]]:
         """(namespace, name) of the DaemonSets among the objects."""
-        written = (each["metadata"] for each in self._workloads if each["kind"] == "DaemonSet")
-        return frozenset((metadata["namespace"], metadata["name"]) for metadata in written)
+        daemon_set_metadata = (workload["metadata"] for workload in self._workloads if workload["kind"] == "DaemonSet")
+        return frozenset((metadata["namespace"], metadata["name"]) for metadata in daemon_set_metadata)
 
     def make_claims(self) -> None:
         """Creates the claims that the specs of pods without a node describe."""
-        made: list[tuple[At, Object]] = []
-        for at in [at for at in self._admitted if at.kind == "Pod"]:
-            pod = self._get(at)
+        new_claims: list[tuple[ObjectKey, Object]] = []
+        for pod_key in [pod_key for pod_key in self._admitted if pod_key.kind == "Pod"]:
+            pod = self._get(pod_key)
             if pod["spec"].get("nodeName"):
                 continue
-            claims, self._claim_statuses[at] = self._resource_claims(pod)
+            claims, self._claim_statuses[pod_key] = self._resource_claims(pod)
             for obj in (*volume_claims(pod), *claims):
-                place = _place_of(obj)
-                if not self._exists(place):
-                    made.append((place, obj))
-        self._store(made)
+                claim_key = _key_of(obj)
+                if not self._exists(claim_key):
+                    new_claims.append((claim_key, obj))
+        self._store(new_claims)
 
     def _resource_claims(self, pod: Object) -> tuple[list[Object], list[PodResourceClaimStatus]]:
         """The claims of known templates that the pod names, and what its status says of them then."""
-        made, said = [], []
+        claims, statuses = [], []
         for claim in claims_without_object(pod):
             namespace, template_name = pod["metadata"]["namespace"], claim["resourceClaimTemplateName"]
             template = self._server.get("ResourceClaimTemplate", namespace, template_name)
@@ -289,35 +289,35 @@ class _Batch:
                 continue
             obj = resource_claim(pod, claim, template)
             obj["metadata"]["name"] = name = f"{obj['metadata'].pop('generateName')}1"
-            made.append(obj)
-            said.append(PodResourceClaimStatus(name=claim["name"], resource_claim_name=name))
-        return made, said
+            claims.append(obj)
+            statuses.append(PodResourceClaimStatus(name=claim["name"], resource_claim_name=name))
+        return claims, statuses
 
-    def _exists(self, at: At) -> bool:
+    def _exists(self, key: ObjectKey) -> bool:
         """Whether an object that controllers would make exists, as an earlier claim or ReplicaSet; it is used as is."""
-        return self._server.get(*at) is not None or self._inventory.has(*at)
+        return self._server.get(*key) is not None or self._inventory.has(*key)
 
-    def _get(self, at: At) -> Object:
-        obj = self._server.get(*at)
+    def _get(self, key: ObjectKey) -> Object:
+        obj = self._server.get(*key)
         if obj is None:
-            raise LookupError(f"{at.kind} {at.namespace}/{at.name} was admitted and is not there")
+            raise LookupError(f"{key.kind} {key.namespace}/{key.name} was admitted and is not there")
         return obj
 
     def put_into(self, trial: Trial) -> Applied:
         """Hands all to the cluster: nodes and what pods refer to first, then the pods that are created at once."""
-        made: dict[At, Pod] = {}
-        for at in sorted(self._admitted, key=lambda at: at.kind == "Pod"):
-            obj = self._get(at)
+        pods_by_key: dict[ObjectKey, Pod] = {}
+        for key in sorted(self._admitted, key=lambda key: key.kind == "Pod"):
+            obj = self._get(key)
             kind = _TYPE_OF.get(obj["kind"])
             if kind is None:
                 continue  # schedulers do not watch it: a Deployment
             item = decoding.convert(kind, obj)
             if isinstance(item, Pod):
-                known = item.status.resource_claim_statuses
-                claims = [*known, *self._claim_statuses.get(at, ())]
+                earlier_statuses = item.status.resource_claim_statuses
+                claims = [*earlier_statuses, *self._claim_statuses.get(key, ())]
                 status = decoding.replaced(item.status, resource_claim_statuses=claims)
-                made[at] = decoding.replaced(item, status=status)
-            elif isinstance(item, PodDisruptionBudget) and at not in self._with_status:
+                pods_by_key[key] = decoding.replaced(item, status=status)
+            elif isinstance(item, PodDisruptionBudget) and key not in self._with_status:
                 trial.changed(None, _with_disruptions_allowed(trial.cluster, item, obj["spec"]))
             elif isinstance(item, PersistentVolumeClaim) and (volume := self._provisioned(obj)) is not None:
                 trial.changed(None, decoding.convert(PersistentVolume, volume))
@@ -325,22 +325,22 @@ class _Batch:
             else:
                 trial.changed(None, item)
         rollouts = [
-            (plan.rollout, *_divided(plan.rollout, [made[at] for at in places]))
-            for plan, places in self._plans
+            (plan.rollout, *_divided(plan.rollout, [pods_by_key[key] for key in keys]))
+            for plan, keys in self._plans
             if plan.rollout
         ]
         later = {pod.uid for _, successors, _ in rollouts for pod in successors}
-        named = [pod for pod in made.values() if pod.spec.node_name and not pod.is_terminal]
-        for pod in made.values():
+        pinned_pods = [pod for pod in pods_by_key.values() if pod.spec.node_name and not pod.is_terminal]
+        for pod in pods_by_key.values():
             if pod.uid not in later and not pod.spec.node_name:
                 trial.changed(self._inventory.pending(pod), pod)
             elif pod.uid not in later and (waits := self._inventory.pending(pod)) is not None:
                 trial.changed(waits, None)
         return Applied(
-            pods=[pod for pod in made.values() if pod.uid in trial.cluster.pending],
+            pods=[pod for pod in pods_by_key.values() if pod.uid in trial.cluster.pending],
             surplus=[pod for plan, _ in self._plans for pod in plan.surplus],
             rollouts=rollouts,
-            on_named_nodes=named,
+            on_named_nodes=pinned_pods,
             missing_templates=tuple(self._missing),
             notes=tuple(note for plan, _ in self._plans for note in plan.notes),
         )
@@ -353,7 +353,7 @@ class _Batch:
         is_made = storage_class.get("provisioner") != NO_PROVISIONER
         return provisioned(claim, storage_class, None, ()) if is_made else None
 
-    def _store(self, objects: Sequence[tuple[At, Object]]) -> None:
+    def _store(self, objects: Sequence[tuple[ObjectKey, Object]]) -> None:
         for (kind, namespace, name), obj in objects:
             if kind != "Pod":
                 continue
@@ -365,19 +365,21 @@ class _Batch:
             uid = obj["metadata"].get("uid")
             if isinstance(uid, str) and not self._inventory.owns_uid(namespace, name, uid):
                 del obj["metadata"]["uid"]  # a copy of another pod gets its own UID
-        given = [(at, _priority_taken_out(obj)) for at, obj in objects if self._checks_priorities and at.kind == "Pod"]
+        priorities = [
+            (key, _priority_taken_out(obj)) for key, obj in objects if self._checks_priorities and key.kind == "Pod"
+        ]
         refused = self._server.create([obj for _, obj in objects])
-        for at, priority in given if not refused else ():
-            admitted = self._get(at)["spec"].get("priority", 0)
+        for key, priority in priorities if not refused else ():
+            admitted = self._get(key)["spec"].get("priority", 0)
             if priority not in (None, admitted):
                 why = (
                     f"the integer value of priority ({priority}) must not be provided in pod spec; "
                     f"priority admission controller computed {admitted} from the given PriorityClass name"
                 )
-                raise ManifestError(f'Pod {at.namespace}/{at.name}: pods "{at.name}" is forbidden: {why}')
+                raise ManifestError(f'Pod {key.namespace}/{key.name}: pods "{key.name}" is forbidden: {why}')
         if refused:
             raise ManifestError("; ".join(refused if self._knows_classes else map(_with_advice, refused)))
-        self._admitted += [at for at, _ in objects]
+        self._admitted += [key for key, _ in objects]
 
 
 def _priority_taken_out(pod: Object) -> object:
@@ -388,12 +390,12 @@ def _priority_taken_out(pod: Object) -> object:
     return spec.pop("priority", None)
 
 
-def _divided(rollout: Rollout, made: Sequence[Pod]) -> tuple[Sequence[Pod], Sequence[Pod]]:
+def _divided(rollout: Rollout, new_pods: Sequence[Pod]) -> tuple[Sequence[Pod], Sequence[Pod]]:
     """(new pods that replace others, new pods that replace none)."""
     if rollout.how != "ordered":
-        return made, ()
+        return new_pods, ()
     names = {pod.name for pod in rollout.old}
-    return [pod for pod in made if pod.name in names], [pod for pod in made if pod.name not in names]
+    return [pod for pod in new_pods if pod.name in names], [pod for pod in new_pods if pod.name not in names]
 
 
 def _with_advice(refusal: str) -> str:
@@ -402,9 +404,9 @@ def _with_advice(refusal: str) -> str:
     return f"{refusal}, among the objects or on a pod of the cluster" if is_about_class else refusal
 
 
-def _place_of(obj: Object, *, is_namespaced: bool = True) -> At:
+def _key_of(obj: Object, *, is_namespaced: bool = True) -> ObjectKey:
     namespace = (obj["metadata"].get("namespace") or "default") if is_namespaced else ""
-    return At(obj["kind"], str(namespace), str(obj["metadata"].get("name")))
+    return ObjectKey(obj["kind"], str(namespace), str(obj["metadata"].get("name")))
 
 
 def _name(obj: Object) -> str:

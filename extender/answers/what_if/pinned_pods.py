@@ -29,8 +29,8 @@ def run_on_named_nodes(trial: Trial, pods: Sequence[Pod]) -> tuple[str, ...]:
     Upstream: pkg/kubelet/lifecycle/predicate.go, Admit, as far as amounts go.
     """
     sentences = [_run(trial, pod) for pod in pods]
-    told, more = sentences[: limits.PINNED_POD_SENTENCES], len(sentences) - limits.PINNED_POD_SENTENCES
-    return (*told, f"{more} more pods name their nodes themselves") if more > 0 else tuple(told)
+    first_sentences, more = sentences[: limits.PINNED_POD_SENTENCES], len(sentences) - limits.PINNED_POD_SENTENCES
+    return (*first_sentences, f"{more} more pods name their nodes themselves") if more > 0 else tuple(first_sentences)
 
 
 def _run(trial: Trial, pod: Pod) -> str:
@@ -79,12 +79,12 @@ def daemon_pods(cluster: Cluster, nodes: Sequence[Node], besides: Container[Key]
             key = pod.namespace, owner.name
             if owner.controller and owner.kind == "DaemonSet" and not pod.is_terminating and key not in besides:
                 models.setdefault(key, pod)
-    made = []
+    pods = []
     for (_, name), model in models.items():
         without_affinity, tolerations = replaced(model, spec=replaced(model.spec, affinity=None)), tolerations_of(model)
         allowed = (node.name for node in nodes if may_run_on(node, without_affinity, tolerations))
-        made += [_pinned(model, name, node) for node in allowed]
-    return made
+        pods += [_pinned(model, name, node) for node in allowed]
+    return pods
 
 
 def _pinned(model: Pod, daemon_set: str, node: str) -> Pod:

@@ -17,14 +17,14 @@ class RunningRollout:
     """One rollout. State: its pods that exist, and those that are still to be created."""
 
     def __init__(
-        self, simulation: Simulation, rollout: Rollout, successors: Sequence[Pod], others: Sequence[Pod] = ()
+        self, simulation: Simulation, rollout: Rollout, successors: Sequence[Pod], additions: Sequence[Pod] = ()
     ) -> None:
-        """Nothing has moved yet. Successors are not created yet; the others are a StatefulSet's missing pods."""
+        """Nothing has moved yet. Successors are not created yet; the additions are a StatefulSet's missing pods."""
         self._simulation = simulation
         self._rollout = rollout
         self._old = list(rollout.old)
-        self._new = list(rollout.kept)
-        self._created = list(others)
+        self._new = list(rollout.unchanged)
+        self._created = list(additions)
         self._to_come = list(successors)
 
     def begin(self) -> None:
@@ -41,10 +41,11 @@ class RunningRollout:
         if number == rollout.replicas:
             return
         # The Deployment was scaled as well.
-        active = [each for each in (self._revision(_OLD, self._old), self._revision(_NEW, self._new)) if each.replicas]
-        wanted = scaled(rollout.replicas, rollout.surge, active)
-        self._shrink(self._old, wanted.get(_OLD, len(self._old)), "scaled down")
-        self._shrink(self._new, wanted.get(_NEW, len(self._new)), "scaled down")
+        revisions = self._revision(_OLD, self._old), self._revision(_NEW, self._new)
+        active = [revision for revision in revisions if revision.replicas]
+        sizes = scaled(rollout.replicas, rollout.surge, active)
+        self._shrink(self._old, sizes.get(_OLD, len(self._old)), "scaled down")
+        self._shrink(self._new, sizes.get(_NEW, len(self._new)), "scaled down")
 
     def advance(self) -> bool:
         """Takes the next step once pods are placed as far as they fit; returns False if it has ended or is stuck."""
@@ -56,10 +57,10 @@ class RunningRollout:
                 return False
             self._grow(rollout.replicas)
             return True
-        before, wanted = (len(self._old), len(self._new)), self._rolled()
-        self._shrink(self._old, wanted.get(_OLD, len(self._old)), "replaced")
-        self._shrink(self._new, wanted.get(_NEW, len(self._new)), "scaled down")
-        self._grow(wanted.get(_NEW, len(self._new)))
+        before, sizes = (len(self._old), len(self._new)), self._rolled()
+        self._shrink(self._old, sizes.get(_OLD, len(self._old)), "replaced")
+        self._shrink(self._new, sizes.get(_NEW, len(self._new)), "scaled down")
+        self._grow(sizes.get(_NEW, len(self._new)))
         return before != (len(self._old), len(self._new))
 
     @property
@@ -85,8 +86,8 @@ class RunningRollout:
         self._create(successor)
         return True
 
-    def _grow(self, wanted: int) -> None:
-        while len(self._new) < wanted and self._to_come:
+    def _grow(self, size: int) -> None:
+        while len(self._new) < size and self._to_come:
             self._create(self._to_come.pop(0))
 
     def _create(self, pod: Pod) -> None:
@@ -94,8 +95,8 @@ class RunningRollout:
         self._simulation.submit(pod, "created")
         self._new.append(pod)
 
-    def _shrink(self, pods: list[Pod], wanted: int, why: Literal["scaled down", "replaced"]) -> None:
-        for pod in sorted(pods, key=self._has_node)[: max(len(pods) - max(wanted, 0), 0)]:
+    def _shrink(self, pods: list[Pod], size: int, why: Literal["scaled down", "replaced"]) -> None:
+        for pod in sorted(pods, key=self._has_node)[: max(len(pods) - max(size, 0), 0)]:
             self._simulation.withdraw(pod, why)
             pods.remove(pod)
 

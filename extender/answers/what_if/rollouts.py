@@ -39,8 +39,8 @@ class Rollout:
     ordered: one after the other, the highest ordinal first, each new pod under the name of the old one.
     """
     replicas: int
-    kept: tuple[Pod, ...]
-    """Pods that are of the new template already."""
+    unchanged: tuple[Pod, ...]
+    """Pods that stay: those of the new template, and those that it is not to replace yet."""
     old: tuple[Pod, ...]
     """The others; those that are deleted first come first."""
     surge: int = 0
@@ -102,18 +102,18 @@ def _of_replicas(workload: Object, owned: Sequence[Pod]) -> Plan:
         "recreate" if (spec.get("strategy") or {}).get("type") == "Recreate" else "rolling"
     )
     surge, unavailable = fenceposts(spec)
-    kept = tuple(pod for pod in in_order if pod.uid not in old)
+    unchanged = tuple(pod for pod in in_order if pod.uid not in old)
     replaced = tuple(pod for pod in in_order if pod.uid in old)
-    return Plan((), Rollout(_name(workload), how, replicas, kept, replaced, surge, unavailable), notes)
+    return Plan((), Rollout(_name(workload), how, replicas, unchanged, replaced, surge, unavailable), notes)
 
 
 def _of_stateful_set(workload: Object, owned: Sequence[Pod]) -> Plan:
     spec, name = workload["spec"], workload["metadata"]["name"]
     first = (spec.get("ordinals") or {}).get("start", 0)
     by_ordinal = {ordinal: pod for pod in owned if (ordinal := ordinal_of(pod.name, name)) is not None}
-    wanted = range(first, first + spec.get("replicas", 1))
-    surplus = tuple(by_ordinal[each] for each in sorted(by_ordinal, reverse=True) if each not in wanted)
-    stays = {ordinal: pod for ordinal, pod in by_ordinal.items() if ordinal in wanted}
+    ordinals = range(first, first + spec.get("replicas", 1))
+    surplus = tuple(by_ordinal[ordinal] for ordinal in sorted(by_ordinal, reverse=True) if ordinal not in ordinals)
+    stays = {ordinal: pod for ordinal, pod in by_ordinal.items() if ordinal in ordinals}
     old, notes = _of_another_template(workload, list(stays.values()))
     strategy = spec.get("updateStrategy") or {}
     partition = max((strategy.get("rollingUpdate") or {}).get("partition", 0), 0)
@@ -124,13 +124,14 @@ def _of_stateful_set(workload: Object, owned: Sequence[Pod]) -> Plan:
         is_one = len(waits) == 1
         stays_as_is = f"{waits[0].key} stays as it is" if is_one else f"{len(waits)} of these pods stay as they are"
         notes = (*notes, f"{_name(workload)}: {stays_as_is} until {'it is' if is_one else 'they are'} deleted: {why}")
-    gone = old - {pod.uid for pod in waits}
-    replaced = tuple(stays[each] for each in sorted(stays, reverse=True) if stays[each].uid in gone)
+    replaced_uids = old - {pod.uid for pod in waits}
+    replaced = tuple(stays[ordinal] for ordinal in sorted(stays, reverse=True) if stays[ordinal].uid in replaced_uids)
     if not replaced:
         return Plan(surplus, notes=notes)
-    kept = tuple(pod for pod in stays.values() if pod.uid not in gone)
+    unchanged = tuple(pod for pod in stays.values() if pod.uid not in replaced_uids)
     in_turn = spec.get("podManagementPolicy", "OrderedReady") != "Parallel"
-    return Plan(surplus, Rollout(_name(workload), "ordered", len(wanted), kept, replaced, in_turn=in_turn), notes)
+    rollout = Rollout(_name(workload), "ordered", len(ordinals), unchanged, replaced, in_turn=in_turn)
+    return Plan(surplus, rollout, notes)
 
 
 def _of_another_template(workload: Object, owned: Sequence[Pod]) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -143,7 +144,7 @@ def _of_another_template(workload: Object, owned: Sequence[Pod]) -> tuple[frozen
     elif kind == "StatefulSet":
         label = REVISION_LABEL, revision_name(workload)
     claimed = workload["spec"].get("volumeClaimTemplates") or ()
-    claims = {f"volume {(each.get('metadata') or {}).get('name')}" for each in claimed}
+    claims = {f"volume {(claim.get('metadata') or {}).get('name')}" for claim in claimed}
     old: set[str] = set()
     changed: dict[str, None] = {}
     added: dict[str, None] = {}
@@ -181,7 +182,7 @@ def in_deletion_order(pods: Sequence[Pod]) -> list[Pod]:
         key=lambda pod: deletion_rank(
             node=pod.spec.node_name,
             phase=pod.status.phase,
-            is_ready=any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions),
+            is_ready=("Ready", "True") in [(condition.type, condition.status) for condition in pod.status.conditions],
             cost=pod.annotations.get(DELETION_COST, "0"),
             neighbours=crowd[pod.spec.node_name],
         ),
@@ -221,11 +222,11 @@ def _differences(template: Object, pod: Pod, *, is_pinned: bool) -> tuple[list[s
     """
     metadata = template.get("metadata") or {}
     spec = decoding.convert(PodSpec, template.get("spec") or {})
-    wanted = dict(_parts(metadata.get("labels") or {}, spec, is_pinned=is_pinned))
-    has = dict(_parts(pod.labels, pod.spec, is_pinned=is_pinned))
-    more = [part for part in has if part not in wanted]
+    template_parts = dict(_parts(metadata.get("labels") or {}, spec, is_pinned=is_pinned))
+    pod_parts = dict(_parts(pod.labels, pod.spec, is_pinned=is_pinned))
+    more = [part for part in pod_parts if part not in template_parts]
     added = [part for part in more if part.startswith(_OFTEN_ADDED)]
-    changed = [part for part, value in wanted.items() if has.get(part) != value]
+    changed = [part for part, value in template_parts.items() if pod_parts.get(part) != value]
     return [*changed, *(part for part in more if part not in added)], added
 
 
@@ -246,7 +247,7 @@ def _parts(labels: dict[str, str], spec: PodSpec, *, is_pinned: bool) -> Iterato
         if not is_pinned and toleration.key not in _ALWAYS_TOLERATED:
             yield f"toleration {toleration.key or 'of everything'} {toleration.effect}".rstrip(), _json(toleration)
     if spec.topology_spread_constraints:
-        yield "spread constraints", [_json(each) for each in spec.topology_spread_constraints]
+        yield "spread constraints", [_json(constraint) for constraint in spec.topology_spread_constraints]
     for volume in spec.volumes:
         # Claims of a StatefulSet are only in its pods, and volumes of other kinds are not kept.
         is_seen = volume != Volume(name=volume.name) and volume.persistent_volume_claim is None
@@ -287,7 +288,7 @@ def _without_merged_keys(value: Any) -> Any:
     keys = {*(read.get("matchLabelKeys") or ()), *(read.get("mismatchLabelKeys") or ())}
     selector = read.get("labelSelector")
     if keys and isinstance(selector, dict):
-        kept = [each for each in selector.get("matchExpressions") or () if each.get("key") not in keys]
-        others = {key: item for key, item in selector.items() if key != "matchExpressions"}
-        read["labelSelector"] = others | ({"matchExpressions": kept} if kept else {})
+        expressions = [item for item in selector.get("matchExpressions") or () if item.get("key") not in keys]
+        rest = {key: item for key, item in selector.items() if key != "matchExpressions"}
+        read["labelSelector"] = rest | ({"matchExpressions": expressions} if expressions else {})
     return read

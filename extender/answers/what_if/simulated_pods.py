@@ -40,9 +40,9 @@ class RemovedPods:
         """(UID of the preemptor, UID of the victim, node) -> place in `all`."""
 
     def add(self, removed: RemovedPod) -> None:
-        gone = removed.eviction
-        if gone.by is not None:
-            self._last_time[gone.by.uid, gone.victim.pod.uid, gone.node] = len(self.all)
+        eviction = removed.eviction
+        if eviction.by is not None:
+            self._last_time[eviction.by.uid, eviction.victim.pod.uid, eviction.node] = len(self.all)
         self.all.append(removed)
 
     def loop(self, pod: Pod, candidate: fwk.Candidate) -> EvictionLoop | None:
@@ -52,18 +52,20 @@ class RemovedPods:
         others since then were evicted themselves: the cluster is in the same state as before.
         """
         times = [self._last_time.get((pod.uid, victim.uid, candidate.node)) for victim in candidate.victims]
-        known = [at for at in times if at is not None]
-        since = [each.eviction for each in self.all[min(known) :]] if known else []
-        by = {each.by.uid if each.by is not None else "" for each in since}
-        if not since or by - {each.victim.pod.uid for each in since} - {pod.uid}:
+        places = [place for place in times if place is not None]
+        since = [removed.eviction for removed in self.all[min(places) :]] if places else []
+        preemptor_uids = {eviction.by.uid if eviction.by is not None else "" for eviction in since}
+        if not since or preemptor_uids - {eviction.victim.pod.uid for eviction in since} - {pod.uid}:
             return None
         steps = [
-            f"{each.by.key} evicts {each.victim.pod.key} from {each.node}" for each in since if each.by is not None
+            f"{eviction.by.key} evicts {eviction.victim.pod.key} from {eviction.node}"
+            for eviction in since
+            if eviction.by is not None
         ]
         steps.append(f"{pod.key} would evict {candidate.victims[0].key} from {candidate.node} again")
         pods = {pod.uid: PodName.of(pod)}
-        for each in since:
-            pods.setdefault(each.victim.pod.uid, each.victim.pod)
+        for eviction in since:
+            pods.setdefault(eviction.victim.pod.uid, eviction.victim.pod)
         return EvictionLoop(pods=tuple(pods.values()), text=f"{', then '.join(steps)}, and so on forever")
 
 
@@ -136,7 +138,7 @@ class FailedAttempts:
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[int, FailedAttempt]] = {}
 
-    def of(self, pod: Pod, num_events: int) -> FailedAttempt | None:
+    def get(self, pod: Pod, num_events: int) -> FailedAttempt | None:
         """Returns the outcome for an equal pod, if nothing has happened since."""
         known_at, failed = self._known.get(_signature(pod), (-1, None))
         return failed if known_at == num_events else None

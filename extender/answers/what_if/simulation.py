@@ -45,7 +45,7 @@ class Simulation:
         """
         self.trial: Final = trial
         self._before_eviction = before_eviction
-        self._now = max((each.now().timestamp() for each in trial.frameworks.values()), default=0.0)
+        self._now = max((framework.now().timestamp() for framework in trial.frameworks.values()), default=0.0)
         self._steps = steps
         self._pods: dict[str, SimulatedPod] = {}
         self._queue: list[tuple[object, int, str]] = []
@@ -82,19 +82,19 @@ class Simulation:
         self.trial.changed(node, replaced(node, spec=replaced(node.spec, unschedulable=True)))
         drained = self._pods_that_leave(name)
         budgets = zip(drained, self.trial.disrupt(drained), strict=True)
-        for pod, waits_for in sorted(budgets, key=lambda each: bool(each[1])):
+        for pod, waits_for in sorted(budgets, key=lambda item: bool(item[1])):
             self._evict(pod, "drained", waits_for=waits_for)
 
     def withdraw(self, pod: Pod, why: Literal["scaled down", "replaced"]) -> None:
         """Deletes a pod that its controller does not want any more, wherever it is. Budgets are not asked."""
         cluster = self.trial.cluster
-        known = cluster.cache.pod(pod.uid) or cluster.pending.get(pod.uid)
+        pod_now = cluster.cache.pod(pod.uid) or cluster.pending.get(pod.uid)
         self._pods.pop(pod.uid, None)
-        if known is None:
+        if pod_now is None:
             return
-        eviction = Eviction(victim=victim(known, self._now), node=known.spec.node_name, why=why, returns=False)
+        eviction = Eviction(victim=victim(pod_now, self._now), node=pod_now.spec.node_name, why=why, returns=False)
         self._removed_pods.add(RemovedPod(eviction))
-        self.trial.remove(known)
+        self.trial.remove(pod_now)
         self._num_events += 1
 
     async def run(self) -> None:
@@ -103,10 +103,10 @@ class Simulation:
             if self._queue:
                 await self._place(self._pods[heapq.heappop(self._queue)[2]])
                 continue
-            again = [simulated for simulated in self._pods.values() if self._is_worth_another_try(simulated)]
-            if not again:
+            retries = [simulated for simulated in self._pods.values() if self._is_worth_another_try(simulated)]
+            if not retries:
                 break
-            for simulated in again:
+            for simulated in retries:
                 self._enqueue(simulated)
 
     # What has come of it.
@@ -167,10 +167,10 @@ class Simulation:
 
     async def _attempt(self, simulated: SimulatedPod) -> None:
         """Tries to place the pod once. If it has no node then, it has failed, or others were evicted for it."""
-        known = self._failed.of(simulated.pod, self._num_events)
-        if known is not None:
+        failure = self._failed.get(simulated.pod, self._num_events)
+        if failure is not None:
             self._steps -= 1
-            self._fail(simulated, *known)
+            self._fail(simulated, *failure)
             return
         attempt = self.trial.schedule(simulated.pod)
         if attempt.refusal is not None:
@@ -190,14 +190,14 @@ class Simulation:
             simulated.removed.lands_on, simulated.removed.message = node, ""
 
     async def _make_room(self, simulated: SimulatedPod, attempt: TrialAttempt) -> None:
-        found, message = await self.trial.preempt(attempt)
-        outcome = found.preemption
+        result, message = await self.trial.preempt(attempt)
+        outcome = result.preemption
         preemption = None
         if outcome is not None:
             self._num_preemptions += 1
             limit = limits.CANDIDATES if self._num_preemptions <= _WITH_RUNNERS_UP else 1
             preemption = preemption_answer(outcome, attempt.cycle.snapshot, simulated.pod, self._now, limit)
-        candidate = found.candidate
+        candidate = result.candidate
         if outcome is not None and outcome.why_not_eligible == STILL_TERMINATING:
             # Its victims are terminating already: they are gone now.
             simulated.message, simulated.preemption = message, preemption
@@ -205,9 +205,9 @@ class Simulation:
                 if victim_pod.is_terminating:
                     self.trial.remove(victim_pod)
             self._num_events += 1
-        elif candidate is None or not candidate.victims or not found.nominated_node:
+        elif candidate is None or not candidate.victims or not result.nominated_node:
             self._failed.add(simulated.pod, self._num_events, (message, preemption))
-            self._fail(simulated, message, preemption, nominate=found.nominated_node)
+            self._fail(simulated, message, preemption, nominate=result.nominated_node)
         elif (loop := self._removed_pods.loop(simulated.pod, candidate)) is not None:
             self.loops.append(loop)
             self._fail(simulated, message, is_final=True)
@@ -220,17 +220,17 @@ class Simulation:
             self._preempt(simulated, candidate, preemption)
 
     def _preempt(self, simulated: SimulatedPod, candidate: fwk.Candidate, preemption: PreemptionAnswer | None) -> None:
-        known = {} if preemption is None else {each.pod.uid: each for each in preemption.victims}
-        simulated.evicts += self._evict_for(simulated, candidate, known)
+        victims_by_uid = {} if preemption is None else {entry.pod.uid: entry for entry in preemption.victims}
+        simulated.evicts += self._evict_for(simulated, candidate, victims_by_uid)
         self._nominate(simulated, candidate.node)
 
     def _evict_for(
-        self, by: SimulatedPod, candidate: fwk.Candidate, known: Mapping[str, Victim] = MappingProxyType({})
+        self, preemptor: SimulatedPod, candidate: fwk.Candidate, by_uid: Mapping[str, Victim] = MappingProxyType({})
     ) -> list[Victim]:
         self.trial.disrupt(candidate.victims)
-        victims = [known.get(pod.uid) or victim(pod, self._now) for pod in candidate.victims]
-        for pod, gone in zip(candidate.victims, victims, strict=True):
-            self._evict(pod, "preempted", gone=gone, by=by)
+        victims = [by_uid.get(pod.uid) or victim(pod, self._now) for pod in candidate.victims]
+        for pod, victim_answer in zip(candidate.victims, victims, strict=True):
+            self._evict(pod, "preempted", victim_answer=victim_answer, preemptor=preemptor)
         return victims
 
     def _nominate(self, simulated: SimulatedPod, node: str) -> None:
@@ -261,23 +261,23 @@ class Simulation:
 
     async def _place_group(self, key: GroupKey) -> None:
         while self._steps > 0:
-            members = [each for each in self._pods.values() if each.is_waiting and self._is_ready_in(each, key)]
-            members.sort(key=lambda each: -each.pod.priority)
-            result, victims = await self.trial.try_group(key, [each.pod for each in members])
+            members = [pod for pod in self._pods.values() if pod.is_waiting and self._is_ready_in(pod, key)]
+            members.sort(key=lambda member: -member.pod.priority)
+            result, victims = await self.trial.try_group(key, [member.pod for member in members])
             self._steps -= len(members) if result.status.is_success else _STEPS_OF_A_MISFIT * len(members)
             if result.without_policies is not None:
                 alone = [victim(pod, self._now) for pod in result.without_policies.victims]
                 self._without_policies.setdefault(key, []).extend(alone)
             evicted, instead_of = self._group_victims.get(key, ()), self._without_policies.get(key, ())
             self._groups[key] = group_outcome(self.trial.cluster, key, len(members), result, evicted, instead_of)
-            by_uid = {each.pod.uid: each for each in members}
-            own = [(by_uid[pod.uid], candidate) for pod, candidate in _own_candidates(result)]
-            if result.status.is_success or (victims is None and not own):
-                for simulated, said in zip(members, self.trial.place_group(result, len(members)), strict=True):
-                    self._settle(simulated, *said)
+            by_uid = {member.pod.uid: member for member in members}
+            own_candidates = [(by_uid[pod.uid], candidate) for pod, candidate in _own_candidates(result)]
+            if result.status.is_success or (victims is None and not own_candidates):
+                for simulated, outcome in zip(members, self.trial.place_group(result, len(members)), strict=True):
+                    self._settle(simulated, *outcome)
                 return
-            candidates = [victims] if victims is not None else [candidate for _, candidate in own]
-            loops = [self._removed_pods.loop(members[0].pod, each) for each in candidates]
+            candidates = [victims] if victims is not None else [candidate for _, candidate in own_candidates]
+            loops = [self._removed_pods.loop(members[0].pod, candidate) for candidate in candidates]
             if (loop := next(filter(None, loops), None)) is not None:
                 self.loops.append(loop)
                 for simulated in members:
@@ -285,7 +285,7 @@ class Simulation:
                 return
             if victims is not None:
                 self._group_victims.setdefault(key, []).extend(self._evict_for(members[0], victims))
-            for simulated, candidate in own:
+            for simulated, candidate in own_candidates:
                 self._preempt(simulated, candidate, None)
         for simulated in self._pods.values():
             if simulated.is_waiting and self._is_ready_in(simulated, key):
@@ -312,33 +312,33 @@ class Simulation:
         pod: Pod,
         why: Why,
         *,
-        gone: Victim | None = None,
-        by: SimulatedPod | None = None,
+        victim_answer: Victim | None = None,
+        preemptor: SimulatedPod | None = None,
         waits_for: tuple[str, ...] = (),
     ) -> None:
         eviction = Eviction(
-            victim=gone or victim(pod, self._now),
+            victim=victim_answer or victim(pod, self._now),
             node=pod.spec.node_name,
             why=why,
-            by=None if by is None else PodName.of(by.pod),
+            by=None if preemptor is None else PodName.of(preemptor.pod),
             returns=is_recreated(pod),
-            depth=1 if by is None else by.depth + 1,
+            depth=1 if preemptor is None else preemptor.depth + 1,
             waits_for=waits_for,
         )
         removed = RemovedPod(eviction)
         self._removed_pods.add(removed)
-        again = self.trial.evict(pod)
+        recreated_pod = self.trial.evict(pod)
         self._num_events += 1
         simulated = self._pods.get(pod.uid)
-        if simulated is None and again is not None:
-            simulated = SimulatedPod(again, "evicted", len(self._pods))
+        if simulated is None and recreated_pod is not None:
+            simulated = SimulatedPod(recreated_pod, "evicted", len(self._pods))
         if simulated is None:
             return
         simulated.node, simulated.message, simulated.preemption = "", "", None
         simulated.removed, simulated.depth = removed, eviction.depth
         simulated.waits_for = simulated.waits_for or waits_for
-        if again is not None:
-            simulated.pod = again
+        if recreated_pod is not None:
+            simulated.pod = recreated_pod
             self._enqueue(simulated)
         else:
             simulated.message, simulated.is_final = "it is evicted and not recreated (no owner)", True

@@ -101,7 +101,7 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
     asyncio.run(run_all(simulation, rollouts))
     stopped = tuple(outcome for rollout in rollouts if (outcome := rollout.outcome) and simulation.is_complete)
     drained = [kubectl_drain(request.drain_nodes, simulation.evictions)] if request.drain_nodes else []
-    return (*pinned, *stopped), (*drained, *applied.notes, *applied.missing)
+    return (*pinned, *stopped), (*drained, *applied.notes, *applied.missing_notes)
 
 
 def kubectl_drain(nodes: Iterable[str], evictions: Iterable[Eviction]) -> str:

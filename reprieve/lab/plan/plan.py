@@ -83,7 +83,7 @@ def plan(
         for pod in applied.pods
         if pod.spec.scheduling_gates
     )
-    notes = (*stand_in_notes(trial.frameworks), *applied.notes, *applied.missing, *gated)
+    notes = (*stand_in_notes(trial.frameworks), *applied.notes, *applied.missing_notes, *gated)
     answer = _answer(pods, result, moves, alternative, movable, request.max_moves, notes)
     return msgspec.structs.replace(answer, resource=resource, nodes=nodes)
 
