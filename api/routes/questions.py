@@ -19,7 +19,7 @@ from api.documents.documentation import EVALUATE, MEANINGS, STATUS, body_of, ref
 from api.routes.caller import Caller, KnownCaller, caller_of
 from api.service_state import json_response, service_of
 from extender.answers.catalogue import QUESTIONS, FindQuestion, Question
-from extender.answers.phrases import meant
+from extender.answers.phrases import hint
 from extender.answers.what_if import capacity, what_if  # noqa: F401 - loaded once, and not in each child process
 from extender.rules import trial_registry  # noqa: F401 - as above
 from extender.values import limits
@@ -77,7 +77,7 @@ async def _meant(caller: Caller, kind: str, given: Mapping[str, Any]) -> str:
     if kind not in given:
         return ""
     namespace, _, name = f"{given.get('namespace', '')}/{given[kind]}".strip("/").rpartition("/")
-    return meant(await caller.ask(FindQuestion(query=name)), kind, namespace, name)
+    return hint(await caller.ask(FindQuestion(query=name)), kind, namespace, name)
 
 
 def taking(kind: type[Question[Any]], answer: F) -> F:
@@ -109,7 +109,7 @@ def _fields_of(kind: type[Question[Any]]) -> Iterator[inspect.Parameter]:
 def _responses(kind: type[Question[Any]]) -> dict[int | str, dict[str, Any]]:
     row = kind.row
     content = {"application/json": {"schema": _schema(kind.answer_type())}}
-    answers: dict[int | str, dict[str, Any]] = {200: {"description": row.told, "content": content}}
+    answers: dict[int | str, dict[str, Any]] = {200: {"description": row.answer, "content": content}}
     codes = {400, 401, 500, 503}
     codes |= {408, 413, 415, 422} if row.body else set()
     codes |= {code for code, may_be in ((403, row.about), (404, any(row.lacking)), (422, row.may_be_wrong)) if may_be}

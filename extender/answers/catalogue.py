@@ -30,7 +30,7 @@ class Row:
     """Method and path below /v1. Fields that the path does not name are parameters, under their names in requests."""
     method: str
     """The method that answers it, of `Questions` or of what stands in its place."""
-    told: str
+    answer: str
     """What the answer tells."""
     about: str = ""
     """The field with the namespace, or namespace/name, whose pods its caller has to be allowed to list."""
@@ -72,16 +72,16 @@ class Question(msgspec.Struct, Generic[A], frozen=True):
     @classmethod
     def body_type(cls) -> Any:
         """Returns the type of the body; None without one."""
-        return next((each.type for each in msgspec.structs.fields(cls) if each.name == cls.row.body), None)
+        return next((part.type for part in msgspec.structs.fields(cls) if part.name == cls.row.body), None)
 
     @classmethod
     def schemas(cls) -> Iterator[Any]:
         """Yields the types of the answer and of the body, unless that is any object."""
         yield from (
-            each
+            member
             for kind in (cls.answer_type(), cls.body_type())
-            for each in get_args(kind) or (kind,)
-            if isinstance(each, msgspec.StructMeta)
+            for member in get_args(kind) or (kind,)
+            if isinstance(member, msgspec.StructMeta)
         )
 
     @property
@@ -93,29 +93,29 @@ class Question(msgspec.Struct, Generic[A], frozen=True):
     def takes_worker(self) -> bool:
         return self.row.takes_worker or bool(self.row.body)
 
-    def ask(self, answering: object, **further: object) -> A | Awaitable[A]:
+    def ask(self, answering: object, **arguments: object) -> A | Awaitable[A]:
         """Calls the method that answers the question, with its fields by name."""
-        made: A | Awaitable[A] = getattr(answering, self.row.method)(**msgspec.structs.asdict(self), **further)
-        return made
+        answer: A | Awaitable[A] = getattr(answering, self.row.method)(**msgspec.structs.asdict(self), **arguments)
+        return answer
 
     def address(self) -> tuple[str, str, Mapping[str, str]]:
         """Returns the method, the path and the parameters of the request for it."""
         names = zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True)
-        given = {sent: getattr(self, name) for name, sent in names if name != self.row.body}
-        written = {name: str(each).lower() if each is True else str(each) for name, each in given.items() if each}
+        values = {parameter: getattr(self, name) for name, parameter in names if name != self.row.body}
+        texts = {name: str(value).lower() if value is True else str(value) for name, value in values.items() if value}
         method, _, path = self.row.request.partition(" ")
-        parts = {name: quote(written.pop(name, ""), safe="") for name in re.findall(r"{(\w+)}", path)}
-        return method, f"/v1{path.format_map(parts)}", written
+        parts = {name: quote(texts.pop(name, ""), safe="") for name in re.findall(r"{(\w+)}", path)}
+        return method, f"/v1{path.format_map(parts)}", texts
 
 
 def worked_out(question: Question[A], answering: object) -> A:
     """Returns the answer, in a process of its own or a thread, where no event loop runs."""
-    made = question.ask(answering)
+    answer = question.ask(answering)
 
-    async def awaited(answer: Awaitable[A]) -> A:
-        return await answer
+    async def awaited(awaitable: Awaitable[A]) -> A:
+        return await awaitable
 
-    return asyncio.run(awaited(made)) if isawaitable(made) else made
+    return asyncio.run(awaited(answer)) if isawaitable(answer) else answer
 
 
 _NAMED: Final = Meta(pattern=r"^[^/\s]{1,63}/[^/\s]{1,253}$", description="namespace/name of a pod")

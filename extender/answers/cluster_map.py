@@ -52,7 +52,8 @@ class ClusterMaps:
     def now(self, devices: Devices = _NO_DEVICES) -> ClusterMap:
         snapshot = self._cluster.cache.update_snapshot()
         self._draw(snapshot, devices)
-        classes = {name: each.value for name, each in self._cluster.cache.objects.priority_classes.items()}
+        priority_classes = self._cluster.cache.objects.priority_classes
+        classes = {name: priority_class.value for name, priority_class in priority_classes.items()}
         last = self._last
         if last is not None and last.generation == snapshot.generation and last.priority_classes == classes:
             return last
@@ -73,7 +74,7 @@ class ClusterMaps:
         changed = snapshot.changes.since(self._generation)
         if changed is None or shows_pods != self._shows_pods:
             names = list(nodes.index)
-            self._nodes = {name: kept for name, kept in self._nodes.items() if name in nodes.index}
+            self._nodes = {name: node for name, node in self._nodes.items() if name in nodes.index}
         else:
             names = [nodes.objects[place].name for place in changed.tolist()]
         if devices != self._devices:
@@ -83,7 +84,7 @@ class ClusterMaps:
         drawn = {
             name: _node(snapshot, nodes.index[name], devices.get(name, ()), with_pods=shows_pods) for name in names
         }
-        is_in_order = all(name in self._nodes and self._nodes[name].zone == each.zone for name, each in drawn.items())
+        is_in_order = all(name in self._nodes and self._nodes[name].zone == node.zone for name, node in drawn.items())
         self._nodes |= drawn
         if not is_in_order:
             in_order = sorted(self._nodes.values(), key=lambda node: (node.zone, natural(node.name)))
@@ -124,10 +125,10 @@ def _node(snapshot: Snapshot, place: int, devices: tuple[ResourceOnNode, ...], *
 
 
 def _pods(snapshot: Snapshot, place: int) -> tuple[PodOnNode, ...]:
-    found = []
+    pods = []
     for slot in snapshot.pods.on_node[place]:
         pod, row = snapshot.pod_at(slot), snapshot.pods.requests[slot]
-        found.append(
+        pods.append(
             PodOnNode(
                 pod=PodName(namespace=pod.namespace, name=pod.name, uid=pod.uid, priority=pod.priority),
                 cpu=int(row[CPU]),
@@ -138,39 +139,38 @@ def _pods(snapshot: Snapshot, place: int) -> tuple[PodOnNode, ...]:
                 terminating=pod.is_terminating,
             )
         )
-    return tuple(
-        sorted(found, key=lambda each: (-each.pod.priority, -each.cpu, -each.memory, each.pod.namespace, each.pod.name))
-    )
+    pods.sort(key=lambda entry: (-entry.pod.priority, -entry.cpu, -entry.memory, entry.pod.namespace, entry.pod.name))
+    return tuple(pods)
 
 
 def _resources(snapshot: Snapshot, place: int) -> Iterator[ResourceOnNode]:
     columns = snapshot.nodes
-    for name, written in columns.objects[place].status.allocatable.items():
+    for name, quantity in columns.objects[place].status.allocatable.items():
         if name in _ON_THEIR_OWN:
             continue
         code = snapshot.resources.code_of(name)
         if 0 <= code < snapshot.num_resources:
-            there, requested = int(columns.allocatable[place, code]), int(columns.requested[place, code])
+            allocatable, requested = int(columns.allocatable[place, code]), int(columns.requested[place, code])
         else:
-            there, requested = _amount(written), 0  # no pod requests it
-        yield ResourceOnNode(name=name, allocatable=there, requested=requested)
+            allocatable, requested = _amount(quantity), 0  # no pod requests it
+        yield ResourceOnNode(name=name, allocatable=allocatable, requested=requested)
 
 
-def _amount(written: RawQuantity) -> int:
+def _amount(quantity: RawQuantity) -> int:
     try:
-        return value_of(written)
+        return value_of(quantity)
     except QuantityError:
         return 0
 
 
 def _wrong(node: Node) -> Iterator[str]:
     """Yields the conditions that tell of a problem: Ready if it does not hold, any other if it does."""
-    for each in node.status.conditions:
-        if each.type == "Ready":
-            if each.status != "True":
+    for condition in node.status.conditions:
+        if condition.type == "Ready":
+            if condition.status != "True":
                 yield "NotReady"
-        elif each.status == "True":
-            yield each.type
+        elif condition.status == "True":
+            yield condition.type
 
 
 CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
@@ -184,7 +184,7 @@ class DeviceRoom:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._matches = Matches()
-        self._of: Sequence[object] = ()
+        self._counted_objects: Sequence[object] = ()
         self._room: Devices = {}
 
     def now(self) -> Devices:
@@ -192,38 +192,41 @@ class DeviceRoom:
         objects = self._cluster.cache.objects
         if not objects.resource_slices or not objects.device_classes:
             return {}
-        slices = [each for each in objects.resource_slices.values() if each.spec.node_name]
+        slices = [item for item in objects.resource_slices.values() if item.spec.node_name]
         classes, claims = list(objects.device_classes.values()), list(objects.resource_claims.values())
         nodes = [
             self._cluster.nodes[name]
-            for name in dict.fromkeys(each.spec.node_name for each in slices)
+            for name in dict.fromkeys(item.spec.node_name for item in slices)
             if name in self._cluster.nodes
         ]
-        of: list[object] = [*slices, *classes, *claims, *nodes]
-        if len(of) == len(self._of) and all(one is other for one, other in zip(of, self._of, strict=True)):
+        counted_objects: list[object] = [*slices, *classes, *claims, *nodes]
+        if len(counted_objects) == len(self._counted_objects) and all(
+            one is other for one, other in zip(counted_objects, self._counted_objects, strict=True)
+        ):
             return self._room
-        self._of = of
+        self._counted_objects = counted_objects
         of_slices = Slices(slices)
         self._matches.prune(of_slices.num_devices)
         devices, allocated = ClassDevices(of_slices, self._matches), allocated_state_of(claims)
         allowance = Allowance(slice_seconds=limits.DEVICE_COUNT_SECONDS)
-        found: dict[str, list[ResourceOnNode]] = defaultdict(list)
+        devices_by_node: dict[str, list[ResourceOnNode]] = defaultdict(list)
         try:
             for node in nodes:
-                found[node.name] += _on(node, classes, devices, allocated, allowance)
+                devices_by_node[node.name] += _on(node, classes, devices, allocated, allowance)
         except OutOfStepsError:
-            self._of = ()  # the next one counts again
-        self._room = {name: tuple(each) for name, each in found.items()}
+            self._counted_objects = ()  # the next one counts again
+        self._room = {name: tuple(resources) for name, resources in devices_by_node.items()}
         return self._room
 
 
 def _on(
     node: Node, classes: Sequence[DeviceClass], devices: ClassDevices, allocated: AllocatedState, allowance: Allowance
 ) -> list[ResourceOnNode]:
-    found = []
-    for each in classes:
-        there = devices.on(node, each, allowance)
-        if there:
-            used = sum(map(allocated.is_in_use, there))
-            found.append(ResourceOnNode(name=f"{CLASS_PREFIX}{each.name}", allocatable=len(there), requested=used))
-    return found
+    resources = []
+    for device_class in classes:
+        node_devices = devices.on(node, device_class, allowance)
+        if node_devices:
+            number, used = len(node_devices), sum(map(allocated.is_in_use, node_devices))
+            name = f"{CLASS_PREFIX}{device_class.name}"
+            resources.append(ResourceOnNode(name=name, allocatable=number, requested=used))
+    return resources

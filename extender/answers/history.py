@@ -29,9 +29,9 @@ def attempt(kept_attempt: KeptAttempt, *, picture: bool = False) -> Attempt:
     """Returns the attempt, with as much as is still kept of it, and if wanted the plugin that refused each node."""
     record, details = kept_attempt.record, kept_attempt.details or Details()
     return Attempt(
-        **_alike(record, Attempt)
+        **_common_fields(record, Attempt)
         | {
-            "time": written(record.time),
+            "time": time_text(record.time),
             "seconds": round(record.seconds, 6),
             "waterfall": details.waterfall,
             "scores": details.scores,
@@ -44,13 +44,13 @@ def attempt(kept_attempt: KeptAttempt, *, picture: bool = False) -> Attempt:
 def preemption(record: PreemptionRecord) -> Preemption:
     """Returns the preemption, with the best of the nodes that were not chosen."""
     return Preemption(
-        **_alike(record, Preemption)
-        | {"time": written(record.time), "candidates": _candidates(record.candidates, record.node)}
+        **_common_fields(record, Preemption)
+        | {"time": time_text(record.time), "candidates": _candidates(record.candidates, record.node)}
         | _lost(record)
     )
 
 
-def _alike(record: AttemptRecord | PreemptionRecord, answer: type[msgspec.Struct]) -> dict[str, Any]:
+def _common_fields(record: AttemptRecord | PreemptionRecord, answer: type[msgspec.Struct]) -> dict[str, Any]:
     return {name: getattr(record, name) for name in answer.__struct_fields__ if name in record.__struct_fields__}
 
 
@@ -65,7 +65,7 @@ def _preemption(attempt: AttemptRecord, record: PreemptionRecord | None, details
             eligible=attempt.may_preempt, message=attempt.no_preemption, not_helpful=details.not_helpful
         )
     return PreemptionAnswer(
-        **_alike(record, PreemptionAnswer)
+        **_common_fields(record, PreemptionAnswer)
         | {"candidates": _candidates(record.candidates, record.node)}
         | _lost(record),
         eligible=True,
@@ -101,7 +101,7 @@ def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[Candid
     )
 
 
-def written(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """Returns the time in RFC 3339 with milliseconds, since there may be thousands of attempts a second."""
     return rfc3339(datetime.fromtimestamp(seconds, UTC), "milliseconds")
 
@@ -133,7 +133,7 @@ class PastQuery(msgspec.Struct, frozen=True, kw_only=True):
     """List only attempts with a smaller id."""
 
     @classmethod
-    def written(cls, now: float, *, range: str, since: str, until: str, **filters: Any) -> "PastQuery":  # noqa: A002 - its name in addresses
+    def of_address(cls, now: float, *, range: str, since: str, until: str, **filters: Any) -> "PastQuery":  # noqa: A002 - its name in addresses
         """Returns what to look for, as an address has it: `since` goes before `range`. Raises QuestionError."""
         if range and range not in RANGES:
             raise QuestionError(f"range: one of {', '.join(RANGES)}")
@@ -213,7 +213,7 @@ def _page(matches: Sequence[KeptAttempt], before: int | None) -> tuple[tuple[Att
         attempts_by_key.setdefault(key, []).append(kept_attempt)
         last, number = record.id, number + 1
     page = tuple(
-        AttemptsAlike(attempt=attempt(same[0]), count=len(same), first=written(same[-1].record.time))
+        AttemptsAlike(attempt=attempt(same[0]), count=len(same), first=time_text(same[-1].record.time))
         for same in attempts_by_key.values()
     )
     return page, older

@@ -79,21 +79,21 @@ class Pending(Answer, frozen=True, kw_only=True):
 def pending(queue: Queue) -> Pending:
     """Returns the pods of the queue in groups. What the caller may not see is to be left out of the queue before."""
     places: dict[tuple[str, ...], list[QueuePlace]] = defaultdict(list)
-    most: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    max_nodes: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     lacking: dict[str, list[int]] = defaultdict(list)
     for place in queue.items:
-        found = _reasons(place)
-        key = tuple(sorted(found))
+        reasons = _reasons(place)
+        key = tuple(sorted(reasons))
         places[key].append(place)
-        for reason, nodes in found.items():
-            most[key][reason] = max(nodes, most[key][reason])
+        for reason, nodes in reasons.items():
+            max_nodes[key][reason] = max(nodes, max_nodes[key][reason])
             if resource := _resource_in(reason):
                 lacking[resource].append(nodes)
-    groups = [_group(most[key], group) for key, group in places.items()]
-    scarce = sorted(lacking.items(), key=lambda each: (-len(each[1]), -sum(each[1]), each[0]))
+    groups = [_group(max_nodes[key], group) for key, group in places.items()]
+    scarce = sorted(lacking.items(), key=lambda item: (-len(item[1]), -sum(item[1]), item[0]))
     return Pending(
         pods=max(len(queue.items), sum(queue.counts.values())),
-        reasons=tuple(sorted(groups, key=lambda each: (-each.pods, each.reason))),
+        reasons=tuple(sorted(groups, key=lambda group: (-group.pods, group.reason))),
         lacking=tuple(PendingResource(resource=resource, pods=len(nodes)) for resource, nodes in scarce),
         deciding=queue.deciding,
     )
@@ -123,14 +123,14 @@ def _group(nodes: Counter[str], places: Sequence[QueuePlace]) -> PendingReason:
     by_workload: dict[tuple[str, str], list[QueuePlace]] = defaultdict(list)
     for place in places:
         by_workload[place.pod.namespace, place.workload].append(place)
-    ordered = sorted(nodes.items(), key=lambda each: (not _resource_in(each[0]), -each[1], each[0]))
+    ordered = sorted(nodes.items(), key=lambda item: (not _resource_in(item[0]), -item[1], item[0]))
     workloads = [_workload(*key, members) for key, members in by_workload.items()]
     return PendingReason(
         reason=", ".join(reason for reason, _ in ordered),
         nodes=tuple(ReasonCount(reason=reason, nodes=count) for reason, count in ordered if count),
         claims=tuple(islice((claim for place in places for claim in place.claims), FIRST_PODS)),
         pods=len(places),
-        workloads=tuple(sorted(workloads, key=lambda each: (-each.pods, each.namespace, each.workload))),
+        workloads=tuple(sorted(workloads, key=lambda item: (-item.pods, item.namespace, item.workload))),
     )
 
 

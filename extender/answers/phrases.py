@@ -40,9 +40,9 @@ def for_people(text: str) -> str:
 
 def clauses(message: str) -> list[tuple[int, str]]:
     """Returns (nodes, reason) of kube-scheduler's message, most nodes first; none if it is not about nodes."""
-    _, found, rest = message.partition(" nodes are available: ")
-    named = _CLAUSES.findall(re.split(r"\. |\.$", rest)[0]) if found else []
-    return sorted(((int(nodes), reason) for nodes, reason in named), key=lambda clause: -clause[0])
+    _, separator, rest = message.partition(" nodes are available: ")
+    matches = _CLAUSES.findall(re.split(r"\. |\.$", rest)[0]) if separator else []
+    return sorted(((int(nodes), reason) for nodes, reason in matches), key=lambda clause: -clause[0])
 
 
 def reasons_in(message: str) -> Counter[str]:
@@ -59,13 +59,13 @@ def _without_names(text: str) -> str:
     return _IN_QUOTES.sub('"…"', text).rstrip(".")
 
 
-def meant(found: FoundNames, kind: str, namespace: str, name: str) -> str:
+def hint(found_names: FoundNames, kind: str, namespace: str, name: str) -> str:
     """Returns the end of a sentence about a pod or node that does not exist: the one that is likely to be meant, by
     what was found of its name. Empty if none is near.
     """
-    alike = [each for each in found.items if each.kind == kind]
-    alike.sort(key=lambda each: (each.name != name, each.namespace != namespace))
-    return "".join(f"; did you mean {'/'.join(filter(None, (each.namespace, each.name)))}?" for each in alike[:1])
+    items = [item for item in found_names.items if item.kind == kind]
+    items.sort(key=lambda item: (item.name != name, item.namespace != namespace))
+    return "".join(f"; did you mean {'/'.join(filter(None, (item.namespace, item.name)))}?" for item in items[:1])
 
 
 def its_scheduler(answer: Explanation) -> str:
@@ -75,8 +75,8 @@ def its_scheduler(answer: Explanation) -> str:
         return ""
     if its.state != "refused":
         return its.text
-    said = its.text.removesuffix(f": {for_people(answer.message)}").removesuffix(".")
-    return said + {"fits": "; it would fit now", "refused": "; it would be refused now, too"}.get(its.now, "")
+    text = its.text.removesuffix(f": {for_people(answer.message)}").removesuffix(".")
+    return text + {"fits": "; it would fit now", "refused": "; it would be refused now, too"}.get(its.now, "")
 
 
 def happened(step: StoryStep, ago: Callable[[str | None], str]) -> str:
@@ -101,8 +101,8 @@ def plural(count: int, noun: str) -> str:
 
 def all_of(things: Iterable[str]) -> str:
     """Returns `a`, `a and b`, or `a, b and c`."""
-    *others, last = things
-    return f"{', '.join(others)} and {last}" if others else last
+    *first_things, last = things
+    return f"{', '.join(first_things)} and {last}" if first_things else last
 
 
 def noun(lack: Lack) -> str:
@@ -116,7 +116,7 @@ def loss(preemption: PreemptionAnswer | Preemption) -> str:
     ours = f"{preemption.gpu_hours:.1f} GPU-hours" if preemption.victims else "none"
     if alone is None:
         return f"GPU time lost: {ours}" if preemption.gpu_hours else ""
-    if {each.pod.uid for each in alone.victims} == {each.pod.uid for each in preemption.victims}:
+    if {victim.pod.uid for victim in alone.victims} == {victim.pod.uid for victim in preemption.victims}:
         who = "the same pods"
     else:
         who = ", ".join(map(_name, alone.victims[:NAMED]))
@@ -142,7 +142,7 @@ def why_no_room(preemption: PreemptionAnswer) -> str:
         return f"it may not preempt: {preemption.message.removesuffix('.')}"
     if preemption.num_candidates:
         return f"preemption failed: {preemption.message.removesuffix('.')}"
-    reasons = {each.reason for each in preemption.not_helpful} - {NOT_HELPFUL}
+    reasons = {reason_count.reason for reason_count in preemption.not_helpful} - {NOT_HELPFUL}
     if not reasons:
         return "no eviction would make room"
     if reasons == {NO_VICTIMS}:

@@ -29,7 +29,7 @@ from extender.answers.phrases import last_words
 from extender.answers.profiles import SingleProfile, stand_in_notes
 from extender.answers.records.records import Records
 from extender.answers.redaction import SEES_ALL, Visibility, as_seen_by
-from extender.answers.search import Population, find, namespaces_with_pods, pods_of, seen
+from extender.answers.search import Population, find, namespaces_with_pods, pods_of, visible_names
 from extender.answers.standing import NO_WAITING_PODS, notes_on_hand_placed, placed_on, standing, unbound_claims
 from extender.answers.story import story
 from extender.answers.what_if.admission import Admits
@@ -239,7 +239,7 @@ class Questions:
 
     def _placed_at(self, pod: Pod) -> str | None:
         last = next(self._records.attempts(pod.key, uid=pod.uid), None)
-        return None if last is None or last.record.outcome != "Scheduled" else history.written(last.record.time)
+        return None if last is None or last.record.outcome != "Scheduled" else history.time_text(last.record.time)
 
     def _placed_by_others(self) -> bool:
         """Returns whether another scheduler has chosen a node for a pod that is still pending here."""
@@ -359,9 +359,9 @@ class Questions:
         return Preemptions(items=tuple(map(history.preemption, islice(self._records.preemptions(pod), limit))))
 
     async def history(self, *, visibility: Visibility = SEES_ALL, **filters: Any) -> Past:
-        """Returns what `PastQuery.written` asks for, found by names that the caller may see. Raises QuestionError."""
+        """Returns what `PastQuery.of_address` asks for, found by names the caller may see. Raises QuestionError."""
         now = self._now().timestamp()
-        query = history.PastQuery.written(now, **filters)
+        query = history.PastQuery.of_address(now, **filters)
         of_time = takewhile(lambda attempt: attempt.record.time >= query.since, self._records.attempts())
         attempts, preemptions = list(islice(of_time, limits.HISTORY_SEARCHED)), list(self._records.preemptions())
         namespaces = {attempt.record.pod.namespace for attempt in attempts}
@@ -430,7 +430,7 @@ class Questions:
         """Returns what has, or had, a name that contains all words of the query."""
         matches = find(Population.of(self._cluster, self._records.names()), query)
         namespaces = {found_name.namespace for found_name in matches.items if found_name.namespace}
-        return seen(matches, await visibility.namespaces(namespaces), limit)
+        return visible_names(matches, await visibility.namespaces(namespaces), limit)
 
     async def pods(
         self,

@@ -47,8 +47,8 @@ SEES_ALL: Final = SeesAll()
 
 async def as_seen_by(visibility: Visibility, answer: A) -> A:
     """Returns the answer with only those names in it that the caller may see."""
-    named = namespaces_in(answer)
-    return redacted(answer, await visibility.namespaces(named)) if named else answer
+    namespaces = namespaces_in(answer)
+    return redacted(answer, await visibility.namespaces(namespaces)) if namespaces else answer
 
 
 def namespaces_in(answer: object) -> frozenset[str]:
@@ -65,14 +65,14 @@ def redacted(answer: A, may_see: Container[str]) -> A:
     @cache  # a map has many pods and no texts
     def patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
         # Whole names only: a name may be a part of another.
-        named = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, hidden))})(?![\w-]|\.\w)")
+        pod_names = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, hidden))})(?![\w-]|\.\w)")
         namespaces = "|".join(re.escape(name) for name in namespaces_in(answer) if name not in may_see)
         budgets = re.compile(rf"PodDisruptionBudget (?:{namespaces})/[\w-]+(?:\.[\w-]+)*")
-        return named, budgets, re.compile(rf"PodGroup (?:{namespaces})/[\w-]+(?:\.[\w-]+)*")
+        return pod_names, budgets, re.compile(rf"PodGroup (?:{namespaces})/[\w-]+(?:\.[\w-]+)*")
 
     def without_names(text: str) -> str:
-        named, budgets, groups = patterns()
-        return named.sub(HIDDEN_POD, budgets.sub(HIDDEN_BUDGET, groups.sub(HIDDEN_GROUP, text)))
+        pod_names, budgets, groups = patterns()
+        return pod_names.sub(HIDDEN_POD, budgets.sub(HIDDEN_BUDGET, groups.sub(HIDDEN_GROUP, text)))
 
     return cast("A", _redacted(answer, may_see, without_names))
 
@@ -85,7 +85,7 @@ def _pods_in(value: object) -> list[PodName]:
     if isinstance(value, tuple):
         return [pod for item in value for pod in _pods_in(item)]
     if isinstance(value, NodeOnMap):  # of which there may be many, without pods
-        return [each.pod for each in value.pods if not each.pod.hidden]
+        return [item.pod for item in value.pods if not item.pod.hidden]
     if isinstance(value, msgspec.Struct):
         return [pod for part in msgspec.structs.astuple(value) for pod in _pods_in(part)]
     return []
@@ -110,13 +110,13 @@ def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str]
     if isinstance(value, QueuePlace) and value.pod.namespace not in may_see:
         value = msgspec.structs.replace(value, workload="", claims=(), standing=None)
     if isinstance(value, NodeOnMap):  # its other texts are not about pods
-        pods = (msgspec.structs.replace(each, pod=_redacted(each.pod, may_see, without_names)) for each in value.pods)
+        pods = (msgspec.structs.replace(item, pod=_redacted(item.pod, may_see, without_names)) for item in value.pods)
         return msgspec.structs.replace(value, pods=tuple(pods))
     if isinstance(value, GroupOutcome) and value.namespace not in may_see:
         value = msgspec.structs.replace(value, namespace="", name="")
     if isinstance(value, msgspec.Struct):
         parts = msgspec.structs.asdict(value).items()
-        return msgspec.structs.replace(value, **{name: _redacted(each, may_see, without_names) for name, each in parts})
+        return msgspec.structs.replace(value, **{name: _redacted(part, may_see, without_names) for name, part in parts})
     return value
 
 

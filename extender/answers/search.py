@@ -47,31 +47,31 @@ class Population:
 
 def find(population: Population, query: str) -> FoundNames:
     """Returns all whose name, with its namespace before it, contains all words of the query, or else the nodes and pods
-    whose name is almost that; to be passed to `seen`.
+    whose name is almost that; to be passed to `visible_names`.
     """
     words = query.lower().split()
     if not words:
         return FoundNames(items=())
-    kept: Counter[tuple[str, str]] = Counter()
-    found: dict[Found, None] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    matches: dict[Found, None] = {}
     more = False
-    for each in _matches(population, words):
-        if each in found:
+    for item in _matches(population, words):
+        if item in matches:
             continue
-        kept[each.namespace, each.kind] += 1
-        if kept[each.namespace, each.kind] > limits.NAMES_FOUND:
+        counts[item.namespace, item.kind] += 1
+        if counts[item.namespace, item.kind] > limits.NAMES_FOUND:
             more = True
         else:
-            found[each] = None
-    if not found:
-        return FoundNames(items=tuple(_alike(population, query)))
-    return FoundNames(items=tuple(sorted(found, key=lambda each: _rank(each, words))), more=more)
+            matches[item] = None
+    if not matches:
+        return FoundNames(items=tuple(_near_matches(population, query)))
+    return FoundNames(items=tuple(sorted(matches, key=lambda item: _rank(item, words))), more=more)
 
 
-def seen(found: FoundNames, may_see: Container[str], limit: int) -> FoundNames:
+def visible_names(found_names: FoundNames, may_see: Container[str], limit: int) -> FoundNames:
     """Returns the best of what was found in these namespaces, and of the nodes."""
-    items = [each for each in found.items if not each.namespace or each.namespace in may_see]
-    return FoundNames(items=tuple(items[:limit]), more=found.more or len(items) > limit)
+    items = [item for item in found_names.items if not item.namespace or item.namespace in may_see]
+    return FoundNames(items=tuple(items[:limit]), more=found_names.more or len(items) > limit)
 
 
 def pods_of(
@@ -87,7 +87,7 @@ def pods_of(
 ) -> PodList:
     """Returns the pods with all that is asked for, by name and pending ones first unless `sort` names an order."""
     words = query.lower().split()
-    found = [
+    pods = [
         pod
         for pod in population.pods
         if pod.namespace in namespaces
@@ -97,11 +97,11 @@ def pods_of(
         and (not words or _contains(f"{pod.namespace}/{pod.name} {workload_of(pod)} {pod.spec.node_name}", words))
         and selector.matches(pod.labels)
     ]
-    found.sort(key=_ORDERS["name"])
+    pods.sort(key=_ORDERS["name"])
     column = sort.removeprefix("-")
     # The youngest pod was created last.
-    found.sort(key=_ORDERS[column], reverse=sort.startswith("-") != (column == "age"))
-    return PodList(items=tuple(map(_listed, found[:limit])), total=len(found))
+    pods.sort(key=_ORDERS[column], reverse=sort.startswith("-") != (column == "age"))
+    return PodList(items=tuple(map(_listed, pods[:limit])), total=len(pods))
 
 
 _ORDERS: Final[Mapping[str, Callable[[Pod], Any]]] = {
@@ -140,7 +140,7 @@ def namespaces_with_pods(population: Population, snapshot: Snapshot) -> tuple[Na
     slots: dict[str, list[int]] = {name: [] for name in every}
     for slot in snapshot.pods.slots.values():
         slots.setdefault(snapshot.pod_at(slot).namespace, []).append(slot)
-    requested = {name: snapshot.pods.requests[there].sum(axis=0) for name, there in slots.items()}
+    requested = {name: snapshot.pods.requests[namespace_slots].sum(axis=0) for name, namespace_slots in slots.items()}
     return tuple(
         NamespacePods(
             namespace=name,
@@ -175,19 +175,19 @@ def _matches(population: Population, words: Sequence[str]) -> Iterator[Found]:
                     yield Found(kind="workload", name=workload, namespace=namespace)
         if _contains(f"{namespace}/{name}", words):
             yield Found(kind="pod", name=name, namespace=namespace, node=pod.spec.node_name)
-    gone = {key for key in population.recorded if _contains(key, words)}
-    for key in sorted(gone.difference(pod.key for pod in population.pods) if gone else ()):
+    recorded_keys = {key for key in population.recorded if _contains(key, words)}
+    for key in sorted(recorded_keys.difference(pod.key for pod in population.pods) if recorded_keys else ()):
         namespace, _, name = key.partition("/")
         yield Found(kind="pod", name=name, namespace=namespace, is_gone=True)
 
 
-def _alike(population: Population, query: str) -> Iterator[Found]:
+def _near_matches(population: Population, query: str) -> Iterator[Found]:
     """Yields the nodes and pods with one of the names most like this one, of any namespace."""
     name = query.rpartition("/")[2].lower()
     near = near_names(name, {*population.nodes, *(pod.name for pod in population.pods)}, _NEAR)
-    yield from (Found(kind="node", name=each) for each in near if each in population.nodes)
-    alike = [pod for pod in population.pods if pod.name in near]
-    for pod in sorted(alike, key=lambda pod: (near.index(pod.name), pod.namespace))[: limits.NAMES_FOUND]:
+    yield from (Found(kind="node", name=node) for node in near if node in population.nodes)
+    pods = [pod for pod in population.pods if pod.name in near]
+    for pod in sorted(pods, key=lambda pod: (near.index(pod.name), pod.namespace))[: limits.NAMES_FOUND]:
         yield Found(kind="pod", name=pod.name, namespace=pod.namespace, node=pod.spec.node_name)
 
 
@@ -198,7 +198,7 @@ def _contains(text: str, words: Sequence[str]) -> bool:
 def _is_of(pod: Pod, workload: str) -> bool:
     """Tells whether the pod is of the workload, which may also be named by the ReplicaSet that a Deployment makes."""
     return workload == workload_of(pod) or any(
-        workload == f"{each.kind}/{each.name}" for each in pod.metadata.owner_references if each.controller
+        workload == f"{owner.kind}/{owner.name}" for owner in pod.metadata.owner_references if owner.controller
     )
 
 
@@ -206,7 +206,7 @@ def _group_of(pod: Pod) -> str:
     return pod.spec.scheduling_group.pod_group_name if pod.spec.scheduling_group is not None else ""
 
 
-def _rank(each: Found, words: Sequence[str]) -> tuple[int, int, int, str, str]:
-    name = each.name.rpartition("/")[2].lower()
+def _rank(item: Found, words: Sequence[str]) -> tuple[int, int, int, str, str]:
+    name = item.name.rpartition("/")[2].lower()
     how_well = 0 if name == words[-1] else 1 if name.startswith(words[-1]) else 2
-    return how_well, _KINDS.index(each.kind), len(each.name), each.name, each.namespace
+    return how_well, _KINDS.index(item.kind), len(item.name), item.name, item.namespace

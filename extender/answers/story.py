@@ -76,7 +76,7 @@ def _attempt_steps(attempts: Iterable[AttemptRecord]) -> Iterator[StoryStep]:
         )
         attempts_by_key.setdefault(key, []).append(attempt)
     for same in attempts_by_key.values():
-        first, last = history.written(same[0].time), history.written(same[-1].time)
+        first, last = history.time_text(same[0].time), history.time_text(same[-1].time)
         yield _step(*_in_words(same[-1], last), first=first, count=len(same), decision=same[-1].id)
 
 

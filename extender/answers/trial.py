@@ -132,7 +132,7 @@ class Trial:
         """Takes back at the end of the block what was done in it, the last step first."""
         begin = len(self._steps)
         self._open += 1
-        chance = [(each.random, each.random.getstate()) for each in self.frameworks.values()]
+        chance = [(framework.random, framework.random.getstate()) for framework in self.frameworks.values()]
         try:
             yield
         finally:
@@ -207,12 +207,12 @@ class Trial:
         """Puts a pending pod on the node that the scheduler would choose, at random among equals."""
         cycle = self.cycle(pod)
         try:
-            found = self._algorithm.schedule_pod(cycle)
+            result = self._algorithm.schedule_pod(cycle)
         except FitError as exc:
             return TrialAttempt(cycle, message=str(exc), refusal=exc)
         except (PluginError, fwk.NoNodesAvailableError) as exc:
             return TrialAttempt(cycle, message=str(exc))
-        return self.place(cycle, found.suggested_host, found.choice)
+        return self.place(cycle, result.suggested_host, result.choice)
 
     def place(self, cycle: Cycle, node: str, choice: Choice | None = None) -> TrialAttempt:
         """Puts the cycle's pending pod on a node that has passed its Filters, and reserves what it needs there."""
@@ -246,10 +246,10 @@ class Trial:
         if refusal is None:
             raise LookupError(f"pod {cycle.pod.key} was not refused by nodes")
         try:
-            found = await run_post_filter_plugins(cycle, refusal.diagnosis.statuses)
+            result = await run_post_filter_plugins(cycle, refusal.diagnosis.statuses)
         except PluginError as exc:
-            found = fwk.PostFilterResult(fwk.error(str(exc)))
-        return found, refusal.message_after(found.status) if cycle.framework.plugins.post_filter else str(refusal)
+            result = fwk.PostFilterResult(fwk.error(str(exc)))
+        return result, refusal.message_after(result.status) if cycle.framework.plugins.post_filter else str(refusal)
 
     async def try_group(
         self, key: GroupKey, pods: Sequence[Pod], *, preempts: bool = True
@@ -278,13 +278,13 @@ class Trial:
     def evict(self, pod: Pod) -> Pod | None:
         """Removes a pod from its node. Returns it as its controller recreates it, pending; None if it has none."""
         cycle = self._reserved.get(pod.uid)
-        written = None if cycle is None else cycle.find(fwk.BINDING_ANNOTATIONS)
+        annotations = None if cycle is None else cycle.find(fwk.BINDING_ANNOTATIONS)
         self.remove(pod)
         if not is_recreated(pod):
             return None
-        again = recreated(pod, but=written or ())
-        self.changed(None, again)
-        return again
+        recreated_pod = recreated(pod, but=annotations or ())
+        self.changed(None, recreated_pod)
+        return recreated_pod
 
     def remove(self, pod: Pod) -> None:
         """Deletes a pod, pending or not. What was reserved for it is free again."""
@@ -292,15 +292,15 @@ class Trial:
         self.changed(pod, None)
         special = pod.status.extended_resource_claim_status
         if special is not None:
-            made = objects.resource_claims.get((pod.namespace, special.resource_claim_name))
-            if made is not None:
-                self.changed(made, None)
+            special_claim = objects.resource_claims.get((pod.namespace, special.resource_claim_name))
+            if special_claim is not None:
+                self.changed(special_claim, None)
         for claim in list(objects.resource_claims.values()) if pod.spec.resource_claims else ():
-            kept = [consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid]
-            if len(kept) < len(claim.status.reserved_for):
+            consumers = [consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid]
+            if len(consumers) < len(claim.status.reserved_for):
                 # A claim without reservations releases its devices.
-                allocation = claim.status.allocation if kept else None
-                status = replaced(claim.status, reserved_for=kept, allocation=allocation)
+                allocation = claim.status.allocation if consumers else None
+                status = replaced(claim.status, reserved_for=consumers, allocation=allocation)
                 self.changed(claim, replaced(claim, status=status))
 
     def disrupt(self, pods: Sequence[Pod]) -> list[tuple[str, ...]]:
@@ -308,10 +308,10 @@ class Trial:
         if not pods or not self.cluster.cache.objects.pdbs:
             return [()] * len(pods)
         snapshot = self.cluster.cache.update_snapshot()
-        counted = Disruptions(snapshot, np.array([snapshot.pods.slots[pod.uid] for pod in pods], np.intp))
-        exhausted = [tuple(budget.metadata.name for budget in counted.evict(at)) for at in range(len(pods))]
-        for budget, left in zip(counted.budgets, counted.left, strict=True):
-            allowed = min(budget.status.disruptions_allowed, max(left, 0))
+        disruptions = Disruptions(snapshot, np.array([snapshot.pods.slots[pod.uid] for pod in pods], np.intp))
+        exhausted = [tuple(budget.metadata.name for budget in disruptions.evict(place)) for place in range(len(pods))]
+        for budget, disruptions_left in zip(disruptions.budgets, disruptions.left, strict=True):
+            allowed = min(budget.status.disruptions_allowed, max(disruptions_left, 0))
             if allowed != budget.status.disruptions_allowed:
                 status = replaced(budget.status, disruptions_allowed=allowed)
                 self.changed(budget, replaced(budget, status=status))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from extender.answers.overviews import NamespacePods, PodList
-from extender.answers.search import Population, find, namespaces_with_pods, pods_of, seen
+from extender.answers.search import Population, find, namespaces_with_pods, pods_of, visible_names
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node, make_pod
 from extender.values import limits
@@ -57,7 +57,8 @@ EVERYWHERE = {"shop", "web", "ml"}
 
 
 def names(query: str, may_see: set[str] = EVERYWHERE, limit: int = 20) -> list[tuple[str, str]]:
-    return [(each.kind, f"{each.namespace}/{each.name}") for each in seen(find(people(), query), may_see, limit).items]
+    items = visible_names(find(people(), query), may_see, limit).items
+    return [(item.kind, f"{item.namespace}/{item.name}") for item in items]
 
 
 def test_everything_with_the_name_is_found_and_the_exact_name_is_the_first() -> None:
@@ -100,13 +101,13 @@ def test_many_pods_of_one_namespace_do_not_hide_those_of_another() -> None:
 
     found = find(crowded, "web")
 
-    assert [each.name for each in seen(found, {"shop"}, 20).items] == ["web-9"]
+    assert [each.name for each in visible_names(found, {"shop"}, 20).items] == ["web-9"]
     assert found.more
     assert len(found.items) == limits.NAMES_FOUND + 1
 
 
 def test_no_more_than_the_limit_are_shown() -> None:
-    shown = seen(find(people(), "web"), EVERYWHERE, 3)
+    shown = visible_names(find(people(), "web"), EVERYWHERE, 3)
 
     assert (len(shown.items), shown.more) == (3, True)
 
@@ -198,6 +199,6 @@ def test_pods_that_are_gone_are_found_as_long_as_they_are_remembered(
     there = people()
     remembered = Population(there.nodes, there.pods, {"bank/till-0", "web/old-0", "web/db-0"})
 
-    found = seen(find(remembered, query), may_see, 20).items
+    found = visible_names(find(remembered, query), may_see, 20).items
 
     assert [f"{each.namespace}/{each.name}" for each in found if each.is_gone] == gone
