@@ -25,7 +25,7 @@ from api.cli.sources import Answers, Source, SourceOptions, pod_named, workload_
 from api.cli.who_preempted import print_preemption
 from extender.answers.catalogue import ExplainOfQuestion, ExplainQuestion, FindQuestion, PodsQuestion
 from extender.answers.overviews import PodList
-from extender.answers.phrases import alone_would_evict, happened, hint, its_scheduler, loss, noun, plural, why_no_room
+from extender.answers.phrases import alone_would_evict, guess, happened, its_scheduler, loss, noun, plural, why_no_room
 from extender.answers.stories import Story
 from extender.answers.types import Answer, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
 from extender.values import limits
@@ -116,7 +116,7 @@ async def _elsewhere(answers: Answers, kind: str, name: str) -> str:
     namespaces = [match.namespace for match in matches.items if (match.kind, match.name) == (kind, name)]
     if namespaces:
         return f"; there is one in {first_of(namespaces)}: -n {namespaces[0]}"
-    return hint(matches, kind, "", name) if kind == "pod" else ""
+    return guess(matches, kind, "", name) if kind == "pod" else ""
 
 
 async def _of_several(

@@ -19,7 +19,7 @@ from api.documents.documentation import EVALUATE, MEANINGS, STATUS, body_of, ref
 from api.routes.caller import Caller, KnownCaller, caller_of
 from api.service_state import json_response, service_of
 from extender.answers.catalogue import QUESTIONS, FindQuestion, Question
-from extender.answers.phrases import hint
+from extender.answers.phrases import guess
 from extender.answers.what_if import capacity, what_if  # noqa: F401 - loaded once, and not in each child process
 from extender.rules import trial_registry  # noqa: F401 - as above
 from extender.values import limits
@@ -77,7 +77,7 @@ async def _meant(caller: Caller, kind: str, given: Mapping[str, Any]) -> str:
     if kind not in given:
         return ""
     namespace, _, name = f"{given.get('namespace', '')}/{given[kind]}".strip("/").rpartition("/")
-    return hint(await caller.ask(FindQuestion(query=name)), kind, namespace, name)
+    return guess(await caller.ask(FindQuestion(query=name)), kind, namespace, name)
 
 
 def taking(kind: type[Question[Any]], answer: F) -> F:

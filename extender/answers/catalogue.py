@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Iterator, Mapping
-from dataclasses import dataclass, field as given_as
+from dataclasses import dataclass, field as dataclass_field
 from inspect import cleandoc, isawaitable
 from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar, final, get_args
 from urllib.parse import quote
@@ -38,7 +38,7 @@ class Row:
     """(resource, words) of what does not exist where the answer is None."""
     body: str = ""
     """The field that is the body of the request."""
-    examples: Mapping[str, Any] = given_as(default_factory=dict)
+    examples: Mapping[str, Any] = dataclass_field(default_factory=dict)
     """Bodies by name; a service with the example cluster answers them as they are."""
     takes_worker: bool = False
     """Whether it is answered by a simulation, in a process of its own. All that have a body are."""
@@ -118,10 +118,10 @@ def worked_out(question: Question[A], answering: object) -> A:
     return asyncio.run(awaited(answer)) if isawaitable(answer) else answer
 
 
-_NAMED: Final = Meta(pattern=r"^[^/\s]{1,63}/[^/\s]{1,253}$", description="namespace/name of a pod")
+_POD_KEY: Final = Meta(pattern=r"^[^/\s]{1,63}/[^/\s]{1,253}$", description="namespace/name of a pod")
 
 Name = Annotated[str, Meta(min_length=1, max_length=253)]
-PodKey = Annotated[str | None, _NAMED]
+PodKey = Annotated[str | None, _POD_KEY]
 Limit = Annotated[int, Meta(ge=1, le=1000, description="how many at most, newest first")]
 MaxPods = Annotated[
     int | None,
@@ -153,7 +153,7 @@ POD_EXAMPLE: Final = {
     "spec": {"containers": [_CONTAINER]},
 }
 _URGENT: Final = {**POD_EXAMPLE, "spec": {"priorityClassName": "sample", "containers": [_CONTAINER]}}
-_TRIED: Final = {
+_WHAT_IF_EXAMPLES: Final = {
     "a pod that needs room": {"create": [_CLASS, _URGENT]},
     "a node is drained": {"drainNodes": ["node-a1"]},
 }
@@ -168,16 +168,13 @@ class AboutQuestion(Question[types.AboutService], frozen=True):
     """
 
 
-_GONE: Final = "there is no such pod, and no recent decision about one"
-
-
 @final
 @Row(
     "GET /explain/{namespace}/{pod}",
     "explain",
     "Why, what would help, and what happened to it.",
     about="namespace",
-    lacking=("pods", _GONE),
+    lacking=("pods", "there is no such pod, and no recent decision about one"),
     chooses_names=True,
 )
 class ExplainQuestion(Question[types.Explanation | None], frozen=True):
@@ -206,7 +203,7 @@ class ExplainOfQuestion(Question[types.Explanation], frozen=True):
 
 
 @final
-@Row("POST /whatif", "what_if", "What would happen to every pod concerned.", body="request", examples=_TRIED)
+@Row("POST /whatif", "what_if", "What would happen to every pod concerned.", body="request", examples=_WHAT_IF_EXAMPLES)
 class WhatIfQuestion(Question[types.WhatIf], frozen=True):
     """What would happen if?
 
@@ -228,7 +225,7 @@ class CapacityQuestion(Question[types.Capacity | None], frozen=True):
     Places pods like this one, one after the other, until one does not fit. No pod is evicted for them.
     """
 
-    pod: Annotated[str, _NAMED]
+    pod: Annotated[str, _POD_KEY]
     limit: MaxPods = None
 
 

@@ -19,11 +19,11 @@ from extender.values.objects.resource_names import PODS
 
 NOT_KNOWN: Final = "not known"
 """What messages about something begin with that could not be read."""
-NAMED: Final = 3
+NAMES_LISTED: Final = 3
 
 _OF_A_SCHEDULER: Final = " nodes are available:"
-_SAID: Final = "no new claims to deallocate|still not schedulable"
-_INTERNAL: Final = re.compile(rf"(?<=\. )(?:{_SAID})(?:, |$)|, (?:{_SAID})(?=, |$)|(?<=\. )not found$")
+_ASIDES: Final = "no new claims to deallocate|still not schedulable"
+_INTERNAL: Final = re.compile(rf"(?<=\. )(?:{_ASIDES})(?:, |$)|, (?:{_ASIDES})(?=, |$)|(?<=\. )not found$")
 _CLAUSES: Final = re.compile(r"(?:^|(?<=, ))(\d+) (.+?)(?=, \d+ |$)")
 _IN_QUOTES: Final = re.compile(r'"[^"]*"')
 
@@ -59,7 +59,7 @@ def _without_names(text: str) -> str:
     return _IN_QUOTES.sub('"…"', text).rstrip(".")
 
 
-def hint(found_names: FoundNames, kind: str, namespace: str, name: str) -> str:
+def guess(found_names: FoundNames, kind: str, namespace: str, name: str) -> str:
     """Returns the end of a sentence about a pod or node that does not exist: the one that is likely to be meant, by
     what was found of its name. Empty if none is near.
     """
@@ -119,8 +119,8 @@ def loss(preemption: PreemptionAnswer | Preemption) -> str:
     if {victim.pod.uid for victim in alone.victims} == {victim.pod.uid for victim in preemption.victims}:
         who = "the same pods"
     else:
-        who = ", ".join(map(_name, alone.victims[:NAMED]))
-        who += f" and {len(alone.victims) - NAMED} more" if len(alone.victims) > NAMED else ""
+        who = ", ".join(map(_name, alone.victims[:NAMES_LISTED]))
+        who += f" and {len(alone.victims) - NAMES_LISTED} more" if len(alone.victims) > NAMES_LISTED else ""
     where = f" on {alone.node}" if alone.node else ""
     theirs = f"{preemption.gpu_hours_without_policies:.1f} GPU-hours"
     return f"GPU time lost: {ours}; kube-scheduler alone would evict {who}{where}, and lose {theirs}"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from extender.answers import history
 from extender.answers.parts import PodName, workload_of
-from extender.answers.phrases import NAMED, all_of, for_people, plural, reasons_in
+from extender.answers.phrases import NAMES_LISTED, all_of, for_people, plural, reasons_in
 from extender.answers.records.record_store import AttemptRecord, PreemptionRecord, is_victim, took_room
 from extender.answers.stories import Story, StoryStep, What
 from extender.engine.cache.cluster import Cluster
@@ -116,8 +116,8 @@ def _preemption_steps(key: str, records: Iterable[PreemptionRecord]) -> Iterator
 
 
 def _names(pods: Sequence[PodName]) -> str:
-    more = [f"{len(pods) - NAMED} more"] if len(pods) > NAMED else []
-    return all_of([*(pod.key for pod in pods[:NAMED]), *more]) if pods else "nobody"
+    more = [f"{len(pods) - NAMES_LISTED} more"] if len(pods) > NAMES_LISTED else []
+    return all_of([*(pod.key for pod in pods[:NAMES_LISTED]), *more]) if pods else "nobody"
 
 
 def _replacement_steps(key: str, record: PreemptionRecord, cluster: Cluster) -> Iterator[StoryStep]:

@@ -65,7 +65,7 @@ class Inventory:
             "ResourceClaim": objects.resource_claims,
         }
         self._added: set[tuple[str, str]] = set()
-        self._gone: set[tuple[str, str]] = set()
+        self._leaving_names: set[tuple[str, str]] = set()
         """Names of pods that leave, which new ones may have."""
         self._new_uids: Final[dict[str, tuple[str, str]]] = {}
         """UID -> (namespace, name) of the new pod that keeps it."""
@@ -126,7 +126,7 @@ class Inventory:
         return None if namesake is None or namesake.spec.node_name else namesake
 
     def _pod(self, namespace: str, name: str) -> Pod | None:
-        return None if (namespace, name) in self._gone else self._cluster.named(f"{namespace}/{name}")
+        return None if (namespace, name) in self._leaving_names else self._cluster.named(f"{namespace}/{name}")
 
     def owned(self, kind: str, namespace: str, name: str) -> Sequence[Pod]:
         """Returns the pods of a controller; see `Surroundings.owned`."""
@@ -137,7 +137,7 @@ class Inventory:
         going = {pod.uid for pod in pods}
         self._owned[kind, namespace, name] = [pod for pod in self.owned(kind, namespace, name) if pod.uid not in going]
         if kind == "StatefulSet":
-            self._gone.update((pod.namespace, pod.name) for pod in pods)
+            self._leaving_names.update((pod.namespace, pod.name) for pod in pods)
 
 
 def classes(cluster: Cluster, objects: Sequence[Object]) -> Iterator[Object]:

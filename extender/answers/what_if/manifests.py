@@ -185,7 +185,7 @@ class _Batch:
         self._checks_priorities = checks_priorities
         self._plans: list[tuple[Plan, list[ObjectKey]]] = []
         """What each workload does with the pods that it has, and the new pods that it makes."""
-        self._missing: dict[str, None] = {}
+        self._missing_templates: dict[str, None] = {}
         """ResourceClaimTemplates that pods name and that are not known."""
         self._server = admission
         self._admitted: list[ObjectKey] = []
@@ -285,7 +285,7 @@ class _Batch:
             namespace, template_name = pod["metadata"]["namespace"], claim["resourceClaimTemplateName"]
             template = self._server.get("ResourceClaimTemplate", namespace, template_name)
             if template is None:
-                self._missing.setdefault(f"{namespace}/{template_name}")
+                self._missing_templates.setdefault(f"{namespace}/{template_name}")
                 continue
             obj = resource_claim(pod, claim, template)
             obj["metadata"]["name"] = name = f"{obj['metadata'].pop('generateName')}1"
@@ -341,7 +341,7 @@ class _Batch:
             surplus=[pod for plan, _ in self._plans for pod in plan.surplus],
             rollouts=rollouts,
             on_named_nodes=pinned_pods,
-            missing_templates=tuple(self._missing),
+            missing_templates=tuple(self._missing_templates),
             notes=tuple(note for plan, _ in self._plans for note in plan.notes),
         )
 

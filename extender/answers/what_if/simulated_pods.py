@@ -136,17 +136,17 @@ class FailedAttempts:
     """
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[int, FailedAttempt]] = {}
+        self._failures: dict[bytes, tuple[int, FailedAttempt]] = {}
 
     def get(self, pod: Pod, num_events: int) -> FailedAttempt | None:
         """Returns the outcome for an equal pod, if nothing has happened since."""
-        known_at, failed = self._known.get(_signature(pod), (-1, None))
-        return failed if known_at == num_events else None
+        failed_at, failed = self._failures.get(_signature(pod), (-1, None))
+        return failed if failed_at == num_events else None
 
     def add(self, pod: Pod, num_events: int, failed: FailedAttempt) -> None:
         """Keeps the outcome for the pod."""
         if signature := _signature(pod):
-            self._known[signature] = num_events, failed
+            self._failures[signature] = num_events, failed
 
 
 def _signature(pod: Pod) -> bytes:
