@@ -51,7 +51,7 @@ def fits(
     others = [obj for obj in objects if obj.get("kind") in ("PodGroup", "PriorityClass")]
     counted = {"apiVersion": "v1", "kind": "List", "items": [*others, *found]} if others else found[0]
     question = CapacityOfQuestion(pod=counted, limit=limit)
-    answer = source.within(found[0]).show(lambda asked: asked.ask(question), output, _in_words, watch=watch)
+    answer = source.in_namespace_of(found[0]).show(lambda asked: asked.ask(question), output, _in_words, watch=watch)
     if not answer.fits:
         raise typer.Exit(exit_code([answer.stopped_by]))
 

@@ -22,33 +22,37 @@ def completed(kind: NameKind | Literal["contexts"], source: Callable[[], Any]) -
     """
 
     def names(ctx: Any, incomplete: str) -> list[str]:
-        given = {name: Path(each) if name in _FILES else each for name, each in ctx.params.items() if each is not None}
-        found: list[str] = []
+        options = {
+            name: Path(value) if name in _FILES else value for name, value in ctx.params.items() if value is not None
+        }
+        candidates: list[str] = []
         # A shell shows what is written to standard error in the middle of the line.
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere), suppress(Exception):
-            found += _contexts(given) if kind == "contexts" else _names(kind, source(), given, incomplete)
-        return [each for each in found if each.startswith(incomplete)]
+            candidates += _contexts(options) if kind == "contexts" else _names(kind, source(), options, incomplete)
+        return [candidate for candidate in candidates if candidate.startswith(incomplete)]
 
     return names
 
 
-def _contexts(given: dict[str, Any]) -> list[str]:
+def _contexts(options: dict[str, Any]) -> list[str]:
     from reprieve.sources.names import contexts  # noqa: PLC0415 - commands load nothing of this
 
-    return contexts(given.get("kubeconfig"))
+    return contexts(options.get("kubeconfig"))
 
 
-def _names(kind: NameKind, made: Any, given: dict[str, Any], incomplete: str) -> Iterator[str]:
+def _names(kind: NameKind, source_class: Any, options: dict[str, Any], incomplete: str) -> Iterator[str]:
     """Yields the names of a source, those of pods as NAMESPACE/NAME unless NAME would do."""
     namespace = incomplete.rpartition("/")[0]
-    source = made(**{each.name: given[each.name] for each in fields(made) if each.name in given})
+    source = source_class(
+        **{field.name: options[field.name] for field in fields(source_class) if field.name in options}
+    )
     usual = "" if namespace else source.default_namespace
     asking = source.names(kind, namespace)
     # A thread that waits for a name server cannot be stopped; it ends with the process.
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    found = asyncio.run(asking)
+    names = asyncio.run(asking)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    for its, name in found:
+    for its, name in names:
         if source.namespace in (None, its) or not its:
             yield name if its in ("", usual) else f"{its}/{name}"

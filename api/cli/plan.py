@@ -64,7 +64,7 @@ def plan(
     words: Callable[[Console, PlanAnswer, bool], None] = _as_picture if output == "svg" else _in_words
     if output == "sh":
         words = partial(_as_script, files)
-    answer = source.show(lambda asked: asked.ask(question), output, words)
+    answer = source.show(lambda answers: answers.ask(question), output, words)
     if not answer.fits:
         raise typer.Exit(1)
 
@@ -87,17 +87,17 @@ def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
         console.print(moves)
     if answer.fits and answer.placements and (answer.moves or len(answer.placements) > 1):
         console.print(heading("Then"))
-        rows = ((name_of(each.pod), str(each.pod.priority), each.node) for each in answer.placements)
+        rows = ((name_of(row.pod), str(row.pod.priority), row.node) for row in answer.placements)
         console.print(table("pod", "priority", "node", rows=rows))
         if answer.are_pinned:
             console.print(
                 "Set the node of each pod by hand: not all of them fit on the nodes that the scheduler would choose."
             )
     _nodes(console, answer, wide)
-    _without(console, answer)
+    _evictions_without_plan(console, answer)
     if wide or not answer.fits:
-        for each in answer.staying:
-            console.print(f"note: {plural(each.pods, 'pod')} may not move: they {each.reason}", style="dim")
+        for group in answer.staying:
+            console.print(f"note: {plural(group.pods, 'pod')} may not move: they {group.reason}", style="dim")
     for note in answer.notes:
         console.print(f"note: {note}", style="dim")
 
@@ -105,15 +105,15 @@ def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
 def _nodes(console: Console, answer: PlanAnswer, wide: bool) -> None:
     if answer.free:
         console.print(heading("Free then"))
-        rows = [(each.node, str(each.leaving) if each.leaving else "none, it is free") for each in answer.free]
+        rows = [(row.node, str(row.leaving) if row.leaving else "none, it is free") for row in answer.free]
         console.print(table("node", "pods that leave", rows=rows))
     if answer.kept:
         console.print(heading("Not free"))
-        shown = answer.kept if wide else answer.kept[:_KEPT]
-        kept = ((each.node, name_of(each.pod) if each.pod else "", each.why) for each in shown)
-        console.print(table("node", "kept by", "why", rows=kept))
-        if len(answer.kept) > len(shown):
-            console.print(f"and {len(answer.kept) - len(shown)} more: -o wide lists them", style="dim")
+        listed_nodes = answer.kept if wide else answer.kept[:_KEPT]
+        kept_rows = ((row.node, name_of(row.pod) if row.pod else "", row.why) for row in listed_nodes)
+        console.print(table("node", "kept by", "why", rows=kept_rows))
+        if len(answer.kept) > len(listed_nodes):
+            console.print(f"and {len(answer.kept) - len(listed_nodes)} more: -o wide lists them", style="dim")
 
 
 _SCRIPT: Final = """\
@@ -151,7 +151,7 @@ def _as_script(files: list[str], console: Console, answer: PlanAnswer, _: bool) 
     print("\n".join(f"# {line}" for line in (answer.summary, *answer.notes)))
     if not answer.fits:
         return
-    closed = dict.fromkeys(each.node for each in answer.free)
+    closed = dict.fromkeys(free_node.node for free_node in answer.free)
     lines = ["kubectl cordon " + " ".join(map(quote, closed))] if closed else []
     meanwhile: dict[str, None] = {}
     for move in answer.moves:
@@ -183,11 +183,11 @@ def _remark(move: PlannedMove) -> str:
     return ", ".join(filter(None, (waits, "the scheduler would prefer another node" if move.needs_steering else "")))
 
 
-def _without(console: Console, answer: PlanAnswer) -> None:
+def _evictions_without_plan(console: Console, answer: PlanAnswer) -> None:
     if not answer.instead:
         return
     console.print(heading("Without the plan, preemption would evict"))
-    gone = table("pod", "priority", "from", "then")
+    evictions = table("pod", "priority", "from", "then")
     for eviction in answer.instead:
         then = (
             f"lands on {eviction.lands_on}"
@@ -196,5 +196,5 @@ def _without(console: Console, answer: PlanAnswer) -> None:
             if eviction.returns
             else "not recreated (no owner)"
         )
-        gone.add_row(name_of(eviction.victim.pod), str(eviction.victim.pod.priority), eviction.node, then)
-    console.print(gone)
+        evictions.add_row(name_of(eviction.victim.pod), str(eviction.victim.pod.priority), eviction.node, then)
+    console.print(evictions)

@@ -50,25 +50,25 @@ def shadow(
     Ctrl-C, and then reports.
     """
     if action == "run":
-        found = _followed(source, _seconds(lasting))
+        report = _followed(source, _seconds(lasting))
     elif path is not None:
-        found = _over(path, source.config)
+        report = _over(path, source.config)
     else:
-        found = asyncio.run(_asked(source))
-    show(found, output, _in_words)
-    agreement = found.total.agreement
+        report = asyncio.run(_agreement_of_service(source))
+    show(report, output, _in_words)
+    agreement = report.total.agreement
     if at_least is not None and (agreement or 0.0) * 100 < at_least:
         raise typer.Exit(1)
 
 
-async def _asked(source: Source) -> Agreement:
+async def _agreement_of_service(source: Source) -> Agreement:
     async with source.open_service() as service:
-        found = await service.ask(AgreementQuestion(limit=limits.SHADOW_DIFFERENCES))
-    if found is None:
+        agreement = await service.ask(AgreementQuestion(limit=limits.SHADOW_DIFFERENCES))
+    if agreement is None:
         raise StartUpError(
             "the service has no shadow: start it with --shadow, or follow a cluster here with `reprieve shadow run`"
         )
-    return found
+    return agreement
 
 
 def _over(path: Path, config: Path | None) -> Agreement:
@@ -124,59 +124,60 @@ def _seconds(text: str | None) -> float | None:
         raise StartUpError(f"--for {text!r:.40}: give a duration such as 90s or 24h") from exc
 
 
-def _in_words(shown: Console, found: Agreement, is_wide: bool) -> None:
-    total = found.total
-    shown.print(
+def _in_words(terminal: Console, agreement: Agreement, is_wide: bool) -> None:
+    total = agreement.total
+    terminal.print(
         f"{_percent(total.agreement)} of {plural(total.decisions - total.unclear, 'clear decision')} agree",
         style="bold",
     )
-    shown.print(
+    terminal.print(
         f"{total.same} the same, {total.ties} among equals, {total.different} different, {total.unclear} unclear"
     )
-    shown.print(f"{found.configuration} beside the scheduler, from {found.since} to {found.until}")
-    if found.evicted:
-        shown.print(f"{plural(found.evicted, 'pod')} evicted, of which {found.spared} would have stayed")
+    terminal.print(f"{agreement.configuration} beside the scheduler, from {agreement.since} to {agreement.until}")
+    if agreement.evicted:
+        terminal.print(f"{plural(agreement.evicted, 'pod')} evicted, of which {agreement.spared} would have stayed")
     for title, shares in (
-        ("By plugin", found.by_plugin),
-        ("By shape", found.by_shape),
-        ("By the scheduler's message", found.by_reason),
+        ("By plugin", agreement.by_plugin),
+        ("By shape", agreement.by_shape),
+        ("By the scheduler's message", agreement.by_reason),
     ):
-        _shares(shown, title, shares, is_wide=is_wide)
-    if found.differences:
-        listed = found.differences if is_wide else found.differences[:SHOWN]
-        shown.print(heading("Differences, newest first"))
-        made = table("time", "pod", "what", "plugin", "scheduler", "here", "why")
-        for each in listed:
-            what = each.kind if each.is_clear else f"{each.kind} (unclear)"
-            why = f"{each.reason}, evicted for {name_of(each.preemptor)}" if each.preemptor is not None else each.reason
-            made.add_row(each.time, name_of(each.pod), what, each.plugin, _words(each.theirs), _words(each.ours), why)
-        shown.print(made)
-        hidden = sum(found.by_kind.values()) - len(listed)
+        _shares(terminal, title, shares, is_wide=is_wide)
+    if agreement.differences:
+        listed = agreement.differences if is_wide else agreement.differences[:SHOWN]
+        terminal.print(heading("Differences, newest first"))
+        lines = table("time", "pod", "what", "plugin", "scheduler", "here", "why")
+        for difference in listed:
+            what = difference.kind if difference.is_clear else f"{difference.kind} (unclear)"
+            preemptor, nodes = difference.preemptor, (_words(difference.theirs), _words(difference.ours))
+            why = difference.reason + (f", evicted for {name_of(preemptor)}" if preemptor is not None else "")
+            lines.add_row(difference.time, name_of(difference.pod), what, difference.plugin, *nodes, why)
+        terminal.print(lines)
+        hidden = sum(agreement.by_kind.values()) - len(listed)
         if hidden:
-            shown.print(f"and {hidden} more", style="dim")
-    costs = found.costs
-    shown.print(
+            terminal.print(f"and {hidden} more", style="dim")
+    costs = agreement.costs
+    terminal.print(
         f"it took {costs.seconds:.3f} s of CPU time, {costs.per_decision * 1000:.2f} ms a decision", style="dim"
     )
     if costs.behind > 1:
-        shown.print(
+        terminal.print(
             f"note: {costs.behind:.0f} s behind the cluster, with {plural(costs.waiting, 'change')} waiting",
             style="dim",
         )
-    for note in found.notes:
-        shown.print(f"note: {note}", style="dim")
+    for note in agreement.notes:
+        terminal.print(f"note: {note}", style="dim")
 
 
-def _shares(shown: Console, title: str, shares: tuple[AgreementShare, ...], *, is_wide: bool) -> None:
+def _shares(terminal: Console, title: str, shares: tuple[AgreementShare, ...], *, is_wide: bool) -> None:
     listed = shares if is_wide else [share for share in shares if share.different or share.unclear]
     if not listed:
         return
-    shown.print(heading(title))
+    terminal.print(heading(title))
     rows = (
         (share.name, str(share.decisions), _percent(share.agreement), str(share.different), str(share.unclear))
         for share in listed
     )
-    shown.print(table("", "decisions", "agree", "different", "unclear", rows=rows))
+    terminal.print(table("", "decisions", "agree", "different", "unclear", rows=rows))
 
 
 def _words(decided: Decided) -> str:

@@ -117,15 +117,15 @@ class Source:
         """
         from reprieve.sources.names import names_in_cluster, names_in_dump  # noqa: PLC0415
 
-        meant = namespace or self.namespace or ""
+        chosen_namespace = namespace or self.namespace or ""
         if self.dump is not None:
             return names_in_dump(self.dump, kind)
         if self._asks_cluster:
-            return names_in_cluster(self.kubeconfig, self.context, kind, meant or self.default_namespace)
+            return names_in_cluster(self.kubeconfig, self.context, kind, chosen_namespace or self.default_namespace)
         from reprieve.sources.service_answers import names_in_service  # noqa: PLC0415
 
         return names_in_service(
-            self.server or os.environ.get("REPRIEVE_SERVER"), DEFAULT_SERVER, self.token, kind, meant
+            self.server or os.environ.get("REPRIEVE_SERVER"), DEFAULT_SERVER, self.token, kind, chosen_namespace
         )
 
     def only_namespace(self, *, all_namespaces: bool) -> str | None:
@@ -140,7 +140,7 @@ class Source:
 
         return placed((obj for file in files for obj in read_manifests(file)), self.namespace, self.default_namespace)
 
-    def within(self, obj: Mapping[str, Any]) -> "Source":
+    def in_namespace_of(self, obj: Mapping[str, Any]) -> "Source":
         """Returns this source, asked about the namespace of the object, if it names one."""
         return replace(self, namespace=(obj.get("metadata") or {}).get("namespace") or self.namespace)
 
@@ -158,10 +158,10 @@ class Source:
         answers: list[S] = []
 
         async def answered() -> None:
-            async with (opens or self.open)(keeps_asking=watch) as asked:
+            async with (opens or self.open)(keeps_asking=watch) as source_answers:
                 if watch:
-                    await show_until_interrupted(partial(ask, asked), output, words)
-                answers.append(await ask(asked))  # asyncio.run would format what is returned, twice
+                    await show_until_interrupted(partial(ask, source_answers), output, words)
+                answers.append(await ask(source_answers))  # asyncio.run would format what is returned, twice
 
         try:
             asyncio.run(answered())
@@ -231,32 +231,32 @@ class Source:
     @asynccontextmanager
     async def open_service(self, *, keeps_asking: bool = False) -> AsyncIterator[Answers]:
         """Yields the named service: only one remembers decisions. Raises SourceAwayError if none answers."""
-        told = self.server or None
+        server = self.server or None
         if self._asks_cluster:
             cluster = self._cluster()
             is_followed_here = await self._is_followed_here(cluster)
             if not is_followed_here:
-                there = (
+                reason = (
                     "there is none on this machine"
                     if is_followed_here is None
                     else f"that at {DEFAULT_SERVER} is for another cluster"
                 )
                 raise SourceAwayError(
-                    f"only a Reprieve service records that, and {there}; "
+                    f"only a Reprieve service records that, and {reason}; "
                     "give --server; kubectl -n kube-system port-forward service/reprieve 8888 may reach one "
                     f"(the cluster is {cluster})"
                 )
             tell(f"asking the service at {DEFAULT_SERVER}, which follows the same cluster, {cluster}")
-        elif told is not None and self._is_told:
-            tell(f"asking the service at {told}; --server overrides --kubeconfig and --context")
-        elif told is None and (told := os.environ.get("REPRIEVE_SERVER")) and _has_kubeconfig():
-            tell(f"asking the service at {told}, which REPRIEVE_SERVER names, not the cluster of the kubeconfig")
-        elif told is None:
+        elif server is not None and self._is_told:
+            tell(f"asking the service at {server}; --server overrides --kubeconfig and --context")
+        elif server is None and (server := os.environ.get("REPRIEVE_SERVER")) and _has_kubeconfig():
+            tell(f"asking the service at {server}, which REPRIEVE_SERVER names, not the cluster of the kubeconfig")
+        elif server is None:
             tell(f"asking the service at {DEFAULT_SERVER}, as no kubeconfig names a cluster")
-        with WaitingLine(f"asking {told or DEFAULT_SERVER}") as line:
+        with WaitingLine(f"asking {server or DEFAULT_SERVER}") as line:
             from reprieve.sources.service_answers import from_service  # noqa: PLC0415
 
-            async with from_service(told, DEFAULT_SERVER, self.token, tell) as service:
+            async with from_service(server, DEFAULT_SERVER, self.token, tell) as service:
                 if keeps_asking:
                     line.hide()
                 yield service

@@ -38,10 +38,10 @@ class TopScreen(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "quit", "Quit"), Binding("r", "ask", "Ask now")]
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, asked: Answers, namespace: str | None, interval: float) -> None:
+    def __init__(self, answers: Answers, namespace: str | None, interval: float) -> None:
         super().__init__()
         self.failed: InputError | None = None
-        self._asked = asked
+        self._answers = answers
         self._namespace = namespace
         self._interval = interval
         self._firsts: dict[str, PodName] = {}
@@ -62,14 +62,14 @@ class TopScreen(App[None]):
     async def action_ask(self) -> None:
         """Asks for the newest answers. What keeps the source from answering ends the screen."""
         try:
-            found = of_namespace(printable(await self._asked.ask(PendingQuestion())), self._namespace)
+            pending_pods = of_namespace(printable(await self._answers.ask(PendingQuestion())), self._namespace)
             recent = PreemptionsQuestion(limit=SHOWN_PREEMPTIONS)
-            preempted = _preempted(printable(await self._asked.ask(recent))) if self._asked.remembers else ""
+            preempted = _preempted(printable(await self._answers.ask(recent))) if self._answers.remembers else ""
         except InputError as exc:
             self.failed = exc
             self.exit()
             return
-        self._show(found)
+        self._show(pending_pods)
         self.query_one("#preempted", Static).update(preempted)
         await self._explain()
 
@@ -81,21 +81,21 @@ class TopScreen(App[None]):
     def _table(self) -> "DataTable[str]":
         return self.query_one("#waiting", DataTable)
 
-    def _show(self, found: Pending) -> None:
-        short = ", ".join(each.resource for each in found.lacking)
+    def _show(self, pending_pods: Pending) -> None:
+        short = ", ".join(lack.resource for lack in pending_pods.lacking)
         self.query_one("#counts", Static).update(
-            f"{plural(found.pods, 'pod')} waiting" + (f", short of {short}" if short else "")
+            f"{plural(pending_pods.pods, 'pod')} waiting" + (f", short of {short}" if short else "")
         )
         chosen = self._table.cursor_row
         self._table.clear()
         self._firsts = {}
-        for reason in found.reasons:
-            for each in reason.workloads:
-                key = f"{each.namespace}/{each.workload}/{reason.reason}"
-                cells = str(each.pods), workload_words(each), str(each.priority), age(each.since)
+        for reason in pending_pods.reasons:
+            for workload in reason.workloads:
+                key = f"{workload.namespace}/{workload.workload}/{reason.reason}"
+                cells = str(workload.pods), workload_words(workload), str(workload.priority), age(workload.since)
                 self._table.add_row(*cells, reason.reason, key=key)
-                if each.first:
-                    self._firsts[key] = each.first[0]
+                if workload.first:
+                    self._firsts[key] = workload.first[0]
         if self._table.row_count:
             self._table.move_cursor(row=min(chosen, self._table.row_count - 1))
 
@@ -107,7 +107,9 @@ class TopScreen(App[None]):
         key = self._table.coordinate_to_cell_key(self._table.cursor_coordinate).row_key.value
         first = self._firsts.get(key or "")
         answer = (
-            None if first is None else await self._asked.ask(ExplainQuestion(namespace=first.namespace, pod=first.name))
+            None
+            if first is None
+            else await self._answers.ask(ExplainQuestion(namespace=first.namespace, pod=first.name))
         )
         panel.update("" if answer is None else _explained(printable(answer)))
 
@@ -122,10 +124,10 @@ def _explained(answer: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _preempted(found: Preemptions) -> str:
+def _preempted(preemptions: Preemptions) -> str:
     lines = [
-        f"{age(made.time)}  {name_of(victim.pod)} for {name_of(made.by)} on {made.node}"
-        for made in found.items
-        for victim in made.victims
+        f"{age(preemption.time)}  {name_of(victim.pod)} for {name_of(preemption.by)} on {preemption.node}"
+        for preemption in preemptions.items
+        for victim in preemption.victims
     ]
     return "\n".join(("recently preempted:", *lines[:SHOWN_PREEMPTIONS])) if lines else "No recent preemptions."

@@ -52,19 +52,19 @@ def tune(
     if bool(maximise) is bool(minimise):
         raise StartUpError("give --maximise FIGURE or --minimise FIGURE, such as --maximise allocated.nvidia.com/gpu")
     goal = Goal.read(maximise or minimise, is_maximised=bool(maximise), limits=keep or ())
-    found = [each for each in read_workloads(path) if fnmatchcase(each.name, only)]
-    if len(found) != 1:
-        raise StartUpError(f"{path}: {plural(len(found), 'workload')} here; --only NAME chooses one")
+    workloads = [workload for workload in read_workloads(path) if fnmatchcase(workload.name, only)]
+    if len(workloads) != 1:
+        raise StartUpError(f"{path}: {plural(len(workloads), 'workload')} here; --only NAME chooses one")
     for file in (write, picture):
         if file is not None and (file.is_dir() or not file.parent.is_dir()):
             raise StartUpError(f"{file}: {'a folder' if file.is_dir() else 'its folder does not exist'}")
     present = None if config is None else usable_configuration(config)
-    with progress(found[0].name, "plays") as bar:
+    with progress(workloads[0].name, "plays") as bar:
 
-        def advance(done: int, most: int, best: float | None) -> None:
-            bar(done, most, found[0].name if best is None else f"best so far {figure_words(goal.figure, best)}")
+        def advance(done: int, total: int, best: float | None) -> None:
+            bar(done, total, workloads[0].name if best is None else f"best so far {figure_words(goal.figure, best)}")
 
-        report = tuned(found[0], present, goal, seed=seed, seeds=seeds, plays=plays, on=on, advance=advance)
+        report = tuned(workloads[0], present, goal, seed=seed, seeds=seeds, plays=plays, on=on, advance=advance)
     text = "" if report.configuration is None else yaml.safe_dump(report.configuration, sort_keys=False)
     for file, content in ((write, text), (picture, drawn(report))):
         try:
@@ -87,23 +87,23 @@ def tune(
 def _verdict(report: TuneReport, figure: str) -> str:
     first, *_ = report.candidates
     before, now = (figure_words(figure, report.candidates[name].value) for name in (first, report.chosen))
-    within = f" within {', '.join(report.limits)}" if report.limits else ""
+    limits_words = f" within {', '.join(report.limits)}" if report.limits else ""
     if report.configuration is not None:
-        return f"{figure}: {before} -> {now}{within}, where it was not learnt"
+        return f"{figure}: {before} -> {now}{limits_words}, where it was not learnt"
     if report.candidates[report.chosen].keeps_limits:
-        return f"Nothing beats the {first} configuration: {figure} {before}{within}"
-    return f"No configuration stays{within}; the nearest is {report.chosen}, {figure} {now}"
+        return f"Nothing beats the {first} configuration: {figure} {before}{limits_words}"
+    return f"No configuration stays{limits_words}; the nearest is {report.chosen}, {figure} {now}"
 
 
-def _print(shown: Console, report: TuneReport, figure: str) -> None:
-    shown.print(_verdict(report, figure), style="bold")
-    shown.print(f"learnt on {report.learnt_on}, in {plural(report.plays, 'play')}; tried on {report.tried_on}")
+def _print(terminal: Console, report: TuneReport, figure: str) -> None:
+    terminal.print(_verdict(report, figure), style="bold")
+    terminal.print(f"learnt on {report.learnt_on}, in {plural(report.plays, 'play')}; tried on {report.tried_on}")
     if report.configuration is not None:
-        shown.print(table("setting", "value", rows=report.candidates[report.chosen].settings.items()))
+        terminal.print(table("setting", "value", rows=report.candidates[report.chosen].settings.items()))
         moved = f"{report.moved} on another node, {report.gained} that had none have one, {report.lost} have none now"
-        shown.print(f"Pods elsewhere than before, with the seed {report.held_out.seeds[0]}: {moved}")
-        for each in [each for each in report.elsewhere if not each.now][:SHOWN]:
-            shown.print(f"without a node: {each.pod}, before on {each.before}")
-    print_comparison(shown, report.held_out)
+        terminal.print(f"Pods elsewhere than before, with the seed {report.held_out.seeds[0]}: {moved}")
+        for move in [move for move in report.elsewhere if not move.now][:SHOWN]:
+            terminal.print(f"without a node: {move.pod}, before on {move.before}")
+    print_comparison(terminal, report.held_out)
     for note in report.notes:
-        shown.print(f"note: {note}", style="dim")
+        terminal.print(f"note: {note}", style="dim")

@@ -90,8 +90,8 @@ def what_if(
         raise StartUpError(
             "nothing to try: give -f FILE, --add-nodes, --drain NODE, --remove NODE, --with-config FILE or --pending"
         )
-    source = source.within(created[0]) if created else source
-    answer = source.show(lambda asked: asked.ask(WhatIfQuestion(request=request)), output, _in_words)
+    source = source.in_namespace_of(created[0]) if created else source
+    answer = source.show(lambda answers: answers.ask(WhatIfQuestion(request=request)), output, _in_words)
     if unplaced := [placement.message for placement in answer.placements if not placement.node]:
         raise typer.Exit(exit_code(unplaced))
 
@@ -111,9 +111,9 @@ def victims(
     objects = source.objects(filename)
     check_subject(objects, filename, is_about_pods=True)
     question = WhatIfQuestion(request=WhatIfRequest(create=objects))
-    answer = source.within(objects[0]).show(lambda asked: asked.ask(question), output, _victims_in_words)
-    made = (placement for placement in answer.placements if placement.cause == "created")
-    if unplaced := [placement.message for placement in made if not placement.node]:
+    answer = source.in_namespace_of(objects[0]).show(lambda answers: answers.ask(question), output, _victims_in_words)
+    new_placements = (placement for placement in answer.placements if placement.cause == "created")
+    if unplaced := [placement.message for placement in new_placements if not placement.node]:
         raise typer.Exit(exit_code(unplaced))
 
 
@@ -130,11 +130,11 @@ def _read_configuration(file: Path) -> dict[str, object]:
 def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
     console.print(answer.summary, style="bold")
     # Of a pod that is evicted, the table of those says where it goes.
-    given = [each for each in answer.placements if each.cause != "evicted" or not answer.evictions]
-    if given:
+    placements = [placement for placement in answer.placements if placement.cause != "evicted" or not answer.evictions]
+    if placements:
         console.print(heading("Pods"))
         placed = table("pod", "priority", "node", "evicts", "message", less_important=("priority",))
-        for placement, more in _counted(given, apart=wide):
+        for placement, more in _grouped_placements(placements, apart=wide):
             evicts = first_of([_evicted(victim) for victim in placement.evicts], 100 if wide else 3)
             later = f"once {budgets(placement.waits_for)} allows it" if placement.waits_for else ""
             # What kept it from a node before one was found for it is in the JSON only.
@@ -148,7 +148,7 @@ def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
         console.print(
             heading(
                 "Evicted"
-                if any(each.why not in ("scaled down", "replaced") for each in answer.evictions)
+                if any(eviction.why not in ("scaled down", "replaced") for eviction in answer.evictions)
                 else "Deleted"
             )
         )
@@ -158,14 +158,15 @@ def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
     _loops_and_notes(console, answer)
 
 
-def _counted(placements: Sequence[Placement], *, apart: bool) -> Iterator[tuple[Placement, int]]:
+def _grouped_placements(placements: Sequence[Placement], *, apart: bool) -> Iterator[tuple[Placement, int]]:
     """Yields pods that find no node for the same reason once, with the number of further ones; or all apart."""
 
-    def alike(each: Placement) -> object:
-        return each.pod.uid if each.node or apart else (each.pod.namespace, each.pod.priority, each.message)
+    def group_key(placement: Placement) -> object:
+        pod = placement.pod
+        return pod.uid if placement.node or apart else (pod.namespace, pod.priority, placement.message)
 
-    for _, (first, *others) in groupby(placements, alike):
-        yield first, len(others)
+    for _, (first, *repeats) in groupby(placements, group_key):
+        yield first, len(repeats)
 
 
 def _evicted(victim: Victim) -> str:
@@ -221,9 +222,9 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
 
 
 def _loss(console: Console, preemption: PreemptionAnswer | None) -> None:
-    told = "" if preemption is None else loss(preemption)
-    if told:
-        console.print(told)
+    loss_words = "" if preemption is None else loss(preemption)
+    if loss_words:
+        console.print(loss_words)
 
 
 def _evictions(console: Console, evictions: list[Eviction] | tuple[Eviction, ...]) -> None:
@@ -234,8 +235,8 @@ def _evictions(console: Console, evictions: list[Eviction] | tuple[Eviction, ...
             cause += f", once {budgets(eviction.waits_for)} allows it"
         if eviction.victim.violates:
             cause += f", against {budgets(eviction.victim.violates)}"
-        gone = "gone" if eviction.why in ("scaled down", "replaced") else "not recreated (no owner)"
-        lands = eviction.lands_on or ("pending" if eviction.returns else gone)
+        fate = "gone" if eviction.why in ("scaled down", "replaced") else "not recreated (no owner)"
+        lands = eviction.lands_on or ("pending" if eviction.returns else fate)
         name = "  " * (eviction.depth - 1) + name_of(eviction.victim.pod)
         lines.add_row(name, eviction.node, cause, lands, eviction.message)
     console.print(lines)

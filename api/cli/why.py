@@ -92,7 +92,7 @@ def why(
         objects = source.objects(filename)
         listed = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
         question = ExplainOfQuestion(obj=listed, picture=picture)
-        source.within(objects[0]).show(lambda answers: answers.ask(question), output, in_words, watch=watch)
+        source.in_namespace_of(objects[0]).show(lambda answers: answers.ask(question), output, in_words, watch=watch)
     else:
         namespace, name = pod_named(pod or "", source)
         source = replace(source, namespace=namespace)

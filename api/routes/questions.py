@@ -49,16 +49,16 @@ def _add(kind: type[Question[Any]]) -> None:
     method, _, path = row.request.partition(" ")
     summary, description = kind.words()
 
-    async def answer(request: Request, caller: KnownCaller, **given: Any) -> Response:
+    async def answer(request: Request, caller: KnownCaller, **parameters: Any) -> Response:
         if row.body:
             body = await request.body()
-            found = await caller.simulate(lambda: kind(**given, **{row.body: _read(kind.body_type(), body)}))
+            result = await caller.simulate(lambda: kind(**parameters, **{row.body: _read(kind.body_type(), body)}))
         else:
-            found = await caller.ask(kind(**given))
-        if found is None:
+            result = await caller.ask(kind(**parameters))
+        if result is None:
             resource, words = row.lacking
-            raise not_there(resource, f"{words}{await _meant(caller, resource.removesuffix('s'), given)}")
-        return json_response(msgspec.json.encode(found))
+            raise not_there(resource, f"{words}{await _likely_name(caller, resource.removesuffix('s'), parameters)}")
+        return json_response(msgspec.json.encode(result))
 
     router.add_api_route(
         path,
@@ -72,16 +72,16 @@ def _add(kind: type[Question[Any]]) -> None:
     )
 
 
-async def _meant(caller: Caller, kind: str, given: Mapping[str, Any]) -> str:
+async def _likely_name(caller: Caller, kind: str, parameters: Mapping[str, Any]) -> str:
     """Returns the end of a sentence with the pod or node that a question is likely to mean; empty if none is near."""
-    if kind not in given:
+    if kind not in parameters:
         return ""
-    namespace, _, name = f"{given.get('namespace', '')}/{given[kind]}".strip("/").rpartition("/")
+    namespace, _, name = f"{parameters.get('namespace', '')}/{parameters[kind]}".strip("/").rpartition("/")
     return guess(await caller.ask(FindQuestion(query=name)), kind, namespace, name)
 
 
 def taking(kind: type[Question[Any]], answer: F) -> F:
-    """Returns the function of a route with the fields of a question in the place of its last parameter, `**given`."""
+    """Returns the function of a route with the fields of a question instead of its last parameter, `**parameters`."""
     *parameters, _ = inspect.signature(answer).parameters.values()
     vars(answer)["__signature__"] = inspect.Signature([*parameters, *_fields_of(kind)])
     return answer
@@ -89,20 +89,20 @@ def taking(kind: type[Question[Any]], answer: F) -> F:
 
 def _fields_of(kind: type[Question[Any]]) -> Iterator[inspect.Parameter]:
     """Yields the fields of a question that are no body, as FastAPI takes them."""
-    for each in msgspec.structs.fields(kind):
-        if each.name == kind.row.body:
+    for field in msgspec.structs.fields(kind):
+        if field.name == kind.row.body:
             continue
-        annotation, meta = each.type, msgspec.Meta()
+        annotation, meta = field.type, msgspec.Meta()
         if get_origin(annotation) is Annotated:
             annotation, meta = get_args(annotation)
         names = ("ge", "le", "pattern", "min_length", "max_length", "description")
-        bounds = {name: found for name in names if (found := getattr(meta, name)) is not None}
-        place = Path if f"{{{each.encode_name}}}" in kind.row.request else Query
+        bounds = {name: value for name in names if (value := getattr(meta, name)) is not None}
+        place = Path if f"{{{field.encode_name}}}" in kind.row.request else Query
         yield inspect.Parameter(
-            each.name,
+            field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if each.required else each.default,
-            annotation=Annotated[annotation, place(alias=each.encode_name, **bounds)],
+            default=inspect.Parameter.empty if field.required else field.default,
+            annotation=Annotated[annotation, place(alias=field.encode_name, **bounds)],
         )
 
 
@@ -122,7 +122,7 @@ def _responses(kind: type[Question[Any]]) -> dict[int | str, dict[str, Any]]:
 
 def _schema(kind: Any) -> dict[str, str]:
     """Returns a reference to the schema of a type, or of one that may be None; a body of any form is a pod."""
-    types = [each for each in get_args(kind) or (kind,) if isinstance(each, msgspec.StructMeta)]
+    types = [struct_type for struct_type in get_args(kind) or (kind,) if isinstance(struct_type, msgspec.StructMeta)]
     return reference(types[0].__name__ if types else "Pod")
 
 
@@ -178,17 +178,17 @@ async def only_known_parameters(request: Request) -> None:
     route = request.scope["route"]
     if not isinstance(route, APIRoute):
         return
-    known = [parameter.alias for parameter in route.dependant.query_params]
+    parameter_names = [parameter.alias for parameter in route.dependant.query_params]
     for name in request.query_params:
-        if name not in known:
-            takes, strange = ", ".join(known) or "none", name[: limits.REFUSED_NAME_CHARACTERS]
+        if name not in parameter_names:
+            takes, strange = ", ".join(parameter_names) or "none", name[: limits.REFUSED_NAME_CHARACTERS]
             raise Refusal(400, f"query: there is no parameter {strange!r}; this path takes {takes}")
 
 
 def what_is_wrong(request: Request, errors: Sequence[Any]) -> str:
     """Returns a sentence that names each parameter that cannot be read, by FastAPI's errors, and what is allowed."""
-    described = {(each["in"], each["name"]): each for each in _parameters(request)}
-    return "; ".join(dict.fromkeys(_said(error, described) for error in errors))
+    described = {(parameter["in"], parameter["name"]): parameter for parameter in _parameters(request)}
+    return "; ".join(dict.fromkeys(_error_words(error, described) for error in errors))
 
 
 def _parameters(request: Request) -> Iterator[Mapping[str, Any]]:
@@ -198,7 +198,7 @@ def _parameters(request: Request) -> Iterator[Mapping[str, Any]]:
         yield from operations.get(request.method.lower(), {}).get("parameters", ())
 
 
-def _said(error: Mapping[str, Any], described: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+def _error_words(error: Mapping[str, Any], described: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
     where, name = (*map(str, error["loc"]), "")[:2]
     parameter = described.get((where, name), {})
     allowed = _allowed(parameter.get("schema", {}), parameter.get("description", ""))
@@ -209,7 +209,7 @@ def _said(error: Mapping[str, Any], described: Mapping[tuple[str, str], Mapping[
 
 def _allowed(schema: Mapping[str, Any], description: str) -> str:
     """Returns what a value may be, in words; empty if that is not known."""
-    schema = next((each for each in schema.get("anyOf", ()) if each.get("type") != "null"), schema)
+    schema = next((alternative for alternative in schema.get("anyOf", ()) if alternative.get("type") != "null"), schema)
     if schema.get("type") == "integer":
         bounds = f" from {schema['minimum']} to {schema['maximum']}" if "maximum" in schema else ""
         return f"a whole number{bounds}"

@@ -199,9 +199,9 @@ class Settings(BaseModel):
 
     @field_validator("feature_gates")
     @classmethod
-    def _that_can_be_had(cls, value: str, others: ValidationInfo) -> str:
-        if "emulated_version" in others.data:
-            FeatureGates.of(parse_feature_gates(value), others.data["emulated_version"])
+    def _that_can_be_had(cls, value: str, validation: ValidationInfo) -> str:
+        if "emulated_version" in validation.data:
+            FeatureGates.of(parse_feature_gates(value), validation.data["emulated_version"])
         return value
 
     @field_validator("vmodule")
@@ -251,29 +251,31 @@ DECLARATIONS: Final = declared(Settings, Path(__file__).read_text(encoding="utf-
 
 def listed(text: str) -> list[str]:
     """Returns the parts of a setting that are separated by commas."""
-    return [part for each in text.split(",") if (part := each.strip())]
+    return [part for item in text.split(",") if (part := item.strip())]
 
 
 def _patterns(text: str) -> list[tuple[str, int]]:
-    found: list[tuple[str, int]] = []
+    levels: list[tuple[str, int]] = []
     for pair in filter(None, text.split(",")):
         pattern, _, level = pair.partition("=")
         if not pattern or not (level.isascii() and level.isdigit()):
             raise ValueError("syntax error: expect comma-separated list of filename=N")
-        found.append((pattern.removesuffix(".py"), int(level)))
-    return found
+        levels.append((pattern.removesuffix(".py"), int(level)))
+    return levels
 
 
 def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) -> Settings:
     """Returns the environment's settings, with the flags that are not None over them. Raises StartUpError."""
-    variables = {name: text for name, each in DECLARATIONS.items() if (text := environment.get(each.variable))}
-    given = {name: value for name, value in flags.items() if value is not None}
+    variables = {
+        name: text for name, declaration in DECLARATIONS.items() if (text := environment.get(declaration.variable))
+    }
+    given_flags = {name: value for name, value in flags.items() if value is not None}
     try:
-        settings = Settings.model_validate({**variables, **given})
+        settings = Settings.model_validate({**variables, **given_flags})
     except ValidationError as exc:
         error = exc.errors(include_input=False, include_url=False, include_context=False)[0]
         declaration = DECLARATIONS[str(error["loc"][0])]
-        where = declaration.flag if declaration.name in given else declaration.variable
+        where = declaration.flag if declaration.name in given_flags else declaration.variable
         raise StartUpError(f"{where}: {_in_words(error['msg'])}") from exc
     if bool(settings.tls_cert_file) != bool(settings.tls_private_key_file):
         raise StartUpError("--tls-cert-file and --tls-private-key-file go together: give both, or none")
@@ -282,7 +284,7 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
             "--client-ca-file: client certificates need HTTPS; give --secure-port, or --tls-cert-file and "
             "--tls-private-key-file"
         )
-    if settings.secure_port and {"port"} & {*variables, *given}:
+    if settings.secure_port and {"port"} & {*variables, *given_flags}:
         raise StartUpError("--secure-port and --port contradict each other: give one of them")
     # Half of the memory is for bodies, half for the what-if and the evaluation that are worked on at a time.
     room = _bytes_for_requests()
@@ -290,17 +292,17 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
         return settings
     fits = {"max_bodies": room // 2 // _BYTES_A_BYTE, "question_memory": room // 4}
     less = {
-        name: max(most, _LEAST)
-        for name, most in fits.items()
-        if name not in {*variables, *given} and most < getattr(settings, name)
+        name: max(limit, _LEAST)
+        for name, limit in fits.items()
+        if name not in {*variables, *given_flags} and limit < getattr(settings, name)
     }
     return settings.model_copy(update=less)
 
 
 def _in_words(message: str) -> str:
     """Returns an error of our own as it is, and one of pydantic's, which begins with a capital, in lower case."""
-    own = message.removeprefix("Value error, ")
-    return own if own != message else message.lower()
+    words = message.removeprefix("Value error, ")
+    return words if words != message else message.lower()
 
 
 _CGROUP: Final = Path("/sys/fs/cgroup")

@@ -43,16 +43,17 @@ def waterfall_table(steps: Sequence[WaterfallStep], total: int) -> WaterfallTabl
     return WaterfallTable(total, start, tuple(rows), tuple(step.plugin for step in steps if not step.refused))
 
 
-def _bar(before: int, left: int, total: int, *, is_last: bool) -> Markup:
-    wide, kept = _width(before, total), _width(left, total)
+def _bar(before: int, nodes_left: int, total: int, *, is_last: bool) -> Markup:
+    wide, kept_width = _width(before, total), _width(nodes_left, total)
+    lost_width = max(wide - kept_width, 0)
     parts = [
         _flow(wide, 0, _TOP),
-        element("rect", class_="stands", x=0, y=_TOP, width=kept, height=_BOTTOM - _TOP),
-        element("rect", class_="refused", x=kept, y=_TOP, width=max(wide - kept, 0), height=_BOTTOM - _TOP),
-        element("rect", fill="url(#hatch)", x=kept, y=_TOP, width=max(wide - kept, 0), height=_BOTTOM - _TOP),
+        element("rect", class_="stands", x=0, y=_TOP, width=kept_width, height=_BOTTOM - _TOP),
+        element("rect", class_="refused", x=kept_width, y=_TOP, width=lost_width, height=_BOTTOM - _TOP),
+        element("rect", fill="url(#hatch)", x=kept_width, y=_TOP, width=lost_width, height=_BOTTOM - _TOP),
     ]
     if not is_last:
-        parts.append(_flow(kept, _BOTTOM, HEIGHT))
+        parts.append(_flow(kept_width, _BOTTOM, HEIGHT))
     return _framed(*parts)
 
 
@@ -104,8 +105,8 @@ class ScoreBars:
 
 def score_bars(scores: Sequence[NodeScore]) -> ScoreBars:
     parts = [_parts(score) for score in scores]
-    names = list(dict.fromkeys(name for each in parts for name, value in each.items() if value))
-    names.sort(key=lambda name: -max(each.get(name, 0) for each in parts))
+    names = list(dict.fromkeys(name for part in parts for name, value in part.items() if value))
+    names.sort(key=lambda name: -max(part.get(name, 0) for part in parts))
     css = {name: f"c{place % COLOURS}" for place, name in enumerate(names)}
     best = max((score.total for score in scores), default=0)
     first = scores[:FIRST_NODES]
@@ -184,11 +185,11 @@ def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
         nodes[cells].append(name)
     refusing = [place for place in range(len(answer.plugins)) if any(cells[place] >= 0 for cells in nodes)]
     ordered = sorted(nodes.items(), key=lambda row: (-len(row[1]), sum(cell >= 0 for cell in row[0]), row[1]))
-    most = len(ordered[0][1]) if ordered else 1
+    largest = len(ordered[0][1]) if ordered else 1
     rows = tuple(
         PictureRow(
             count=len(names),
-            percent=100 * len(names) / most,
+            percent=100 * len(names) / largest,
             names=tuple(names[: limits.PICTURE_NAMES]),
             cells=tuple(_cell(answer, place, cells[place], passes) for place in refusing),
         )
@@ -205,12 +206,12 @@ def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
 
 def refused_first(answer: NodePicture) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Returns each plugin with the nodes that it is the first to refuse, in the order in which plugins run."""
-    found: dict[int, list[str]] = defaultdict(list)
+    nodes_by_place: dict[int, list[str]] = defaultdict(list)
     for name, cells in zip(answer.nodes, answer.cells, strict=True):
         first = next((place for place, cell in enumerate(cells) if cell >= 0), None)
         if first is not None:
-            found[first].append(name)
-    return tuple((answer.plugins[place], tuple(names)) for place, names in sorted(found.items()))
+            nodes_by_place[first].append(name)
+    return tuple((answer.plugins[place], tuple(names)) for place, names in sorted(nodes_by_place.items()))
 
 
 def _cell(answer: NodePicture, column: int, place: int, passes: str) -> PictureCell:

@@ -83,7 +83,7 @@ class Frame:
 
 
 def frame(
-    shown: ClusterMap,
+    cluster_map: ClusterMap,
     queue: Queue,
     now: datetime,
     version: str = "",
@@ -93,19 +93,19 @@ def frame(
     warning: str = "",
 ) -> Frame:
     # With the classes that no pod has yet, so that a pod that comes seldom changes the colours of others.
-    classes = [value for value in shown.priority_classes.values() if value < SYSTEM_CRITICAL]
+    classes = [value for value in cluster_map.priority_classes.values() if value < SYSTEM_CRITICAL]
     waiting = [place.pod.priority for place in queue.items]
-    priorities = Priorities.of([*shown.priorities, *waiting, *classes], shown.priority_classes)
+    priorities = Priorities.of([*cluster_map.priorities, *waiting, *classes], cluster_map.priority_classes)
     rows = tuple(_row(place, priorities, now, queue.deciding) for place in queue.items[: limits.PAGE_PENDING])
     problems = pending(queue)
-    figures = _figures(shown, problems.pods)
-    return Frame(shown, now, figures, rows, problems, queue, priorities, version, signed_in, has_shadow, warning)
+    figures = _figures(cluster_map, problems.pods)
+    return Frame(cluster_map, now, figures, rows, problems, queue, priorities, version, signed_in, has_shadow, warning)
 
 
-def address(path: str, **given: object) -> str:
+def address(path: str, **parameters: object) -> str:
     """Returns the address of a page, without the parameters that are empty."""
-    asked = urlencode({name: value for name, value in given.items() if value})
-    return f"{path}?{asked}" if asked else path
+    query = urlencode({name: value for name, value in parameters.items() if value})
+    return f"{path}?{query}" if query else path
 
 
 def pod_href(pod: PodName) -> str:
@@ -121,35 +121,37 @@ def node_href(name: str) -> str:
     return f"/ui/nodes/{quote(name, safe='')}"
 
 
-def found_href(found: Found) -> str:
-    match found.kind:
+def found_href(found_object: Found) -> str:
+    match found_object.kind:
         case "node":
-            return node_href(found.name)
+            return node_href(found_object.name)
         case "pod":
-            return pod_href(PodName(namespace=found.namespace, name=found.name))
+            return pod_href(PodName(namespace=found_object.namespace, name=found_object.name))
         case "workload":
-            return pods_href(found.namespace, workload=found.name)
+            return pods_href(found_object.namespace, workload=found_object.name)
         case "group":
-            return pods_href(found.namespace, group=found.name)
+            return pods_href(found_object.namespace, group=found_object.name)
         case "namespace":
-            return pods_href(found.name)
+            return pods_href(found_object.name)
 
 
 def short_reason(message: str) -> str:
     """Returns the reason in kube-scheduler's message that holds on most nodes."""
-    found = clauses(message)
-    if not found:
+    reasons = clauses(message)
+    if not reasons:
         return message
-    nodes, reason = found[0]
-    return f"{nodes} {reason}" + (f", and {plural(len(found) - 1, 'other reason')}" if len(found) > 1 else "")
+    nodes, reason = reasons[0]
+    return f"{nodes} {reason}" + (f", and {plural(len(reasons) - 1, 'other reason')}" if len(reasons) > 1 else "")
 
 
-def _figures(shown: ClusterMap, num_pending: int) -> tuple[Figure, ...]:
-    cpu = share(sum(node.requested_cpu for node in shown.nodes), sum(node.cpu for node in shown.nodes))
-    memory = share(sum(node.requested_memory for node in shown.nodes), sum(node.memory for node in shown.nodes))
+def _figures(cluster_map: ClusterMap, num_pending: int) -> tuple[Figure, ...]:
+    cpu = share(sum(node.requested_cpu for node in cluster_map.nodes), sum(node.cpu for node in cluster_map.nodes))
+    memory = share(
+        sum(node.requested_memory for node in cluster_map.nodes), sum(node.memory for node in cluster_map.nodes)
+    )
     return (
-        Figure("node" if len(shown.nodes) == 1 else "nodes", f"{len(shown.nodes):,}", "/ui/nodes"),
-        Figure("pod" if shown.num_pods == 1 else "pods", f"{shown.num_pods:,}", "/ui/pods"),
+        Figure("node" if len(cluster_map.nodes) == 1 else "nodes", f"{len(cluster_map.nodes):,}", "/ui/nodes"),
+        Figure("pod" if cluster_map.num_pods == 1 else "pods", f"{cluster_map.num_pods:,}", "/ui/pods"),
         Figure("pending", f"{num_pending:,}", "/#problems"),
         Figure("cpu", f"{cpu} %", "/?by=cpu#map", min(cpu, 100)),
         Figure("memory", f"{memory} %", "/?by=memory#map", min(memory, 100)),
@@ -219,7 +221,7 @@ class Assets:
 def assets() -> Assets:
     """Returns the files of this version of the program."""
     folder = resources.files("api.ui") / "static"
-    found = {file.name: file.read_bytes() for file in sorted(folder.iterdir(), key=lambda file: file.name)}
-    files = {name: Asset(content, _TYPES[f".{name.rpartition('.')[2]}"]) for name, content in found.items()}
-    digest = hashlib.sha256(b"".join(name.encode() + b"\0" + content for name, content in found.items()))
+    contents = {file.name: file.read_bytes() for file in sorted(folder.iterdir(), key=lambda file: file.name)}
+    files = {name: Asset(content, _TYPES[f".{name.rpartition('.')[2]}"]) for name, content in contents.items()}
+    digest = hashlib.sha256(b"".join(name.encode() + b"\0" + content for name, content in contents.items()))
     return Assets(digest.hexdigest()[:16], files)

@@ -48,22 +48,26 @@ class NodeSelection:
 
     def query(self, **changed: str) -> str:
         """Returns the address of this view with some parts changed, from the question mark on."""
-        asked = {"by": self.by, "group": self.group, "sort": self.sort, "node": self.words, **changed}
-        return address("", **{**asked, "group": "" if asked["group"] == BY_ZONE else asked["group"]}) or "?"
+        parameters = {"by": self.by, "group": self.group, "sort": self.sort, "node": self.words, **changed}
+        return (
+            address("", **{**parameters, "group": "" if parameters["group"] == BY_ZONE else parameters["group"]}) or "?"
+        )
 
 
 def chosen(nodes: Iterable[NodeOnMap], words: str) -> tuple[NodeOnMap, ...]:
     """Returns the nodes in whose names, zone, taints, conditions and labels all words are found; `-word` is not."""
-    wanted = words.lower().split()
-    return tuple(node for node in nodes if not wanted or _is_chosen(node, wanted))
+    filter_words = words.lower().split()
+    return tuple(node for node in nodes if not filter_words or _is_chosen(node, filter_words))
 
 
-def _is_chosen(node: NodeOnMap, wanted: Sequence[str]) -> bool:
+def _is_chosen(node: NodeOnMap, filter_words: Sequence[str]) -> bool:
     labels = (f"{key}={value}" for key, value in node.labels.items())
     facts = "\n".join(
         (node.name, node.zone, *node.taints, *node.conditions, "cordoned" * node.cordoned, *labels)
     ).lower()
-    return all(word[1:] not in facts if word.startswith("-") and len(word) > 1 else word in facts for word in wanted)
+    return all(
+        word[1:] not in facts if word.startswith("-") and len(word) > 1 else word in facts for word in filter_words
+    )
 
 
 def groups_of(nodes: Sequence[NodeOnMap], selection: NodeSelection) -> tuple[GroupOfNodes, ...]:
@@ -72,11 +76,11 @@ def groups_of(nodes: Sequence[NodeOnMap], selection: NodeSelection) -> tuple[Gro
     together: dict[str, list[NodeOnMap]] = {}
     for node in nodes:
         together.setdefault(node.zone if key == BY_ZONE else node.labels.get(key, ""), []).append(node)
-    found = []
-    for value, members in sorted(together.items(), key=lambda each: natural(each[0])):
+    groups = []
+    for value, members in sorted(together.items(), key=lambda item: natural(item[0])):
         words = value if key == BY_ZONE else f"{key}={value}"
-        found.append(GroupOfNodes(value or f"no {key}", _sorted(members, selection), words if value else ""))
-    return tuple(found)
+        groups.append(GroupOfNodes(value or f"no {key}", _sorted(members, selection), words if value else ""))
+    return tuple(groups)
 
 
 def _sorted(nodes: list[NodeOnMap], selection: NodeSelection) -> tuple[NodeOnMap, ...]:
@@ -95,11 +99,11 @@ def group_keys(nodes: Iterable[NodeOnMap]) -> tuple[str, ...]:
     values: dict[str, set[str]] = {}
     for node in nodes:
         for key, value in node.labels.items():
-            seen = values.setdefault(key, set())
-            if len(seen) <= limits.NODE_GROUPS:
-                seen.add(value)
+            label_values = values.setdefault(key, set())
+            if len(label_values) <= limits.NODE_GROUPS:
+                label_values.add(value)
     labels = sorted(
-        (key for key, seen in values.items() if 1 < len(seen) <= limits.NODE_GROUPS),
+        (key for key, label_values in values.items() if 1 < len(label_values) <= limits.NODE_GROUPS),
         key=lambda key: (key not in POOLS, key),
     )
     return (BY_ZONE, *labels)
@@ -127,12 +131,12 @@ _NAMES: Final[Mapping[str, _Column]] = {
 
 def columns_for(resources: Iterable[Resource]) -> dict[str, _Column]:
     """Returns the columns of a table: name, zone, and of each resource what is requested and what is free."""
-    found = dict(_NAMES)
+    columns = dict(_NAMES)
     for resource in resources:
         words = resource_words(resource)
-        found[resource] = _Column("pods" if resource == "pods" else f"{words} requested", partial(_share, resource))
-        found[f"{resource}-free"] = _Column(f"{words} free", partial(_free, resource))
-    return found
+        columns[resource] = _Column("pods" if resource == "pods" else f"{words} requested", partial(_share, resource))
+        columns[f"{resource}-free"] = _Column(f"{words} free", partial(_free, resource))
+    return columns
 
 
 def _share(resource: Resource, node: NodeOnMap) -> int:

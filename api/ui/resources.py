@@ -18,12 +18,12 @@ _IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
 
 def resources_of(nodes: Iterable[NodeOnMap]) -> tuple[Resource, ...]:
     """Returns cpu, memory and pods, then the others by name."""
-    return (*ALWAYS, *sorted({each.name for node in nodes for each in node.resources}))
+    return (*ALWAYS, *sorted({resource.name for node in nodes for resource in node.resources}))
 
 
 def most_lacking(lacking: Sequence[PendingResource], nodes: Sequence[NodeOnMap]) -> Resource:
     """Returns the resource to show: of those of most nodes, what most pending pods lack, or else cpu."""
-    offering = {each.resource: sum(usage(node, each.resource)[1] > 0 for node in nodes) for each in lacking}
+    offering = {lack.resource: sum(usage(node, lack.resource)[1] > 0 for node in nodes) for lack in lacking}
     return next((name for name, count in offering.items() if 2 * count > len(nodes)), "cpu")
 
 
@@ -31,13 +31,13 @@ def tabled(nodes: Sequence[NodeOnMap], lacking: Sequence[PendingResource], order
     """Returns the resources of the table of nodes: cpu, memory, pods, what pending pods lack, and the sorted one."""
     offered = resources_of(nodes)
     sorted_by = order.removeprefix("-").removesuffix("-free")
-    lacked = [name for name in (each.resource for each in lacking) if name in offered and name not in ALWAYS]
+    lacked = [name for name in (lack.resource for lack in lacking) if name in offered and name not in ALWAYS]
     return tuple(dict.fromkeys((*ALWAYS, *lacked[:2], *((sorted_by,) if sorted_by in offered else ()))))
 
 
-def usage(node: NodeOnMap, by: Resource) -> tuple[int, int]:
+def usage(node: NodeOnMap, resource: Resource) -> tuple[int, int]:
     """Returns (what is requested of the node, what is allocatable)."""
-    match by:
+    match resource:
         case "cpu":
             return node.requested_cpu, node.cpu
         case "memory":
@@ -45,11 +45,12 @@ def usage(node: NodeOnMap, by: Resource) -> tuple[int, int]:
         case "pods":
             return node.num_pods, node.max_pods
         case _:
-            return next(((each.requested, each.allocatable) for each in node.resources if each.name == by), (0, 0))
+            amounts = ((row.requested, row.allocatable) for row in node.resources if row.name == resource)
+            return next(amounts, (0, 0))
 
 
-def amount(pod: PodOnNode, by: Resource) -> int:
-    match by:
+def amount(pod: PodOnNode, resource: Resource) -> int:
+    match resource:
         case "cpu":
             return pod.cpu
         case "memory":
@@ -57,18 +58,18 @@ def amount(pod: PodOnNode, by: Resource) -> int:
         case "pods":
             return 1
         case _:
-            return pod.requests.get(by, 0)
+            return pod.requests.get(resource, 0)
 
 
-def quantity(count: int, by: Resource) -> str:
-    if by == "cpu":
+def quantity(count: int, resource: Resource) -> str:
+    if resource == "cpu":
         return f"{cores(count)} cpu"
-    return size(count) if by.startswith(_IN_BYTES) else f"{count:,}"
+    return size(count) if resource.startswith(_IN_BYTES) else f"{count:,}"
 
 
-def resource_words(by: Resource) -> str:
+def resource_words(resource: Resource) -> str:
     """Returns what a view calls the resource: a device class by its own name."""
-    return by.removeprefix("deviceclass.resource.kubernetes.io/")
+    return resource.removeprefix("deviceclass.resource.kubernetes.io/")
 
 
 STEPS: Final = 7

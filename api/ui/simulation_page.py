@@ -21,14 +21,14 @@ TICKS: Final = 4
 
 def line_plot(title: str, series: Sequence[Series], x_label: str, *, percent: bool = False) -> Markup:
     """Returns the plot with its legend. Axes begin at zero; with `percent`, values are shares of 1, the top."""
-    last_x = max((point[0] for each in series for point in each.points), default=0.0) or 1.0
-    top = 1.0 if percent else _round_up(max((point[1] for each in series for point in each.points), default=0.0) or 1.0)
+    last_x = max((point[0] for line in series for point in line.points), default=0.0) or 1.0
+    top = 1.0 if percent else _round_up(max((point[1] for line in series for point in line.points), default=0.0) or 1.0)
     parts = [*_axes(last_x, top, x_label, percent=percent)]
-    for each in series:
-        path = _path(each.points, last_x, top)
-        parts.append(element("path", class_=f"line {_key(each)}", d=path))
-    legend = [element("li", _swatch(each), each.name) for each in series]
-    picture = drawing(WIDTH, HEIGHT, *parts, label=f"{title}: {', '.join(each.name for each in series)}", class_="plot")
+    for line in series:
+        path = _path(line.points, last_x, top)
+        parts.append(element("path", class_=f"line {_key(line)}", d=path))
+    legend = [element("li", _swatch(line), line.name) for line in series]
+    picture = drawing(WIDTH, HEIGHT, *parts, label=f"{title}: {', '.join(line.name for line in series)}", class_="plot")
     return element(
         "figure", element("figcaption", title), picture, element("ul", *legend, class_="key"), class_="plotted"
     )
@@ -55,9 +55,9 @@ def _axes(last_x: float, top: float, x_label: str, *, percent: bool) -> list[Mar
     for tick in range(TICKS + 1):
         part = tick / TICKS
         x, y = LEFT + part * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
-        shown = f"{part * top:.0%}" if percent else amount(part * top)
+        tick_label = f"{part * top:.0%}" if percent else amount(part * top)
         parts.append(element("line", class_="axis", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y))
-        parts.append(element("text", shown, class_="tick", x=LEFT - 6, y=y + 4, text_anchor="end"))
+        parts.append(element("text", tick_label, class_="tick", x=LEFT - 6, y=y + 4, text_anchor="end"))
         anchor = "end" if tick == TICKS else "middle" if tick else "start"
         parts.append(
             element("text", amount(part * last_x), class_="tick", x=x, y=HEIGHT - BOTTOM + 15, text_anchor=anchor)
@@ -85,15 +85,17 @@ def simulation_page(reports: Sequence[SimulationReport]) -> str:
 
 def comparison_page(comparisons: Sequence[RunComparison]) -> str:
     """Returns the page of workloads that were played several times, with the plots of the first seed."""
-    shown = []
-    for each in comparisons:
-        first_of_each = [(name, reports[0]) for name, reports in zip(each.configurations, each.runs, strict=True)]
-        shown.append((each, _drawn(first_of_each)))
-    return _page("comparison.html", shown)
+    drawn_comparisons = []
+    for comparison in comparisons:
+        first_of_each = [
+            (name, reports[0]) for name, reports in zip(comparison.configurations, comparison.runs, strict=True)
+        ]
+        drawn_comparisons.append((comparison, _drawn(first_of_each)))
+    return _page("comparison.html", drawn_comparisons)
 
 
 def _drawn(runs: Sequence[tuple[str, SimulationReport]]) -> tuple[Markup, ...]:
-    return tuple(line_plot(each.title, each.series, each.x_label, percent=each.is_share) for each in plots_of(runs))
+    return tuple(line_plot(plot.title, plot.series, plot.x_label, percent=plot.is_share) for plot in plots_of(runs))
 
 
 def _page(template: str, workloads: Sequence[tuple[SimulationReport | RunComparison, tuple[Markup, ...]]]) -> str:
@@ -103,6 +105,6 @@ def _page(template: str, workloads: Sequence[tuple[SimulationReport | RunCompari
 
 @cache
 def _environment() -> Environment:
-    found = environment()
-    found.globals.update(seconds_words=seconds_words, figure_words=figure_words)
-    return found
+    page_environment = environment()
+    page_environment.globals.update(seconds_words=seconds_words, figure_words=figure_words)
+    return page_environment

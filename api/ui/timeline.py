@@ -31,13 +31,13 @@ OUTCOMES: Final[Mapping[OutcomeWanted, str]] = {
 _ANY: Final = HistoryQuestion()
 
 
-def history_href(asked: HistoryQuestion = _ANY, **changes: str | int | None) -> str:
+def history_href(question: HistoryQuestion = _ANY, **changes: str | int | None) -> str:
     """Returns the address of the history with other values, from its first page on unless they name another."""
-    given = msgspec.structs.asdict(asked) | {"before": None} | changes
-    return address("/ui/history", **given)
+    parameters = msgspec.structs.asdict(question) | {"before": None} | changes
+    return address("/ui/history", **parameters)
 
 
-def _written(time: datetime) -> str:
+def _timestamp(time: datetime) -> str:
     return rfc3339(time.astimezone(UTC), "milliseconds")
 
 
@@ -57,8 +57,8 @@ def timeline(attempts: Sequence[Attempt], preemptions: Sequence[Preemption], now
         if then is not None:
             place = max(0, min(BUCKETS - 1, int((then - begin) / length * BUCKETS)))
             counts[place][how_ended(attempt.outcome, attempt.evaluated, attempt.feasible)] += 1
-    made = [Count(placed=placed, refused=refused, failed=failed) for placed, refused, failed in counts]
-    return plotted(made, preemptions, begin, length)
+    buckets = [Count(placed=placed, refused=refused, failed=failed) for placed, refused, failed in counts]
+    return plotted(buckets, preemptions, begin, length)
 
 
 def past_timeline(past: Past) -> Markup:
@@ -70,34 +70,34 @@ def past_timeline(past: Past) -> Markup:
 def plotted(counts: Sequence[Count], preemptions: Sequence[Preemption], begin: datetime, length: timedelta) -> Markup:
     """Returns the picture of counts over equal parts of a time. Every bar leads to the history of its part."""
     flags = [(then, record) for record in preemptions if (then := moment_of(record.time)) is not None]
-    most = max((max(each.placed, each.refused + each.failed) for each in counts), default=0) or 1
+    highest = max((max(count.placed, count.refused + count.failed) for count in counts), default=0) or 1
     wide = WIDTH / BUCKETS
     lines = (("scale", _LINE - _UP), ("scale", _LINE + _DOWN), ("axis", _LINE))
     parts = [element("line", class_=name, x1=0, x2=WIDTH, y1=y, y2=y) for name, y in lines]
     for place, count in enumerate(counts):
         begins = begin + length * place / BUCKETS
-        bars = _bars(count, place * wide, wide, most, begins)
+        bars = _bars(count, place * wide, wide, highest, begins)
         if bars:
             words = f"decisions from {begins.astimezone(UTC):%H:%M:%S}"
-            href = history_href(since=_written(begins), until=_written(begins + length / BUCKETS))
+            href = history_href(since=_timestamp(begins), until=_timestamp(begins + length / BUCKETS))
             # Tab stops at the flags alone: a hundred bars are too many.
             parts.append(element("a", *bars, href=href, tabindex=-1, aria_label=words))
     for then, record in flags:
         if begin <= then <= begin + length:
             parts.append(_flag(record, WIDTH * min(1.0, (then - begin) / length)))
-    total = sum(each.placed + each.refused + each.failed for each in counts)
+    total = sum(count.placed + count.refused + count.failed for count in counts)
     words = f"{plural(total, 'decision')} and {plural(len(flags), 'preemption')} since {begin:%H:%M:%S}"
     picture = drawing(WIDTH, HEIGHT, *parts, label=words, class_="timeline", role="group")
     # Texts stand beside the picture, because they would shrink in it with the width of the page.
     hours = element("div", *_hours(begin, length), class_="hours")
-    return element("span", f"up to {most:,}", class_="most") + picture + hours
+    return element("span", f"up to {highest:,}", class_="most") + picture + hours
 
 
-def _bars(bucket: Count, x: float, wide: float, most: int, begins: datetime) -> list[Markup]:
+def _bars(bucket: Count, x: float, wide: float, highest: int, begins: datetime) -> list[Markup]:
     tip = f"{begins.astimezone(UTC):%H:%M:%S} UTC\n{bucket.placed} found a node\n{bucket.refused} did not"
     if bucket.failed:
         tip += f"\n{bucket.failed} failed"
-    up, down, error = (bucket.placed * _UP / most, bucket.refused * _DOWN / most, bucket.failed * _DOWN / most)
+    up, down, error = (bucket.placed * _UP / highest, bucket.refused * _DOWN / highest, bucket.failed * _DOWN / highest)
     shared: dict[str, str | float] = {"x": x + 0.5, "width": wide - 1}
     bars = (("placed", up, _LINE - max(up, 2.0)), ("unplaced", down, _LINE), ("failed", error, _LINE + down))
     return [
@@ -120,4 +120,4 @@ def _flag(record: Preemption, x: float) -> Markup:
 def _hours(begin: datetime, length: timedelta) -> list[Markup]:
     form = "%d %b %H:%M" if length > timedelta(days=1) else "%H:%M" if length > timedelta(minutes=20) else "%H:%M:%S"
     times = [(begin + length * place / 4).astimezone(UTC) for place in range(5)]
-    return [element("span", f"{time:{form}}", data_time=_written(time)) for time in times]
+    return [element("span", f"{time:{form}}", data_time=_timestamp(time)) for time in times]

@@ -47,39 +47,39 @@ class Alike(Generic[T]):
 
 
 def placements_alike(placements: Iterable[Placement]) -> list[Alike[Placement]]:
-    return _alike(placements, lambda each: each.pod, lambda each: msgspec.structs.replace(each, pod=_NOBODY))
+    return _grouped_rows(placements, lambda row: row.pod, lambda row: msgspec.structs.replace(row, pod=_NOBODY))
 
 
 def evictions_alike(evictions: Iterable[Eviction]) -> list[Alike[Eviction]]:
     """Returns the evictions, those that say the same of several pods once; their order tells what follows from what."""
-    found: list[Alike[Eviction]] = []
-    for _, those in groupby(evictions, lambda each: (each.node, each.why, each.by, each.depth)):
-        found += _alike(
-            those,
-            lambda each: each.victim.pod,
-            lambda each: msgspec.structs.replace(
-                each, victim=msgspec.structs.replace(each.victim, pod=_NOBODY, started=None)
+    groups: list[Alike[Eviction]] = []
+    for _, same_evictions in groupby(evictions, lambda row: (row.node, row.why, row.by, row.depth)):
+        groups += _grouped_rows(
+            same_evictions,
+            lambda row: row.victim.pod,
+            lambda row: msgspec.structs.replace(
+                row, victim=msgspec.structs.replace(row.victim, pod=_NOBODY, started=None)
             ),
         )
-    return found
+    return groups
 
 
-def _alike(rows: Iterable[T], pod: Callable[[T], PodName], unnamed: Callable[[T], T]) -> list[Alike[T]]:
+def _grouped_rows(rows: Iterable[T], pod: Callable[[T], PodName], unnamed: Callable[[T], T]) -> list[Alike[T]]:
     together: dict[object, list[T]] = {}
     for row in rows:
         name = pod(row)
         together.setdefault(
             (name.namespace, _OWN_PART.sub("", name.name), name.priority, repr(unnamed(row))), []
         ).append(row)
-    return [Alike(those[0], tuple(map(pod, those))) for those in together.values()]
+    return [Alike(members[0], tuple(map(pod, members))) for members in together.values()]
 
 
 def changed_nodes(answer: WhatIf) -> list[str]:
     """Returns the names of nodes that lose or get pods; those that lose most come first."""
-    named = [placement.node for placement in answer.placements]
-    named += [name for eviction in answer.evictions for name in (eviction.node, eviction.lands_on)]
+    node_names = [placement.node for placement in answer.placements]
+    node_names += [name for eviction in answer.evictions for name in (eviction.node, eviction.lands_on)]
     losses = Counter(eviction.node for eviction in answer.evictions)
-    return sorted(filter(None, dict.fromkeys(named)), key=lambda name: -losses[name])
+    return sorted(filter(None, dict.fromkeys(node_names)), key=lambda name: -losses[name])
 
 
 def node_changes(answer: WhatIf, nodes: Mapping[str, NodeOnMap]) -> list[NodeChange]:
@@ -94,9 +94,9 @@ def node_changes(answer: WhatIf, nodes: Mapping[str, NodeOnMap]) -> list[NodeCha
     for placement in answer.placements:
         if placement.node:
             cpu, memory = requested(placement.requests)
-            known = _as_new(placement.pod, sizes)
+            new_pod = _as_new(placement.pod, sizes)
             arrives[placement.node].append(
-                PodOnNode(pod=known.pod, cpu=cpu or known.cpu, memory=memory or known.memory)
+                PodOnNode(pod=new_pod.pod, cpu=cpu or new_pod.cpu, memory=memory or new_pod.memory)
             )
     return [NodeChange(node, frozenset(leaves[name]), tuple(arrives[name])) for name, node in nodes.items()]
 
@@ -116,9 +116,9 @@ def moves(evictions: Iterable[Eviction]) -> list[Move]:
 
 def _as_new(pod: PodName, sizes: Mapping[str, PodOnNode]) -> PodOnNode:
     """The pod as it arrives on another node: under another UID than the pod that leaves."""
-    known = sizes.get(pod.uid)
-    again = msgspec.structs.replace(pod, uid=f"new {pod.uid or _key(pod)}")
-    return PodOnNode(pod=again, cpu=known.cpu if known else 0, memory=known.memory if known else 0)
+    current = sizes.get(pod.uid)
+    new_name = msgspec.structs.replace(pod, uid=f"new {pod.uid or _key(pod)}")
+    return PodOnNode(pod=new_name, cpu=current.cpu if current else 0, memory=current.memory if current else 0)
 
 
 def _key(pod: PodName) -> str:
@@ -158,9 +158,9 @@ def fix_href(fix: Fix) -> str:
 
 def command(question: WhatIfRequest, manifest: str, configuration: str) -> str:
     """Returns the command that asks the same, with the pasted texts as files to be written before."""
-    words = ["reprieve", "whatif", *_each("--drain", question.drain_nodes), *_each("--remove", question.remove_nodes)]
-    for each in question.add_nodes:
-        words += ["--add-nodes", str(each.count), "--like", quoted(each.like)]
+    words = ["reprieve", "whatif", *_flags("--drain", question.drain_nodes), *_flags("--remove", question.remove_nodes)]
+    for addition in question.add_nodes:
+        words += ["--add-nodes", str(addition.count), "--like", quoted(addition.like)]
     if configuration.strip():
         words += ["--with-config", "config.yaml"]
     if question.include_pending:
@@ -170,5 +170,5 @@ def command(question: WhatIfRequest, manifest: str, configuration: str) -> str:
     return before + " ".join(words) + after
 
 
-def _each(option: str, names: Sequence[str]) -> list[str]:
+def _flags(option: str, names: Sequence[str]) -> list[str]:
     return [word for name in names for word in (option, quoted(name))]
