@@ -35,7 +35,7 @@ def many(seeds: list[int], folder: Path) -> list[tuple[int, float, list[str], Co
     counted.
     """
     os.nice(10)
-    found = []
+    results = []
     with the_command(folder / f"command-{seeds[0]}") as fork_server:
         for seed in seeds:
             place = folder / f"seed-{seed}"
@@ -53,13 +53,13 @@ def many(seeds: list[int], folder: Path) -> list[tuple[int, float, list[str], Co
                 f"seed {seed}: {time.monotonic() - began:.1f} s, {len(records)} records, {'; '.join(wrong) or 'ok'}",
                 flush=True,
             )
-            found.append((seed, time.monotonic() - began, wrong, counted(records)))
+            results.append((seed, time.monotonic() - began, wrong, tally(records)))
             if not wrong:
                 shutil.rmtree(place)
-    return found
+    return results
 
 
-def counted(records: History) -> Counter[str]:
+def tally(records: History) -> Counter[str]:
     """Counts what a history holds, so that a run in which nothing happens is seen."""
     count: Counter[str] = Counter()
     for record in records:
@@ -91,12 +91,12 @@ def main() -> int:
     parser.add_argument(
         "--folder", type=Path, default=None, help="for histories and logs of runs that fail; a new one unless told"
     )
-    asked = parser.parse_args()
-    folder = asked.folder or Path(tempfile.mkdtemp(prefix="jepsen-"))
+    flags = parser.parse_args()
+    folder = flags.folder or Path(tempfile.mkdtemp(prefix="jepsen-"))
     folder.mkdir(parents=True, exist_ok=True)
     print(f"clocks on the wall {'step' if FAKETIME else 'do not step: libfaketime is not installed'}", flush=True)
-    seeds = [*range(asked.seed, asked.seed + asked.runs)]
-    parts = [part for job in range(asked.jobs) if (part := seeds[job :: asked.jobs])]
+    seeds = [*range(flags.seed, flags.seed + flags.runs)]
+    parts = [part for job in range(flags.jobs) if (part := seeds[job :: flags.jobs])]
     with ProcessPoolExecutor(len(parts)) as pool:
         results = [result for part in pool.map(many, parts, [folder] * len(parts)) for result in part]
     failed = sorted(seed for seed, _, wrong, _ in results if wrong)

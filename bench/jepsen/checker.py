@@ -49,24 +49,24 @@ def moved_pods(history: History) -> Iterator[str]:
     """No pod is bound twice, moved or unbound, and none is bound but by a binding that a replica has asked for."""
     era_of = eras(history)
     nodes: dict[tuple[int, str], str] = {}
-    for position, seen in _observed_pods(history):
-        key = era_of[position[0]], seen.uid
+    for position, pod in _observed_pods(history):
+        key = era_of[position[0]], pod.uid
         before = nodes.get(key, "")
-        if before and seen.node != before:
-            yield f"pod {seen.name} ({seen.uid}) was on {before}, and is on {seen.node or 'no node'} at {position}"
-        nodes[key] = seen.node or before
-    asked, done = defaultdict(set), defaultdict(list)
-    for request in _of(history, Request):
+        if before and pod.node != before:
+            yield f"pod {pod.name} ({pod.uid}) was on {before}, and is on {pod.node or 'no node'} at {position}"
+        nodes[key] = pod.node or before
+    asked_nodes, done = defaultdict(set), defaultdict(list)
+    for request in _records(history, Request):
         if request.is_binding and request.may_be_done:
-            asked[request.uid].add(request.node)
+            asked_nodes[request.uid].add(request.node)
         if request.is_binding and request.is_done:
             done[era_of[request.life], request.uid].append(request)
     for (_, uid), node in nodes.items():
-        if node and node not in asked[uid]:
+        if node and node not in asked_nodes[uid]:
             yield f"pod {uid} is on {node}, for which nobody has asked"
     for (_, uid), requests in done.items():
         if len(requests) > 1:
-            yield f"pod {uid} was bound {len(requests)} times: {[(each.by, each.node) for each in requests]}"
+            yield f"pod {uid} was bound {len(requests)} times: {[(binding.by, binding.node) for binding in requests]}"
 
 
 def rival_writers(history: History) -> Iterator[str]:
@@ -75,14 +75,14 @@ def rival_writers(history: History) -> Iterator[str]:
     Nothing but a fencing token, which the API of Kubernetes does not have, could stop a write that is very slow on its
     way.
     """
-    era_of, began_at = eras(history), {began.life: began.at for began in _of(history, Began)}
+    era_of, began_at = eras(history), {began.life: began.at for began in _records(history, Began)}
     writers = {
         request.holder: request.by
-        for request in _of(history, Request)
+        for request in _records(history, Request)
         if request.resource == "leases" and request.holder
     }
     leases = _leases(history)
-    for request in _of(history, Request):
+    for request in _records(history, Request):
         if (
             request.by == CLIENT
             or request.resource == "leases"
@@ -93,8 +93,8 @@ def rival_writers(history: History) -> Iterator[str]:
         position = _position_of(request, history)
         if position is None:
             continue
-        held = [entry for entry in leases if entry[0] < position and era_of[entry[0][0]] == era_of[position[0]]]
-        holder = held[-1][1] if held else ""
+        past = [entry for entry in leases if entry[0] < position and era_of[entry[0][0]] == era_of[position[0]]]
+        holder = past[-1][1] if past else ""
         if writers.get(holder) == request.by:
             continue
         # Who led an API server that has forgotten it can learn that only from a renewal.
@@ -114,21 +114,23 @@ def lost_pods(history: History) -> Iterator[str]:
     """
     era_of = eras(history)
     deleted: dict[str, float] = {}
-    for request in _of(history, Request):
+    for request in _records(history, Request):
         if request.verb == "delete" and request.may_be_done:
             deleted[request.uid] = min(request.at, deleted.get(request.uid, request.at))
     gone_nodes = {
-        request.name for request in _of(history, Request) if (request.verb, request.resource) == ("delete", "nodes")
+        request.name
+        for request in _records(history, Request)
+        if (request.verb, request.resource) == ("delete", "nodes")
     }
     places = defaultdict(set)
-    for _, seen in _observed_pods(history):
-        places[seen.uid].add(seen.node)
-    known: dict[str, int] = {}
+    for _, pod in _observed_pods(history):
+        places[pod.uid].add(pod.node)
+    era_by_uid: dict[str, int] = {}
     """The uids of acknowledged pods -> the era in which they were acknowledged, or from whose file they came."""
 
-    def missing(there: Iterable[Seen], era: int, until: float) -> Iterator[str]:
-        uids = {seen.uid for seen in there}
-        for uid, since in known.items():
+    def missing_uids(pods: Iterable[Seen], era: int, until: float) -> Iterator[str]:
+        uids = {pod.uid for pod in pods}
+        for uid, since in era_by_uid.items():
             if since == era and uid not in uids and deleted.get(uid, until) >= until and not places[uid] & gone_nodes:
                 yield uid
 
@@ -136,15 +138,15 @@ def lost_pods(history: History) -> Iterator[str]:
     for record in sorted(records, key=lambda record: record.until if isinstance(record, Request) else record.at):
         match record:
             case Request(by="client", verb="create", resource="pods", is_done=True):
-                known[record.uid] = era_of[record.life]
+                era_by_uid[record.uid] = era_of[record.life]
             case Began():
                 if not record.forgets:
                     yield from (
-                        f"pod {uid} was not saved" for uid in missing(record.saved, era_of[record.life], record.at)
+                        f"pod {uid} was not saved" for uid in missing_uids(record.saved, era_of[record.life], record.at)
                     )
-                known |= {seen.uid: era_of[record.life] for seen in record.saved}
+                era_by_uid |= {pod.uid: era_of[record.life] for pod in record.saved}
             case Ended():
-                yield from (f"pod {uid} is gone" for uid in missing(record.pods, max(era_of.values()), record.at))
+                yield from (f"pod {uid} is gone" for uid in missing_uids(record.pods, max(era_of.values()), record.at))
 
 
 def torn_files(history: History) -> Iterator[str]:
@@ -152,7 +154,7 @@ def torn_files(history: History) -> Iterator[str]:
     meanwhile.
     """
     before: Began | None = None
-    for began in _of(history, Began):
+    for began in _records(history, Began):
         if (
             began.forgets
             and before is not None
@@ -166,22 +168,22 @@ def torn_files(history: History) -> Iterator[str]:
 def crowded_nodes(history: History) -> Iterator[str]:
     """No binding puts more on a node than it has."""
     for life, lists, events in _timelines(history):
-        rooms = {seen.name: seen.cpu for listed in lists.get("nodes", ()) for seen in listed.objects}
+        rooms = {node.name: node.cpu for listed in lists.get("nodes", ()) for node in listed.objects}
         rooms |= {event.seen.name: event.seen.cpu for event in events.get("nodes", {}).values()}
         if not lists.get("pods"):
             continue
-        pods = {seen.uid: seen for seen in lists["pods"][0].objects}
+        pods = {pod.uid: pod for pod in lists["pods"][0].objects}
         for version, event in sorted(events.get("pods", {}).items()):
             if version <= lists["pods"][0].version:
                 continue
-            seen, before = event.seen, pods.pop(event.seen.uid, None)
-            if event.type == "DELETED" or seen.phase in FINISHED:
+            pod, before = event.seen, pods.pop(event.seen.uid, None)
+            if event.type == "DELETED" or pod.phase in FINISHED:
                 continue
-            pods[seen.uid] = seen
-            taken = sum(pod.cpu for pod in pods.values() if pod.node == seen.node)
-            if seen.node and (before is None or not before.node) and taken > rooms.get(seen.node, taken):
+            pods[pod.uid] = pod
+            requested_cpu = sum(other.cpu for other in pods.values() if other.node == pod.node)
+            if pod.node and (before is None or not before.node) and requested_cpu > rooms.get(pod.node, requested_cpu):
                 yield (
-                    f"{seen.name} was bound to {seen.node} at {(life, version)}: {taken} of {rooms[seen.node]} "
+                    f"{pod.name} was bound to {pod.node} at {(life, version)}: {requested_cpu} of {rooms[pod.node]} "
                     "millicores"
                 )
 
@@ -192,27 +194,27 @@ def watch_errors(history: History) -> Iterator[str]:
     """
     highest = 0
     for life, lists, events in _timelines(history):
-        versions = {listed.version for each in lists.values() for listed in each} | {
-            number for each in events.values() for number in each
+        versions = {listed.version for series in lists.values() for listed in series} | {
+            number for by_version in events.values() for number in by_version
         }
         if versions and min(versions) < highest:
             yield f"server {life} has a version {min(versions)}, and the one before had {highest}"
         highest = max(versions, default=highest)
-        for resource, known in events.items():
-            yield from _skipped(life, resource, known, history)
+        for resource, changes in events.items():
+            yield from _skipped(life, resource, changes, history)
             if lists.get(resource):
-                yield from _wrong_lists(life, resource, known, lists[resource], is_last=life == max(eras(history)))
-        written = [
-            each
-            for each in _of(history, Request)
-            if each.life == life and each.version and each.is_done and each.verb != "delete"
+                yield from _wrong_lists(life, resource, changes, lists[resource], is_last=life == max(eras(history)))
+        writes = [
+            write
+            for write in _records(history, Request)
+            if write.life == life and write.version and write.is_done and write.verb != "delete"
         ]
-        for request in written:
-            known, first = events.get(request.resource, {}), next(iter(lists.get(request.resource, ())), None)
+        for request in writes:
+            changes, first = events.get(request.resource, {}), next(iter(lists.get(request.resource, ())), None)
             if (
                 first is not None
-                and first.version < request.version < max(known, default=0)
-                and request.version not in known
+                and first.version < request.version < max(changes, default=0)
+                and request.version not in changes
             ):
                 yield (
                     f"{request.by} was told of version {request.version} of {request.resource} {request.name}, and no "
@@ -222,7 +224,7 @@ def watch_errors(history: History) -> Iterator[str]:
 
 def unsettled(history: History) -> Iterator[str]:
     """Soon after the last fault each pod is bound, or is said not to fit and does not."""
-    healed, ended = _of(history, Healed), _of(history, Ended)
+    healed, ended = _records(history, Healed), _records(history, Ended)
     if not healed or not ended:
         yield "the run did not come to its end"
         return
@@ -257,7 +259,7 @@ def unexplained(pods: Iterable[Seen], nodes: Iterable[Seen]) -> Iterator[str]:
 
 def broken_processes(history: History) -> Iterator[str]:
     """No process fails in a way that is not foreseen."""
-    yield from (happened.what for happened in _of(history, Happened) if happened.broken)
+    yield from (happened.what for happened in _records(history, Happened) if happened.broken)
 
 
 CHECKS: Final[tuple[Callable[[History], Iterator[str]], ...]] = (
@@ -274,13 +276,13 @@ CHECKS: Final[tuple[Callable[[History], Iterator[str]], ...]] = (
 
 def eras(history: History) -> dict[int, int]:
     """Returns the era of each life of the API server."""
-    found: dict[int, int] = {}
-    for began in _of(history, Began):
-        found[began.life] = max(found.values(), default=0) + began.forgets
-    return found
+    era_of: dict[int, int] = {}
+    for began in _records(history, Began):
+        era_of[began.life] = max(era_of.values(), default=0) + began.forgets
+    return era_of
 
 
-def _of(history: History, kind: type[R]) -> list[R]:
+def _records(history: History, kind: type[R]) -> list[R]:
     return [record for record in history if isinstance(record, kind)]
 
 
@@ -288,16 +290,16 @@ def _observed_pods(history: History) -> list[tuple[Position, Seen]]:
     """Pods as somebody saw them, in the order of the API servers. What is in a file comes before what its server
     did.
     """
-    found: list[tuple[Position, Seen]] = []
+    pods: list[tuple[Position, Seen]] = []
     for record in history:
         match record:
             case Began():
-                found += [((record.life, 0), seen) for seen in record.saved]
+                pods += [((record.life, 0), pod) for pod in record.saved]
             case Listed(resource="pods"):
-                found += [((record.life, seen.version), seen) for seen in record.objects]
+                pods += [((record.life, pod.version), pod) for pod in record.objects]
             case Event(resource="pods") if record.type != "DELETED":
-                found.append(((record.life, record.seen.version), record.seen))
-    return sorted(found, key=lambda pair: pair[0])
+                pods.append(((record.life, record.seen.version), record.seen))
+    return sorted(pods, key=lambda pair: pair[0])
 
 
 def _leases(history: History) -> list[tuple[Position, str]]:
@@ -305,16 +307,16 @@ def _leases(history: History) -> list[tuple[Position, str]]:
 
     An API server has a lease of its own.
     """
-    found = {}
+    holders = {}
     for record in history:
         match record:
             case Request(resource="leases", name=name, is_done=True) if record.version and name == LEASE:
-                found[record.life, record.version] = record.holder
-            case Event(resource="leases", seen=seen) if seen.name == LEASE:
-                found[record.life, seen.version] = seen.holder if record.type != "DELETED" else ""
+                holders[record.life, record.version] = record.holder
+            case Event(resource="leases", seen=lease) if lease.name == LEASE:
+                holders[record.life, lease.version] = lease.holder if record.type != "DELETED" else ""
             case Listed(resource="leases"):
-                found |= {(record.life, seen.version): seen.holder for seen in record.objects if seen.name == LEASE}
-    return sorted(found.items())
+                holders |= {(record.life, obj.version): obj.holder for obj in record.objects if obj.name == LEASE}
+    return sorted(holders.items())
 
 
 def _led_before(process: str, life: int, leases: list[tuple[Position, str]], writers: dict[str, str]) -> bool:
@@ -330,11 +332,11 @@ def _position_of(request: Request, history: History) -> Position | None:
     if request.is_binding or request.verb == "delete":
         if request.verb == "delete" and any(
             other.verb == "delete" and other.uid == request.uid and other.by != request.by
-            for other in _of(history, Request)
+            for other in _records(history, Request)
         ):
             return None
         events = [
-            event for event in _of(history, Event) if event.life == request.life and event.seen.uid == request.uid
+            event for event in _records(history, Event) if event.life == request.life and event.seen.uid == request.uid
         ]
         done = [
             event.seen.version for event in events if (event.seen.node if request.is_binding else event.seen.is_closed)
@@ -342,14 +344,14 @@ def _position_of(request: Request, history: History) -> Position | None:
         return (request.life, min(done)) if done else None
     is_news = request.version and all(
         event.at >= request.at
-        for event in _of(history, Event)
+        for event in _records(history, Event)
         if (event.life, event.seen.version) == (request.life, request.version)
     )
     return (request.life, request.version) if is_news else None
 
 
 def _places(objects: Iterable[Seen]) -> list[tuple[str, str]]:
-    return sorted((seen.uid, seen.node) for seen in objects)
+    return sorted((pod.uid, pod.node) for pod in objects)
 
 
 Timeline = tuple[int, dict[str, list[Listed]], dict[str, dict[int, Event]]]
@@ -369,14 +371,14 @@ def _timelines(history: History) -> Iterator[Timeline]:
                 events[record.resource].setdefault(record.seen.version, record)
         yield (
             life,
-            {resource: sorted(each, key=lambda listed: listed.version) for resource, each in lists.items()},
+            {resource: sorted(series, key=lambda listed: listed.version) for resource, series in lists.items()},
             dict(events),
         )
 
 
-def _skipped(life: int, resource: str, known: dict[int, Event], history: History) -> Iterator[str]:
+def _skipped(life: int, resource: str, changes: dict[int, Event], history: History) -> Iterator[str]:
     watches: dict[int, list[Event]] = defaultdict(list)
-    for event in _of(history, Event):
+    for event in _records(history, Event):
         if (event.life, event.resource) == (life, resource):
             watches[event.watch].append(event)
     for events in watches.values():
@@ -385,32 +387,32 @@ def _skipped(life: int, resource: str, known: dict[int, Event], history: History
         versions = [event.seen.version for event in events]
         if versions != sorted(set(versions)) or versions[0] <= since:
             yield f"{name} shows {versions}"
-        missing = sorted({version for version in known if since < version <= max(versions)} - set(versions))
-        if missing:
-            yield f"{name} skips {missing}"
+        gaps = sorted({version for version in changes if since < version <= max(versions)} - set(versions))
+        if gaps:
+            yield f"{name} skips {gaps}"
         for event in events:
-            other = known[event.seen.version]
+            other = changes[event.seen.version]
             if (event.type, event.seen) != (other.type, other.seen):
                 yield f"{name} shows {event.type} {event.seen}, and another one {other.type} {other.seen}"
 
 
 def _wrong_lists(
-    life: int, resource: str, known: dict[int, Event], lists: list[Listed], *, is_last: bool
+    life: int, resource: str, changes: dict[int, Event], lists: list[Listed], *, is_last: bool
 ) -> Iterator[str]:
     """Compares each list with the first one and the changes since then; but for lists after the last change that a
     watch has shown.
     """
-    objects = {seen.name: seen for seen in lists[0].objects}
-    changes = sorted((version, event) for version, event in known.items() if version > lists[0].version)
+    objects = {obj.name: obj for obj in lists[0].objects}
+    remaining = sorted((version, event) for version, event in changes.items() if version > lists[0].version)
     for listed in lists[1:]:
-        while changes and changes[0][0] <= listed.version:
-            _, event = changes.pop(0)
+        while remaining and remaining[0][0] <= listed.version:
+            _, event = remaining.pop(0)
             objects.pop(event.seen.name, None)
             if event.type != "DELETED":
                 objects[event.seen.name] = event.seen
-        found = {seen.name: seen for seen in listed.objects}
-        if found != objects and (changes or is_last):
-            differing = sorted(name for name in {*found, *objects} if found.get(name) != objects.get(name))
+        listing = {obj.name: obj for obj in listed.objects}
+        if listing != objects and (remaining or is_last):
+            differing = sorted(name for name in {*listing, *objects} if listing.get(name) != objects.get(name))
             yield (
                 f"the list of {resource} by {listed.by} at {(life, listed.version)} is not what the changes before it "
                 f"make: {differing}"

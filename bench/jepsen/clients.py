@@ -170,8 +170,8 @@ class Workload(Http):
         Raises:
             httpx.TransportError: the API server does not answer.
         """
-        found = [(await self._client.get(self.url(where))).json()["items"] for where in (PODS, NODES)]
-        pods, nodes = ([Seen.of(obj) for obj in objects] for objects in found)
+        lists = [(await self._client.get(self.url(where))).json()["items"] for where in (PODS, NODES)]
+        pods, nodes = ([Seen.of(obj) for obj in objects] for objects in lists)
         return pods, nodes
 
 
@@ -214,14 +214,14 @@ class Observer(Http):
                 seconds = None if self._glance is None else self._glance.uniform(0.1, 1.0)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(seconds):
-                        async for found in self._watch(life, version):
-                            version = found
+                        async for shown_version in self._watch(life, version):
+                            version = shown_version
             except (httpx.TransportError, json.JSONDecodeError, KeyError):
                 await asyncio.sleep(0.05)  # it is down, or was in the middle of a word
 
     async def _list(self, life: int) -> int:
-        found = (await self._client.get(self.url(LISTS[self._resource]))).json()
-        objects, version = [self._seen(obj) for obj in found["items"]], int(found["metadata"]["resourceVersion"])
+        answer = (await self._client.get(self.url(LISTS[self._resource]))).json()
+        objects, version = [self._observe(obj) for obj in answer["items"]], int(answer["metadata"]["resourceVersion"])
         self._record(Listed(self._clock(), life, self._name, self._resource, version, objects))
         return version
 
@@ -236,12 +236,12 @@ class Observer(Http):
                 if event["type"] == "ERROR":
                     yield -1  # the server knows nothing of that version any more
                     return
-                seen = self._seen(event["object"])
-                self._record(Event(self._clock(), life, self._name, self._resource, number, since, event["type"], seen))
-                yield seen.version
+                obj = self._observe(event["object"])
+                self._record(Event(self._clock(), life, self._name, self._resource, number, since, event["type"], obj))
+                yield obj.version
 
-    def _seen(self, obj: dict[str, Any]) -> Seen:
-        seen = Seen.of(obj)
-        if self._resource == "leases" and seen.name == LEASE:
-            self.holder = seen.holder
-        return seen
+    def _observe(self, obj: dict[str, Any]) -> Seen:
+        subject = Seen.of(obj)
+        if self._resource == "leases" and subject.name == LEASE:
+            self.holder = subject.holder
+        return subject

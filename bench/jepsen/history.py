@@ -14,9 +14,9 @@ import msgspec
 
 from extender.values.objects.quantity import Quantity
 
-CLIENT = "client"
 LEASE = "kube-scheduler"
 """The lease of the replicas."""
+CLIENT = "client"
 """The name under which the requests of the workload are recorded; processes of replicas are called a1, a2, b1 and so
 on.
 """
@@ -50,12 +50,12 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
     def of(cls, obj: dict[str, Any]) -> "Seen":
         """Reads a Pod, a Node or a Lease."""
         metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
-        requests = [each.get("resources", {}).get("requests", {}) for each in spec.get("containers", ())]
-        amounts = [each.get("cpu", "0") for each in requests] or [status.get("allocatable", {}).get("cpu", "0")]
+        requests = [container.get("resources", {}).get("requests", {}) for container in spec.get("containers", ())]
+        amounts = [request.get("cpu", "0") for request in requests] or [status.get("allocatable", {}).get("cpu", "0")]
         refused = [
-            each
-            for each in status.get("conditions", ())
-            if each["type"] == "PodScheduled" and each["status"] == "False"
+            condition
+            for condition in status.get("conditions", ())
+            if condition["type"] == "PodScheduled" and condition["status"] == "False"
         ]
         return cls(
             name=metadata["name"],

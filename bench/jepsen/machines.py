@@ -83,7 +83,7 @@ class Machine:
         self.log.touch()
         self._ended.clear()
         environment = {"FAKETIME_TIMESTAMP_FILE": str(self._clock_file)}
-        self.pid = self._fork_server.fork([str(each) for each in arguments], environment, self.log)
+        self.pid = self._fork_server.fork([str(argument) for argument in arguments], environment, self.log)
         self.fill_disk(self._is_full)
         self.happened("started")
         descriptor = os.pidfd_open(self.pid)
@@ -211,9 +211,9 @@ class EmbeddedServer(ApiServer):
         self.machine.fill_disk(False)
         self.machine.start("serve", "--no-schedule", "--port", "0", "--kubernetes-port", "0", "--save", self._file)
         async with asyncio.timeout(START_SECONDS):
-            while not (found := REACHED.search(self.machine.log.read_text())):  # noqa: ASYNC110 - another process writes it
+            while not (match := REACHED.search(self.machine.log.read_text())):  # noqa: ASYNC110 - another process writes it
                 await asyncio.sleep(0.02)
-        self.address.port = int(found[1])
+        self.address.port = int(match[1])
 
 
 @final
@@ -243,7 +243,7 @@ class Replica:
         self._is_over = False
 
     @property
-    def by(self) -> str:
+    def process(self) -> str:
         """The name of the process in the history."""
         return f"{self.machine.name}{self.machine.num_started}"
 
@@ -254,9 +254,9 @@ class Replica:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(*Authority(folder, "ca").sign("apiserver", "IP:127.0.0.1"))
         while not self._is_over:
-            by = f"{self.machine.name}{self.machine.num_started + 1}"
-            async with a_network(by, self._server, self._record, clock, self._rng, tls) as self.network:
-                self.resets = ResettingProxy(self.network.port, random.Random(f"{by} resets"))
+            process = f"{self.machine.name}{self.machine.num_started + 1}"
+            async with a_network(process, self._server, self._record, clock, self._rng, tls) as self.network:
+                self.resets = ResettingProxy(self.network.port, random.Random(f"{process} resets"))
                 with self.resets.running():
                     kubeconfig = kubeconfig_for(self.resets.port, folder, secure=True)
                     command = ["serve", "--schedule", *self._flags, "--port", "0", "--config", str(self._configuration)]

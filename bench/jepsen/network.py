@@ -41,7 +41,7 @@ class Network:
 
     def __init__(
         self,
-        by: str,
+        process: str,
         server: Address,
         record: Callable[[Request], None],
         clock: Callable[[], float],
@@ -56,7 +56,7 @@ class Network:
         """The share of answers of which nothing arrives, or only a part."""
         self._held: dict[str, bool] = {"requests": False, "answers": False, "leases": False}
         self._passing = asyncio.Event()
-        self._by, self._server, self._record, self._clock, self._rng = by, server, record, clock, rng
+        self._process, self._server, self._record, self._clock, self._rng = process, server, record, clock, rng
         self._open: set[asyncio.StreamWriter] = set()
         self._running: set[asyncio.Task[Any]] = set()
         """What serves a connection, or is to send a copy."""
@@ -115,10 +115,10 @@ class Network:
             return False
         answer = await self._exchange(call, head, body)
         if self._rng.random() < self.copied:
-            again = asyncio.get_running_loop().create_task(self._again(call, head, body, self._rng.uniform(0, 0.3)))
-            self._note(again)
+            copy = asyncio.get_running_loop().create_task(self._again(call, head, body, self._rng.uniform(0, 0.3)))
+            self._note(copy)
             if self._rng.random() < 0.5:
-                answer = await again
+                answer = await copy
         await asyncio.sleep(self.answer_delay)
         await self._passes("requests", "answers", "leases" if call.resource == "leases" else "")
         if self._rng.random() < self.lost:
@@ -162,7 +162,7 @@ class Network:
         finally:
             upstream.transport.abort()
             if call.request.method != "GET":
-                self._record(_request(call, body, answer, self._by, life, self._clock(), is_copy=is_copy))
+                self._record(_request(call, body, answer, self._process, life, self._clock(), is_copy=is_copy))
         return answer
 
     async def _watch(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -189,7 +189,7 @@ class Network:
 
 @asynccontextmanager
 async def a_network(
-    by: str,
+    process: str,
     server: Address,
     record: Callable[[Request], None],
     clock: Callable[[], float],
@@ -197,7 +197,7 @@ async def a_network(
     tls: ssl.SSLContext | None,
 ) -> AsyncIterator[Network]:
     """Listens for one process for as long as the block runs."""
-    network = Network(by, server, record, clock, rng)
+    network = Network(process, server, record, clock, rng)
     listening = await asyncio.start_server(network.converse, "127.0.0.1", 0, limit=1 << 22, ssl=tls)
     network.port = listening.sockets[0].getsockname()[1]
     try:
@@ -214,25 +214,25 @@ def length_of(head: bytes) -> int:
     return next((int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:")), 0)
 
 
-def _request(call: Call, body: bytes, answer: bytes, by: str, life: int, ended: float, *, is_copy: bool) -> Request:
-    asked = json.loads(body or b"{}")
+def _request(call: Call, body: bytes, answer: bytes, process: str, life: int, end: float, *, is_copy: bool) -> Request:
+    request_body = json.loads(body or b"{}")
     status = int(answer.split(b" ", 2)[1]) if answer else 0
-    said = json.loads(answer.partition(b"\r\n\r\n")[2]) if 200 <= status < 300 else {}
-    metadata: dict[str, Any] = said.get("metadata") or {}
-    wanted = {**asked.get("metadata", {}), **asked.get("preconditions", {})}
+    answer_body = json.loads(answer.partition(b"\r\n\r\n")[2]) if 200 <= status < 300 else {}
+    metadata: dict[str, Any] = answer_body.get("metadata") or {}
+    identity = {**request_body.get("metadata", {}), **request_body.get("preconditions", {})}
     return Request(
         at=call.at,
-        until=ended,
+        until=end,
         life=life,
-        by=by,
+        by=process,
         verb=call.verb,
         resource=call.resource,
         subresource=call.subresource,
-        name=call.name or wanted.get("name", ""),
-        uid=wanted.get("uid") or metadata.get("uid") or "",
+        name=call.name or identity.get("name", ""),
+        uid=identity.get("uid") or metadata.get("uid") or "",
         status=status,
         version=int(metadata.get("resourceVersion") or 0),
-        node=asked.get("target", {}).get("name", ""),
-        holder=(asked.get("spec") or {}).get("holderIdentity") or "" if call.resource == "leases" else "",
+        node=request_body.get("target", {}).get("name", ""),
+        holder=(request_body.get("spec") or {}).get("holderIdentity") or "" if call.resource == "leases" else "",
         is_copy=is_copy,
     )

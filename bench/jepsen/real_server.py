@@ -124,17 +124,17 @@ class RealServer(ApiServer):
         first, *lines = head.decode("latin-1").strip().split("\r\n")
         method, where, _ = first.split(" ", 2)
         headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
-        asked = [(name, value) for name, value in headers if name.lower() not in _OF_A_CONNECTION]
-        async with self._client.stream(method, where, headers=asked, content=body, timeout=None) as answer:
-            told = [f"{name}: {value}" for name, value in answer.headers.items() if name not in _OF_A_CONNECTION]
+        request_headers = [(name, value) for name, value in headers if name.lower() not in _OF_A_CONNECTION]
+        async with self._client.stream(method, where, headers=request_headers, content=body, timeout=None) as answer:
+            fields = [f"{name}: {value}" for name, value in answer.headers.items() if name not in _OF_A_CONNECTION]
             begin = f"HTTP/1.1 {answer.status_code} {answer.reason_phrase}"
             if "watch=" not in where or answer.status_code != 200:
                 content = await answer.aread()
                 writer.write(
-                    "\r\n".join([begin, *told, f"Content-Length: {len(content)}", "", ""]).encode("latin-1") + content
+                    "\r\n".join([begin, *fields, f"Content-Length: {len(content)}", "", ""]).encode("latin-1") + content
                 )
             else:
-                writer.write("\r\n".join([begin, *told, "Transfer-Encoding: chunked", "", ""]).encode("latin-1"))
+                writer.write("\r\n".join([begin, *fields, "Transfer-Encoding: chunked", "", ""]).encode("latin-1"))
                 async for part in answer.aiter_bytes():
                     writer.write(b"%x\r\n%s\r\n" % (len(part), part))
                     await writer.drain()

@@ -101,7 +101,7 @@ class Story:
         """Everything from the first process to the last."""
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(
-                killed_afterwards(self._server.machine, *(each.machine for each in self._replicas))
+                killed_afterwards(self._server.machine, *(replica.machine for replica in self._replicas))
             )
             for http in (self._workload, *self._observers):
                 await stack.enter_async_context(http.opened())
@@ -151,7 +151,7 @@ class Story:
         began = self._clock()
         async with asyncio.TaskGroup() as group:
             for fault in self._faults:
-                await asyncio.sleep(max(0.0, began + fault.at - self._clock()))
+                await asyncio.sleep(max(0.0, began + fault.begin - self._clock()))
                 group.create_task(
                     self._strike_server(fault) if fault.kind in SERVER_KINDS else self._strike_replica(fault)
                 )
@@ -167,11 +167,11 @@ class Story:
             request.holder: request.by for request in self.history if isinstance(request, Request) and request.holder
         }
         leader = leads.get(self._observers[0].holder)
-        replica = next((each for each in self._replicas if (each.by == leader) == fault.to_leader), self._replicas[0])
+        replica = next((one for one in self._replicas if (one.process == leader) == fault.to_leader), self._replicas[0])
         if replica in self._busy or replica.network is None:
             return
         self._busy.add(replica)
-        self._happened(f"{replica.by}: {fault.kind}{f' for {fault.seconds} s' if fault.seconds else ''}")
+        self._happened(f"{replica.process}: {fault.kind}{f' for {fault.seconds} s' if fault.seconds else ''}")
         try:
             await self._do(fault, replica)
         finally:

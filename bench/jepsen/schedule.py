@@ -55,7 +55,7 @@ class Fault:
         seconds: how long it lasts.
     """
 
-    at: float
+    begin: float
     kind: Kind
     to_leader: bool
     seconds: float
@@ -66,11 +66,11 @@ def schedule(seed: int, seconds: float = FAULTY_SECONDS) -> list[Fault]:
     """Returns the faults of a seed that begin within this time, in order."""
     rng = random.Random(seed)
     faults: list[Fault] = []
-    at = rng.uniform(0.2, 1.0)
-    while at < seconds:
+    begin = rng.uniform(0.2, 1.0)
+    while begin < seconds:
         kind = rng.choices([*Kind], [_WEIGHTS.get(kind, 1.0) for kind in Kind])[0]
         lasts = 0.0 if kind in _INSTANTANEOUS else rng.choice((0.3, 1.0, 2.5, 3.5))
-        faults.append(Fault(round(at, 2), kind, rng.random() < 0.7, lasts, rng.choice(STEPS)))
+        faults.append(Fault(round(begin, 2), kind, rng.random() < 0.7, lasts, rng.choice(STEPS)))
         # Often while the one before lasts.
-        at += rng.choice((0.1, 0.5, 1.5, 2.5))
+        begin += rng.choice((0.1, 0.5, 1.5, 2.5))
     return faults
