@@ -21,8 +21,8 @@ def api_server(module: str, **environment: object) -> Iterator[int]:
     port = free_port()
     options = ["--http", "httptools", "--loop", "uvloop", "--no-access-log", "--log-level", "warning"]
     command = ["uvicorn", f"bench.{module}:make", "--factory", "--port", str(port), *options]
-    given = {**os.environ, **{name: str(value) for name, value in environment.items()}}
-    with subprocess.Popen([sys.executable, "-m", *command], env=given) as process:
+    variables = {**os.environ, **{name: str(value) for name, value in environment.items()}}
+    with subprocess.Popen([sys.executable, "-m", *command], env=variables) as process:
         try:
             _wait_until_ready(port)
             yield port

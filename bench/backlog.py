@@ -19,18 +19,20 @@ def node(number: int) -> dict[str, Any]:
 def pod(number: int, shape: str) -> dict[str, Any]:
     """A pod of one of twenty apps that waits: basic, spread, anti-affinity or affinity; mixed is a quarter of each."""
     app = f"app-{number % NUM_APPS}"
-    own = {"matchLabels": {"app": app}}
+    peers = {"matchLabels": {"app": app}}
     kinds: dict[str, dict[str, Any]] = {
         "basic": {},
         "spread": {
             "topologySpreadConstraints": [
-                {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": own}
+                {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": peers}
             ]
         },
         "anti-affinity": {
             "affinity": {
                 "podAntiAffinity": {
-                    "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOSTNAME, "labelSelector": own}]
+                    "requiredDuringSchedulingIgnoredDuringExecution": [
+                        {"topologyKey": HOSTNAME, "labelSelector": peers}
+                    ]
                 }
             }
         },
@@ -38,7 +40,7 @@ def pod(number: int, shape: str) -> dict[str, Any]:
             "affinity": {
                 "podAffinity": {
                     "preferredDuringSchedulingIgnoredDuringExecution": [
-                        {"weight": 1, "podAffinityTerm": {"topologyKey": ZONE, "labelSelector": own}}
+                        {"weight": 1, "podAffinityTerm": {"topologyKey": ZONE, "labelSelector": peers}}
                     ]
                 }
             }

@@ -37,12 +37,12 @@ def make_pod(
         "image": "registry.example/app:1",
         "resources": {"requests": {"cpu": cpu, "memory": memory}},
     }
-    written = {"containers": [container], "nodeName": node, "priority": priority, **(spec or {})}
+    pod_spec = {"containers": [container], "nodeName": node, "priority": priority, **(spec or {})}
     return convert(
         Pod,
         {
             "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": {"app": f"app-{app}"}},
-            "spec": written,
+            "spec": pod_spec,
         },
     )
 

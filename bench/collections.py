@@ -35,18 +35,18 @@ def run(num_pods: int = 50_000) -> None:
                 ("these are deleted", tenant.deletes),
             ):
                 act()
-                print(f"  {what:42} {_asked(scheduler)}", flush=True)
+                print(f"  {what:42} {_figures(scheduler)}", flush=True)
             scheduler.terminate()
 
 
-def _asked(scheduler: "subprocess.Popen[str]") -> str:
+def _figures(scheduler: "subprocess.Popen[str]") -> str:
     assert scheduler.stdin is not None
     assert scheduler.stdout is not None
     scheduler.stdin.write("\n")
     scheduler.stdin.flush()
-    found = json.loads(scheduler.stdout.readline())
-    collections, steps = (", ".join(f"{each:.1f}" for each in found[name]) for name in ("collections", "steps"))
-    return f"collections {collections}; steps {steps}; memory {found['memory']:.0f} MiB"
+    figures = json.loads(scheduler.stdout.readline())
+    collections, steps = (", ".join(f"{value:.1f}" for value in figures[name]) for name in ("collections", "steps"))
+    return f"collections {collections}; steps {steps}; memory {figures['memory']:.0f} MiB"
 
 
 class _Tenant:
@@ -56,26 +56,26 @@ class _Tenant:
 
     def waits(self) -> None:
         """Returns when all pods are bound."""
-        while self._asked("GET", f"{PODS}?fieldSelector=spec.nodeName%3D&limit=1")["items"]:
+        while self._request("GET", f"{PODS}?fieldSelector=spec.nodeName%3D&limit=1")["items"]:
             time.sleep(1)
 
     def labels(self) -> None:
         names: list[str] = []
         token = ""
         while not names or token:
-            page = self._asked("GET", f"{PODS}?limit=500&continue={token}")
+            page = self._request("GET", f"{PODS}?limit=500&continue={token}")
             names += [pod["metadata"]["name"] for pod in page["items"]]
             token = page["metadata"].get("continue", "")
         for number, name in enumerate(names):
-            self._asked("PATCH", f"{PODS}/{name}", {"metadata": {"labels": {"turn": f"{number % 7}"}}})
+            self._request("PATCH", f"{PODS}/{name}", {"metadata": {"labels": {"turn": f"{number % 7}"}}})
 
     def creates(self) -> None:
-        self._each(lambda number: self._asked("POST", PODS, self._pod(number)))
+        self._repeat(lambda number: self._request("POST", PODS, self._pod(number)))
 
     def deletes(self) -> None:
-        self._each(lambda number: self._asked("DELETE", f"{PODS}/more-{number}", {"gracePeriodSeconds": 0}))
+        self._repeat(lambda number: self._request("DELETE", f"{PODS}/more-{number}", {"gracePeriodSeconds": 0}))
 
-    def _each(self, act: Callable[[int], object]) -> None:
+    def _repeat(self, act: Callable[[int], object]) -> None:
         for number in range(self._num_pods // 2):
             act(number)
 
@@ -86,10 +86,10 @@ class _Tenant:
             "spec": {"containers": [container]},
         }
 
-    def _asked(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    def _request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         headers = {"Content-Type": MERGE if method == "PATCH" else "application/json"}
         self._connection.request(method, path, json.dumps(body) if body is not None else None, headers)
         answer = self._connection.getresponse()
-        found: dict[str, Any] = json.loads(answer.read())
-        assert answer.status < 300, found
-        return found
+        content: dict[str, Any] = json.loads(answer.read())
+        assert answer.status < 300, content
+        return content

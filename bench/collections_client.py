@@ -54,13 +54,13 @@ class _Timed:
     def longest(self) -> dict[str, list[float]]:
         """Returns milliseconds, and begins anew."""
         measured = {"collections": self.collections, "steps": self.steps}
-        found = {
-            name: [1000 * each for each in sorted(times, reverse=True)[:NUM_LONGEST]]
+        longest = {
+            name: [1000 * seconds for seconds in sorted(times, reverse=True)[:NUM_LONGEST]]
             for name, times in measured.items()
         }
         self.collections.clear()
         self.steps.clear()
-        return found
+        return longest
 
 
 async def _schedule(url: str) -> None:

@@ -197,8 +197,8 @@ def run_large(sizes: tuple[int, ...] = (5000, 20_000, 50_000, 100_000), num_pods
             figures = min(
                 (decide(cache.fork(), pods, time.process_time) for _ in range(2)), key=lambda figures: figures.p50
             )
-            least = first.setdefault(shape, figures)
-            by_p50, by_mean = least.p50 / figures.p50, figures.per_second / least.per_second
+            first_figures = first.setdefault(shape, figures)
+            by_p50, by_mean = first_figures.p50 / figures.p50, figures.per_second / first_figures.per_second
             print(
                 f"{num_nodes:7} {shape:14} {figures.p50:8.3f} {figures.per_second:8.0f} {by_p50:8.0%} {by_mean:8.0%}",
                 flush=True,

@@ -30,43 +30,43 @@ LEAST_ROUNDS: Final = 4
 
 def main(arguments: list[str]) -> int:
     """Measure. Returns the exit code: 2 without the programs."""
-    asked = _parser().parse_args(arguments)
+    flags = _parser().parse_args(arguments)
     assets = os.environ.get(ASSETS)
     if not assets:
         print(f"{ASSETS} is not set: run `setup-envtest use 1.36.x -p env` and source what it prints", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory() as folder, _other(asked, Path(folder)) as other:
+    with tempfile.TemporaryDirectory() as folder, _other(flags, Path(folder)) as other:
         plane_folder = Path(folder, "plane")
         plane_folder.mkdir()
         # As in upstream's scheduler_perf, nodes are ready: there is no controller to take the taint away.
         admission = ("TaintNodesByCondition",)
         with ControlPlane.start(Path(assets), plane_folder, without_admission=admission) as plane:
-            asyncio.run(_compare(plane, other, asked))
+            asyncio.run(_compare(plane, other, flags))
     return 0
 
 
-async def _compare(plane: ControlPlane, other: tuple[str, Path], asked: argparse.Namespace) -> None:
+async def _compare(plane: ControlPlane, other: tuple[str, Path], flags: argparse.Namespace) -> None:
     schedulers = dict([("this tree", Path(sys.executable)), other])
-    async with Wire.open(plane, asked.nodes) as wire:
-        print(f"drain of {asked.pods:,} pods on {asked.nodes:,} nodes, {await wire.version()}; CPU of the scheduler")
+    async with Wire.open(plane, flags.nodes) as wire:
+        print(f"drain of {flags.pods:,} pods on {flags.nodes:,} nodes, {await wire.version()}; CPU of the scheduler")
         print(
-            f"{await wire.bindings_alone(asked.pods):.0f} bindings a second from a client that does nothing else",
+            f"{await wire.bindings_alone(flags.pods):.0f} bindings a second from a client that does nothing else",
             flush=True,
         )
-        for shape in asked.shapes:
+        for shape in flags.shapes:
             print(
                 f"{shape}\n{'round':>5} {'':14} {'ms a pod':>9} {'pods/s':>7} {'with events':>12} {'first binding s':>16} {'CPU until s':>12}"
             )
             runs: dict[str, list[Drained]] = {name: [] for name in schedulers}
-            for number in range(asked.rounds):
+            for number in range(flags.rounds):
                 for name in [*schedulers] if number % 2 == 0 else reversed(schedulers):
-                    drained = await wire.drain(schedulers[name], shape, asked.pods)
+                    drained = await wire.drain(schedulers[name], shape, flags.pods)
                     runs[name].append(drained)
                     print(f"{number + 1:5} {name:14} {drained}", flush=True)
                 ratios = _ratios(*runs.values())
-                if len(ratios) >= LEAST_ROUNDS and spread(ratios) <= asked.spread / 100:
+                if len(ratios) >= LEAST_ROUNDS and spread(ratios) <= flags.spread / 100:
                     break
-            _show(runs, asked.spread)
+            _show(runs, flags.spread)
 
 
 def _show(runs: dict[str, list[Drained]], bound: float) -> None:
@@ -96,18 +96,18 @@ def spread(ratios: list[float]) -> float:
 
 
 @contextmanager
-def _other(asked: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Path]]:
+def _other(flags: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Path]]:
     """Yields the name and the interpreter of the other side: a worktree with an environment of its own, or what is
     given.
     """
-    if asked.against_python is not None:
-        yield "other", asked.against_python.absolute()  # not resolved: an interpreter of an environment is a link
+    if flags.against_python is not None:
+        yield "other", flags.against_python.absolute()  # not resolved: an interpreter of an environment is a link
         return
-    if asked.against_kube_scheduler is not None:
-        yield KUBE_SCHEDULER, asked.against_kube_scheduler.absolute()
+    if flags.against_kube_scheduler is not None:
+        yield KUBE_SCHEDULER, flags.against_kube_scheduler.absolute()
         return
     tree = folder / "tree"
-    commit = _git("rev-parse", "--short", f"{asked.against}^{{commit}}")
+    commit = _git("rev-parse", "--short", f"{flags.against}^{{commit}}")
     _git("worktree", "add", "--detach", str(tree), commit)
     try:
         subprocess.run(["make", "-s", "-C", tree, ".venv/.runs"], check=True, stdout=sys.stderr)

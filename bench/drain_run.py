@@ -88,8 +88,8 @@ class Wire:
 
     async def version(self) -> str:
         """What the API server says of itself."""
-        found = json.loads(await self._client.get("/version"))
-        return f"an API server {found['gitVersion']}"
+        answer = json.loads(await self._client.get("/version"))
+        return f"an API server {answer['gitVersion']}"
 
     async def drain(self, scheduler: Path, shape: str, num_pods: int) -> Drained:
         """Makes a new backlog, and runs the scheduler until all of it is bound: the kube-scheduler of this path, or the
@@ -164,12 +164,12 @@ class Wire:
             )
         while (await self._num_events()) < num_pods:  # noqa: ASYNC110 - a watch of them would cost as much as the bindings
             await asyncio.sleep(0.1)
-        told = time.perf_counter()
+        end = time.perf_counter()
         num_after = num_pods - at_first
         return Drained(
             cpu_ms=(last_cpu - first_cpu) / num_after * 1e3,
             per_second=num_after / (last - first),
-            told_per_second=num_after / (told - first),
+            told_per_second=num_after / (end - first),
             first_seconds=first - began,
             first_cpu=first_cpu,
         )
@@ -179,8 +179,8 @@ class Wire:
         return len(events["items"]) + int(events["metadata"].get("remainingItemCount", 0))
 
     async def _list(self, where: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(await self._client.get(where, params={"limit": "1"}))
-        return found
+        answer: dict[str, Any] = json.loads(await self._client.get(where, params={"limit": "1"}))
+        return answer
 
 
 async def _at_once(calls: Iterable[Coroutine[Any, Any, object]]) -> None:

@@ -66,8 +66,8 @@ def timed_list(api: KubeApi, **query: str) -> tuple[float, int]:
         body = get(api, "/api/v1/pods", **query, **({"continue": token} if token else {}))
         size += len(body)
         head = body[: body.index(b'"items"')]
-        _, found, rest = head.partition(b'"continue":"')
-        if not found:
+        _, separator, rest = head.partition(b'"continue":"')
+        if not separator:
             return time.perf_counter() - began, size
         token = rest[: rest.index(b'"')].decode()
 

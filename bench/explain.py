@@ -64,7 +64,7 @@ def run(sizes: tuple[int, ...] = (1000, 5000), rounds: int = 9) -> None:
             _, evaluating = _median(
                 rounds, lambda pod=pod, snapshot=snapshot: evaluate(Cycle(framework, snapshot, pod, NO_NOMINATIONS))
             )
-            found, explaining = _median(
+            answer, explaining = _median(
                 rounds, lambda pod=pod, snapshot=snapshot: explain(framework, snapshot, pod, NO_NOMINATIONS)
             )
             _, drawing = _median(
@@ -72,7 +72,7 @@ def run(sizes: tuple[int, ...] = (1000, 5000), rounds: int = 9) -> None:
                 lambda pod=pod, snapshot=snapshot: explain(framework, snapshot, pod, NO_NOMINATIONS, picture=True),
             )
             print(
-                f"{num_nodes:7} {shape:10} {evaluating:9.1f} {explaining:9.1f} {drawing:10.1f} {len(found.fixes):6}",
+                f"{num_nodes:7} {shape:10} {evaluating:9.1f} {explaining:9.1f} {drawing:10.1f} {len(answer.fixes):6}",
                 flush=True,
             )
     _count(5000)
@@ -90,8 +90,8 @@ def _count(num_nodes: int, limit: int = 5000) -> None:
         gc.collect()
         gc.freeze()  # as the worker does that counts for a service
         began = time.process_time()
-        found = capacity(Trial(cluster, frameworks), make(0), 10**6 if shape == "basic" else limit)
-        print(f"{shape:14} {found.fits:7} {time.process_time() - began:8.2f}", flush=True)
+        answer = capacity(Trial(cluster, frameworks), make(0), 10**6 if shape == "basic" else limit)
+        print(f"{shape:14} {answer.fits:7} {time.process_time() - began:8.2f}", flush=True)
         gc.unfreeze()
 
 

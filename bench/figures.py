@@ -61,17 +61,17 @@ def _printed(name: str) -> str:
 
 
 def _decisions(sizes: Sequence[int], pods: int) -> dict[tuple[int, str], Figures]:
-    found = {}
+    decisions = {}
     for nodes in sizes:
         cache = make_cache(nodes)
         for shape, make in SHAPES.items():
-            made = [make(number) for number in range(pods)]
+            backlog = [make(number) for number in range(pods)]
             # The quietest of three: other work on the machine takes caches and memory away.
-            found[nodes, shape] = min(
-                (decide(cache.fork(), made, time.process_time) for _ in range(3)), key=lambda each: each.p50
+            decisions[nodes, shape] = min(
+                (decide(cache.fork(), backlog, time.process_time) for _ in range(3)), key=lambda figures: figures.p50
             )
-            print(f"{nodes:7} {shape:14} {found[nodes, shape].p50:8.3f} ms", flush=True)
-    return found
+            print(f"{nodes:7} {shape:14} {decisions[nodes, shape].p50:8.3f} ms", flush=True)
+    return decisions
 
 
 # The page.
@@ -91,19 +91,19 @@ def _page(
         python=platform.python_version(),
         numpy=np.__version__,
         cores=os.cpu_count(),
-        decisions=_rows(_decision(nodes, shape, each) for (nodes, shape), each in decisions.items()),
+        decisions=_rows(_decision(nodes, shape, figures) for (nodes, shape), figures in decisions.items()),
         preemptions=_rows((nodes, count, f"{took:.1f}") for nodes, (count, took) in preemptions.items()),
         plays=_rows(
             (
-                each.workload,
-                each.nodes,
-                each.pods,
-                each.attempts,
-                f"{each.cpu_ms_per_pod:.2f}",
-                each.placed,
-                each.preemptions,
+                report.workload,
+                report.nodes,
+                report.pods,
+                report.attempts,
+                f"{report.cpu_ms_per_pod:.2f}",
+                report.placed,
+                report.preemptions,
             )
-            for each in plays
+            for report in plays
         ),
         **printed,
         cases=_rows(cases),

@@ -30,28 +30,28 @@ def _standing(picture: Markup) -> str:
 
 def lines(decisions: Mapping[tuple[int, str], Figures]) -> str:
     sizes = sorted({nodes for nodes, _ in decisions})
-    top = 500 * (1 + int(max(each.per_second for each in decisions.values()) // 500))
+    top = 500 * (1 + int(max(figures.per_second for figures in decisions.values()) // 500))
     wide, high = WIDTH - LEFT - 130, HEIGHT - BOTTOM - TOP
 
-    def at(nodes: int, value: float) -> tuple[float, float]:
+    def point(nodes: int, value: float) -> tuple[float, float]:
         return LEFT + nodes / sizes[-1] * wide, HEIGHT - BOTTOM - value / top * high
 
     parts = []
     for tick in range(5):
-        _, y = at(0, top * tick / 4)
+        _, y = point(0, top * tick / 4)
         parts.append(element("line", class_="axis", x1=LEFT, x2=LEFT + wide, y1=y, y2=y))
         parts.append(element("text", f"{top * tick // 4:,}", x=LEFT - 6, y=y + 4, text_anchor="end"))
     under = HEIGHT - BOTTOM + 18
-    parts += [element("text", f"{nodes:,}", x=at(nodes, 0)[0], y=under, text_anchor="middle") for nodes in sizes]
+    parts += [element("text", f"{nodes:,}", x=point(nodes, 0)[0], y=under, text_anchor="middle") for nodes in sizes]
     parts.append(element("text", "nodes", x=LEFT + wide, y=HEIGHT - 6, text_anchor="end"))
     ends = sorted(
         ((decisions[sizes[-1], shape].per_second, number, shape) for number, shape in enumerate(SHAPES)), reverse=True
     )
     below = 0.0
     for value, number, shape in ends:
-        points = [at(nodes, decisions[nodes, shape].per_second) for nodes in sizes]
+        points = [point(nodes, decisions[nodes, shape].per_second) for nodes in sizes]
         parts.append(element("path", class_=f"line c{number}", d="M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)))
-        below = max(at(sizes[-1], value)[1], below + 15)
+        below = max(point(sizes[-1], value)[1], below + 15)
         parts.append(element("text", shape, class_=f"c{number}", x=LEFT + wide + 8, y=below + 4))
     return _standing(
         drawing(WIDTH, HEIGHT, *parts, label="Decisions a second and core by number of nodes, for five kinds of pods")

@@ -22,7 +22,7 @@ PART = 2**18
 def node(number: int, size: int, version: int = 0) -> dict[str, object]:
     name = f"node-{number:05d}"
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % 3}"}
-    written: dict[str, object] = {
+    obj: dict[str, object] = {
         "metadata": {
             "name": name,
             "resourceVersion": str(version),
@@ -33,16 +33,16 @@ def node(number: int, size: int, version: int = 0) -> dict[str, object]:
         "status": {"allocatable": {"cpu": "7800m", "memory": "30Gi", "pods": "110"}, "images": []},
     }
     images: list[object] = []
-    written["status"]["images"] = images  # type: ignore[index]
-    while (length := len(json.dumps(written))) < size:
+    obj["status"]["images"] = images  # type: ignore[index]
+    while (length := len(json.dumps(obj))) < size:
         images.extend(
             {
-                "names": [f"registry.example/app-{at}@sha256:{at:064d}", f"registry.example/app-{at}:1"],
-                "sizeBytes": 10**7 + at,
+                "names": [f"registry.example/app-{place}@sha256:{place:064d}", f"registry.example/app-{place}:1"],
+                "sizeBytes": 10**7 + place,
             }
-            for at in range(len(images), len(images) + 1 + (size - length) // 170)
+            for place in range(len(images), len(images) + 1 + (size - length) // 170)
         )
-    return written
+    return obj
 
 
 def body_of(nodes: list[dict[str, object]]) -> bytes:
@@ -64,27 +64,27 @@ def main() -> None:
     count, size = (int(argument) for argument in (sys.argv[1:] + ["5000", "5000"][len(sys.argv) - 1 :])[:2])
     nodes = [node(number, size) for number in range(count)]
     body = body_of(nodes)
-    known = DecodedNodes()
+    decoded_nodes = DecodedNodes()
 
-    def read(body: bytes, known: DecodedNodes) -> AskedNodes:
-        arriving = known.arriving()
+    def read(body: bytes, decoded_nodes: DecodedNodes) -> AskedNodes:
+        arriving = decoded_nodes.arriving()
         for start in range(0, len(body), PART):
             arriving.take(body[start : start + PART])
-        return asyncio.run(read_extender_args(arriving.finish(), known))
+        return asyncio.run(read_extender_args(arriving.finish(), decoded_nodes))
 
     print(f"{count} nodes, {len(body) / 2**20:.1f} MiB")
     print(f"cold: decode {shortest(lambda: read(body, DecodedNodes()), 2):7.1f} ms")
-    asked = read(body, known)
-    print(f"warm: decode {shortest(lambda: read(body, known)):7.1f} ms")
-    kept = list(range(count))
-    print(f"      encode {shortest(lambda: filter_result(asked, kept, {}, {})):7.1f} ms, all kept")
+    arguments = read(body, decoded_nodes)
+    print(f"warm: decode {shortest(lambda: read(body, decoded_nodes)):7.1f} ms")
+    feasible = list(range(count))
+    print(f"      encode {shortest(lambda: filter_result(arguments, feasible, {}, {})):7.1f} ms, all kept")
     changed = [
         body_of([node(number, size, version if number < count // 100 else 0) for number in range(count)])
         for version in range(1, 4)
     ]
     start = time.perf_counter()
     for other in changed:
-        read(other, known)
+        read(other, decoded_nodes)
     print(f"one node in a hundred changed: decode {1000 * (time.perf_counter() - start) / len(changed):7.1f} ms")
 
 

@@ -42,10 +42,8 @@ def run(num_nodes: int = 5000, num_pods: int = 5_000) -> None:
             )
             for _ in range(ROUNDS)
         ]
-        decisions, pending, created = (
-            max(each[0] for each in rounds),
-            *(min(each[at] for each in rounds) for at in (1, 2)),
-        )
+        rates, *times = zip(*rounds, strict=True)
+        decisions, (pending, created) = max(rates), map(min, times)
         print(
             f"{shape:10} {decisions:12,.0f} {pending:11.2f} {num_pods / pending:8,.0f} "
             f"{num_pods / pending / decisions:5.0%} {created:11.2f} {num_pods / created:8,.0f}",
@@ -75,11 +73,11 @@ def calls(num_nodes: int, num_pods: int = RUNNING) -> None:
             ("fits", lambda _: trial.fits(waiting[0].key), ROUNDS),
             ("nodes(pod)", lambda _: trial.nodes(waiting[0].key), ROUNDS),
         ):
-            took = each(ask, many)
+            took = call_cost(ask, many)
             print(f"  {call:20} {took:8.3f} {took / decision:8.1f}", flush=True)
 
 
-def each(ask: Callable[[int], object], many: int) -> float:
+def call_cost(ask: Callable[[int], object], many: int) -> float:
     """Milliseconds of CPU a call."""
     began = time.process_time()
     for number in range(many):
@@ -97,5 +95,5 @@ def seconds(cluster: ObservedCluster, objects: list[dict[str, Any]] | None = Non
         placed = trial.schedule(objects)
         took = time.process_time() - began
         gc.unfreeze()
-    assert all(each.node for each in placed)
+    assert all(placement.node for placement in placed)
     return took

@@ -28,30 +28,30 @@ def run(num_nodes: int = 5000, size: int = 100, rounds: int = 5) -> None:
 
 
 async def _run(num_nodes: int, size: int, rounds: int) -> None:
-    told = ToldGroups(cluster=Cluster(make_cache(num_nodes)), seed=1)
-    _, pods = _group(told, size, "100m")
-    took = [await _decided(told.alone, pods) for _ in range(rounds)]
+    groups = ToldGroups(cluster=Cluster(make_cache(num_nodes)), seed=1)
+    _, pods = _group(groups, size, "100m")
+    took = [await _decided(groups.alone, pods) for _ in range(rounds)]
     print(f"  decided, all assumed: median {statistics.median(took):.1f}", flush=True)
-    told = ToldGroups(cluster=Cluster(make_full_cache(num_nodes)), seed=1)
-    group, pods = _group(told, size, "4")
+    groups = ToldGroups(cluster=Cluster(make_full_cache(num_nodes)), seed=1)
+    group, pods = _group(groups, size, "4")
     victims, took = 0, []
     for _ in range(rounds):
-        trial = told.trial(group, pods)
+        trial = groups.trial(group, pods)
         began = time.process_time()
-        found = await find_victims(trial, group)
+        outcome = await find_victims(trial, group)
         took.append((time.process_time() - began) * 1e3)
-        victims = 0 if found.candidate is None else len(found.candidate.victims)
+        victims = 0 if outcome.candidate is None else len(outcome.candidate.victims)
     print(f"  victims among 30 pods a node: {victims}, median {statistics.median(took):.1f}", flush=True)
 
 
-def _group(told: ToldGroups, size: int, cpu: str) -> tuple[PodGroup, list[Pod]]:
+def _group(groups: ToldGroups, size: int, cpu: str) -> tuple[PodGroup, list[Pod]]:
     spec = {"schedulingPolicy": {"gang": {"minCount": size}}, "priority": 1000}
     group = convert(PodGroup, {"metadata": {"name": "g", "namespace": "default", "uid": "g"}, "spec": spec})
     member: dict[str, object] = {"schedulingGroup": {"podGroupName": "g"}}
     pods = [make_pod(f"g-{number}", cpu=cpu, memory="1Gi", priority=1000, spec=member) for number in range(size)]
-    for each in (group, *pods):
-        told.cluster.changed(None, each)
-    told.cluster.cache.update_snapshot()
+    for obj in (group, *pods):
+        groups.cluster.changed(None, obj)
+    groups.cluster.cache.update_snapshot()
     return group, pods
 
 

@@ -43,40 +43,41 @@ def yardstick() -> float:
 def measured() -> dict[str, float]:
     """Name -> ratio; higher is better."""
     large, small = make_cache(5000), make_cache(1000)
-    found: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     for _ in range(ROUNDS):
-        found.setdefault("yardstick", []).append(yardstick())
+        times.setdefault("yardstick", []).append(yardstick())
         for shape, make in SHAPES.items():
             pods = [make(number) for number in range(PODS)]
-            found.setdefault(shape, []).append(decide(large.fork(), pods, time.process_time).p50 / 1e3)
+            times.setdefault(shape, []).append(decide(large.fork(), pods, time.process_time).p50 / 1e3)
         pods = [SHAPES["basic"](number) for number in range(PODS)]
-        found.setdefault("small", []).append(decide(small.fork(), pods, time.process_time).p50 / 1e3)
-        found.setdefault("preemption", []).append(evaluate(1000, 3, time.process_time)[1] / 1e3)
-    least = {name: min(seconds) for name, seconds in found.items()}
+        times.setdefault("small", []).append(decide(small.fork(), pods, time.process_time).p50 / 1e3)
+        times.setdefault("preemption", []).append(evaluate(1000, 3, time.process_time)[1] / 1e3)
+    cpu = {name: min(seconds) for name, seconds in times.items()}
     return {
-        **{f"decisions in a yardstick, 5,000 nodes, {shape}": least["yardstick"] / least[shape] for shape in SHAPES},
-        "preemptions in a yardstick, 1,000 nodes full of victims": least["yardstick"] / least["preemption"],
-        **{f"{shape} against basic": least["basic"] / least[shape] for shape in SHAPES if shape != "basic"},
-        "5,000 nodes against 1,000": least["small"] / least["basic"],
+        **{f"decisions in a yardstick, 5,000 nodes, {shape}": cpu["yardstick"] / cpu[shape] for shape in SHAPES},
+        "preemptions in a yardstick, 1,000 nodes full of victims": cpu["yardstick"] / cpu["preemption"],
+        **{f"{shape} against basic": cpu["basic"] / cpu[shape] for shape in SHAPES if shape != "basic"},
+        "5,000 nodes against 1,000": cpu["small"] / cpu["basic"],
     }
 
 
-def check(found: dict[str, float], recorded: dict[str, float]) -> list[str]:
+def check(ratios: dict[str, float], recorded: dict[str, float]) -> list[str]:
     """The names of ratios that have fallen too far, or are not measured any more."""
-    return [name for name, ratio in recorded.items() if found.get(name, 0.0) < MAY_FALL_TO * ratio]
+    return [name for name, ratio in recorded.items() if ratios.get(name, 0.0) < MAY_FALL_TO * ratio]
 
 
 def main(arguments: list[str]) -> int:
     """Measure, and compare or record. Returns the exit code."""
-    found = measured()
+    ratios = measured()
     if arguments == ["record"]:
-        RECORDED.write_text(json.dumps({name: float(f"{ratio:.3g}") for name, ratio in found.items()}, indent=2) + "\n")
+        text = json.dumps({name: float(f"{ratio:.3g}") for name, ratio in ratios.items()}, indent=2)
+        RECORDED.write_text(text + "\n")
         return 0
     recorded = json.loads(RECORDED.read_text())
-    fallen = check(found, recorded)
+    fallen = check(ratios, recorded)
     print(f"{'ratio':58} {'recorded':>9} {'now':>9} {'change':>7}")
     for name, before in recorded.items():
-        now = found.get(name, 0.0)
+        now = ratios.get(name, 0.0)
         print(f"{name:58} {before:9.3g} {now:9.3g} {now / before - 1:+7.0%}{'  FALLEN' if name in fallen else ''}")
     if fallen:
         print(f"{len(fallen)} of {len(recorded)} ratios have fallen below {MAY_FALL_TO:.0%} of what they were")

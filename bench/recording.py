@@ -64,20 +64,20 @@ def run(num_nodes: int = 5000, num_blocks: int = 120) -> None:
         ("fit nowhere", make_cache(num_nodes), _too_large, 200),
         ("preempt", make_full_cache(num_nodes), _important, 50),
     ):
-        own, traced = asyncio.run(_memory(cache, pod, count))
+        total, traced = asyncio.run(_memory(cache, pod, count))
         print(
-            f"1,000 attempts that {name:14} {own / 2**20:6.2f} MiB by its own count, {traced / 2**20:6.2f} MiB as "
+            f"1,000 attempts that {name:14} {total / 2**20:6.2f} MiB by its own count, {traced / 2**20:6.2f} MiB as "
             "Python counts",
             flush=True,
         )
 
 
-def _print(name: str, without: list[float], with_: list[float]) -> None:
-    pairs = sorted(zip(without, with_, strict=True), key=lambda pair: pair[1] - pair[0])[
-        len(without) // 10 : -len(without) // 10
+def _print(name: str, plain_times: list[float], recorded_times: list[float]) -> None:
+    pairs = sorted(zip(plain_times, recorded_times, strict=True), key=lambda pair: pair[1] - pair[0])[
+        len(plain_times) // 10 : -len(plain_times) // 10
     ]
     costs = sum(after for _, after in pairs) / sum(before for before, _ in pairs) - 1
-    medians = statistics.median(without) * 1e6, statistics.median(with_) * 1e6
+    medians = statistics.median(plain_times) * 1e6, statistics.median(recorded_times) * 1e6
     print(f"{name:44} {medians[0]:10.1f} {medians[1]:8.1f} {costs * 100:+7.1f} %", flush=True)
 
 
@@ -123,18 +123,19 @@ def _decisions(cache: Cache, make: Callable[[int], Pod], num_blocks: int) -> tup
             infos = [_info(make(block * BLOCK + number)) for number in range(BLOCK)]
             began = process_time()
             for info in infos:
-                pod, at = info.pod, perf_counter()
+                pod, start = info.pod, perf_counter()
                 result = algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), pod))
                 if result.choice is not None:
                     reporter.scored(pod, result.choice)
                 host = result.suggested_host
                 cache.assume_pod(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=host)))
+                seconds = perf_counter() - start
                 reporter.decided(
-                    info, "default-scheduler", host, result.evaluated_nodes, result.feasible_nodes, perf_counter() - at
+                    info, "default-scheduler", host, result.evaluated_nodes, result.feasible_nodes, seconds
                 )
             took[reporter].append((process_time() - began) / BLOCK)
-    without, with_ = (times[1:] for times in took.values())
-    return without, with_
+    plain_times, recorded_times = (times[1:] for times in took.values())
+    return plain_times, recorded_times
 
 
 async def _attempts(
@@ -161,8 +162,8 @@ async def _attempts(
                 if pod.uid not in writes.bound:
                     alone.handlers.changed(pod, None)
             writes.calls.clear()
-    without, with_ = (times[1:] for times in took.values())
-    return without, with_
+    plain_times, recorded_times = (times[1:] for times in took.values())
+    return plain_times, recorded_times
 
 
 class _Switch(Reporter):
@@ -202,7 +203,7 @@ async def _memory(cache: Cache, make: Callable[[int], Pod], count: int) -> tuple
         cluster.changed(None, info.pod)
     await _attempt(world, algorithm, framework, infos.pop())
     list(records.attempts())
-    own = records.size
+    first_size = records.size
     gc.collect()
     tracemalloc.start()
     for info in infos:
@@ -211,8 +212,8 @@ async def _memory(cache: Cache, make: Callable[[int], Pod], count: int) -> tuple
     gc.collect()
     snapshot = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/extender/answers/records/*")])
     tracemalloc.stop()
-    traced = sum(each.size for each in snapshot.statistics("filename"))
-    return (records.size - own) * 1000 / count, traced * 1000 / count
+    traced = sum(statistic.size for statistic in snapshot.statistics("filename"))
+    return (records.size - first_size) * 1000 / count, traced * 1000 / count
 
 
 async def _attempt(world: World, algorithm: SchedulingAlgorithm, framework: Framework, info: QueuedPodInfo) -> None:

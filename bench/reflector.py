@@ -38,10 +38,10 @@ def _measure(port: int, how: str, num_objects: int) -> None:
             f"then {synced['now']:.0f} MiB, of which {synced['before']:.0f} before the first request",
             flush=True,
         )
-        first = _asked(client)
+        first = _next_figures(client)
         _change_pods(port)
         time.sleep(1)
-        last = _asked(client)
+        last = _next_figures(client)
         num_events = last["objects"] - first["objects"]
         print(
             f"  {num_events} events one by one: {(last['cpu'] - first['cpu']) / num_events * 1e6:.0f} µs of CPU each",
@@ -62,7 +62,7 @@ def _change_pods(port: int) -> None:
     connection.close()
 
 
-def _asked(client: "subprocess.Popen[str]") -> dict[str, Any]:
+def _next_figures(client: "subprocess.Popen[str]") -> dict[str, Any]:
     assert client.stdin is not None
     client.stdin.write("\n")
     client.stdin.flush()
@@ -74,5 +74,5 @@ def _line(client: "subprocess.Popen[str]") -> dict[str, Any]:
     line = client.stdout.readline()
     if not line:
         raise SystemExit("the reflectors have ended")
-    found: dict[str, Any] = json.loads(line)
-    return found
+    figures: dict[str, Any] = json.loads(line)
+    return figures

@@ -62,11 +62,11 @@ async def follow(url: str) -> None:
     """Sync an engine, then follow."""
     client = Client(Target(url))
     before, began = _peak(), time.perf_counter()
-    async with live_backend(Configuration(), client) as found:
-        await found.wait_for_sync()
-        assert isinstance(found.verbs, Verbs)
-        assert found.informers is not None
-        cache = found.verbs._cluster.cache
+    async with live_backend(Configuration(), client) as backend:
+        await backend.wait_for_sync()
+        assert isinstance(backend.verbs, Verbs)
+        assert backend.informers is not None
+        cache = backend.verbs._cluster.cache
         nodes = len(cache.update_snapshot().nodes)
         seconds = time.perf_counter() - began
         _say(
@@ -79,7 +79,8 @@ async def follow(url: str) -> None:
         )
         for _ in range(2):
             await asyncio.to_thread(sys.stdin.readline)
-            _say(cpu=time.process_time(), objects=sum(each.counters.events for each in found.informers.reflectors))
+            events = sum(reflector.counters.events for reflector in backend.informers.reflectors)
+            _say(cpu=time.process_time(), objects=events)
     await client.aclose()
 
 

@@ -32,11 +32,11 @@ def run(num_pods: int = 5000) -> None:
             with serving(num_nodes, num_pods, shape) as url:
                 command = [sys.executable, "-m", "bench.standalone_client", url, str(num_pods)]
                 done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=600)
-            found = json.loads(done.stdout)
+            drain = json.loads(done.stdout)
             print(
-                f"  {num_nodes:5} nodes {shape:6}  {found['per_second']:5.0f} pods/s  {found['cpu_ms']:.2f} ms of CPU "
+                f"  {num_nodes:5} nodes {shape:6}  {drain['per_second']:5.0f} pods/s  {drain['cpu_ms']:.2f} ms of CPU "
                 f"a pod (aim {aim})  "
-                f"peak {found['peak']:.0f} MiB",
+                f"peak {drain['peak']:.0f} MiB",
                 flush=True,
             )
     for elects in (True, False):

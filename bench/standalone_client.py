@@ -21,11 +21,11 @@ from extender.verbs import Verbs
 async def _drain(url: str, num_pods: int) -> None:
     client = Client(Target(url))
     began = time.process_time()
-    async with live_backend(Configuration(), client, LiveOptions(decides=True)) as found:
+    async with live_backend(Configuration(), client, LiveOptions(decides=True)) as backend:
         gc.collect()
         gc.freeze()  # as the service does
-        assert isinstance(found.verbs, Verbs)
-        cache = found.verbs._cluster.cache
+        assert isinstance(backend.verbs, Verbs)
+        cache = backend.verbs._cluster.cache
         first = None
         while (bound := len(cache.pods) - len(cache.assumed_pods)) < num_pods:
             if bound and first is None:
@@ -45,8 +45,8 @@ async def _drain(url: str, num_pods: int) -> None:
 
 
 async def _num_events(client: Client) -> int:
-    found = json.loads(await client.get("/apis/events.k8s.io/v1/events", params={"limit": "1"}))
-    return len(found["items"]) + int(found["metadata"].get("remainingItemCount", 0))
+    answer = json.loads(await client.get("/apis/events.k8s.io/v1/events", params={"limit": "1"}))
+    return len(answer["items"]) + int(answer["metadata"].get("remainingItemCount", 0))
 
 
 uvloop.run(_drain(sys.argv[1], int(sys.argv[2])))

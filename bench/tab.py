@@ -39,7 +39,7 @@ def run() -> None:
             began, changes, minute = time.monotonic(), 0, 0
             while minute <= MINUTES:
                 if time.monotonic() - began >= minute * 60:
-                    print(f"{minute:7} {changes:7} {_held(session)}", flush=True)
+                    print(f"{minute:7} {changes:7} {_footprint(session)}", flush=True)
                     minute += 1
                 _change(service, is_there=changes % 2 == 1)
                 changes += 1
@@ -54,8 +54,8 @@ def _change(service: Running, *, is_there: bool) -> None:
         service.create(PODS, pod("one-more", {"cpu": "100m"}))
 
 
-def _held(session: CDPSession) -> str:
+def _footprint(session: CDPSession) -> str:
     session.send("HeapProfiler.collectGarbage")
     heap = session.send("Runtime.getHeapUsage")["usedSize"]
-    counted = session.send("Memory.getDOMCounters")
-    return f"{heap / 1024:9.0f} {counted['nodes']:9} {counted['jsEventListeners']:9}"
+    counters = session.send("Memory.getDOMCounters")
+    return f"{heap / 1024:9.0f} {counters['nodes']:9} {counters['jsEventListeners']:9}"

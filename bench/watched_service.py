@@ -20,7 +20,7 @@ LATE = 0.01
 def longest_step(noted: Path, since: float) -> float:
     """Returns the longest that the loop was held since that time, in seconds."""
     lines = (line.split() for line in noted.read_text().splitlines())
-    return max((float(late) for at, late in lines if float(at) >= since), default=0.0)
+    return max((float(late) for moment, late in lines if float(moment) >= since), default=0.0)
 
 
 async def _watch(noted: TextIO) -> None:

@@ -32,7 +32,7 @@ async def soak(service: Service, minutes: float, pause: float, crowds: int) -> t
         Samples of the service, and the number of rounds.
     """
     samples: list[Sample] = []
-    held: list[Holdings] = []
+    holdings: list[Holdings] = []
     async with traffic_for(service, random.Random(1)) as traffic:
         await traffic.fill(crowds)
         began = time.monotonic()
@@ -40,25 +40,25 @@ async def soak(service: Service, minutes: float, pause: float, crowds: int) -> t
         while (now := time.monotonic()) < end:
             await traffic.round()
             rounds += 1
-            if not samples or now - samples[-1].at > SECONDS_BETWEEN_SAMPLES:
+            if not samples or now - samples[-1].time > SECONDS_BETWEEN_SAMPLES:
                 samples.append(sample(service))
             if now > next_line:
                 next_line += 60
                 print(f"{(now - began) / 60:5.1f} min: {rounds} rounds, {described(samples[-1])}", flush=True)
-            if not held and now - began > WARM * minutes * 60:
-                held.append(await what_is_held(service, traffic.round))
+            if not holdings and now - began > WARM * minutes * 60:
+                holdings.append(await what_is_held(service, traffic.round))
             await asyncio.sleep(pause)
-        held.append(await what_is_held(service, traffic.round))
+        holdings.append(await what_is_held(service, traffic.round))
         answers = ", ".join(f"{status}: {number}" for status, number in sorted(traffic.statuses.items()))
         print(f"{rounds} rounds in {minutes:g} min, answers {answers}")
-        print("\n".join(("more than when it was warm:", *grown(held[0], held[-1]))))
-        print("\n".join(("of all that is held:", *grown({}, held[-1]))))
+        print("\n".join(("more than when it was warm:", *grown(holdings[0], holdings[-1]))))
+        print("\n".join(("of all that is held:", *grown({}, holdings[-1]))))
     return samples, rounds
 
 
-def described(seen: Sample) -> str:
+def described(one: Sample) -> str:
     """Returns a sample in words."""
-    return f"RSS {seen.rss / MIB:.1f} MiB, {seen.descriptors} descriptors, {seen.threads} threads, {seen.tasks} tasks"
+    return f"RSS {one.rss / MIB:.1f} MiB, {one.descriptors} descriptors, {one.threads} threads, {one.tasks} tasks"
 
 
 def main() -> int:
@@ -67,19 +67,19 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--pause", type=float, default=0.25, help="seconds between two rounds of requests")
     parser.add_argument("--crowds", type=int, default=CROWDS, help="of 500 pods, that come and go before the traffic")
-    asked = parser.parse_args()
+    flags = parser.parse_args()
     os.nice(10)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder, a_service(Path(folder)) as service:
-        samples, rounds = asyncio.run(soak(service, asked.minutes, asked.pause, asked.crowds))
-    warm = [each for each in samples if each.at - samples[0].at >= WARM * (samples[-1].at - samples[0].at)]
+        samples, rounds = asyncio.run(soak(service, flags.minutes, flags.pause, flags.crowds))
+    warm = [one for one in samples if one.time - samples[0].time >= WARM * (samples[-1].time - samples[0].time)]
     print(
         f"warm: {described(warm[0])}; at the end: {described(warm[-1])}; highest RSS "
-        f"{max(each.rss for each in samples) / MIB:.1f} MiB"
+        f"{max(one.rss for one in samples) / MIB:.1f} MiB"
     )
-    found = slopes(warm)
+    rates = slopes(warm)
     print(
-        f"slopes after warm-up, an hour: RSS {found.pop('rss') / MIB:+.1f} MiB, "
-        + ", ".join(f"{k} {v:+.1f}" for k, v in found.items())
+        f"slopes after warm-up, an hour: RSS {rates.pop('rss') / MIB:+.1f} MiB, "
+        + ", ".join(f"{k} {v:+.1f}" for k, v in rates.items())
     )
     in_cycles = (warm[-1].in_cycles - warm[0].in_cycles) / (len(warm) - 1) / (rounds / len(samples))
     print(f"a round left {in_cycles:.0f} objects in cycles for the collector")

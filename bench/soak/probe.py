@@ -47,16 +47,16 @@ def _count_what_is_held(file: Path) -> None:
         return
     gc.unfreeze()  # what is held by objects that were there at the first sync counts, too
     gc.collect()
-    seen: set[int] = set()
-    held: dict[str, list[int]] = {}
+    ids: set[int] = set()
+    counts: dict[str, list[int]] = {}
     for container in gc.get_objects():
-        for each in (container, *gc.get_referents(container)):
-            if id(each) not in seen:
-                seen.add(id(each))
-                counted = held.setdefault(f"{type(each).__module__}.{type(each).__qualname__}", [0, 0])
-                counted[0] += 1
-                counted[1] += 0 if isinstance(each, msgspec.Raw) else sys.getsizeof(each)  # a Raw says any size
-    file.with_suffix(".new").write_text(json.dumps(held))
+        for obj in (container, *gc.get_referents(container)):
+            if id(obj) not in ids:
+                ids.add(id(obj))
+                entry = counts.setdefault(f"{type(obj).__module__}.{type(obj).__qualname__}", [0, 0])
+                entry[0] += 1
+                entry[1] += 0 if isinstance(obj, msgspec.Raw) else sys.getsizeof(obj)  # a Raw says any size
+    file.with_suffix(".new").write_text(json.dumps(counts))
     file.with_suffix(".new").rename(file)
     os._exit(0)
 
@@ -74,9 +74,9 @@ class Probe(fwk.PreFilterPlugin):
         ):  # questions are answered in threads, some with a loop of their own
             in_cycles = sum(generation["collected"] for generation in gc.get_stats())
             os.pwrite(_report(), f"{len(asyncio.all_tasks()):6} {in_cycles:12}".encode(), 0)
-            wanted = holdings(Path(os.environ[REPORT]))
-            if wanted.exists() and not wanted.stat().st_size:
-                _count_what_is_held(wanted)
+            holdings_file = holdings(Path(os.environ[REPORT]))
+            if holdings_file.exists() and not holdings_file.stat().st_size:
+                _count_what_is_held(holdings_file)
             if "tasks" in self._leaks:
                 _leaked.append(asyncio.get_running_loop().create_task(asyncio.sleep(3600)))
             if "cycles" in self._leaks:

@@ -22,7 +22,7 @@ class Sample:
     found so far.
     """
 
-    at: float
+    time: float
     rss: int
     descriptors: int
     threads: int
@@ -43,32 +43,30 @@ def sample(service: Service) -> Sample:
     """Returns what the process holds now."""
     process = Path(f"/proc/{service.pid}")
     rss = int((process / "statm").read_text().split()[1]) * _PAGE
-    counted = [len(os.listdir(process / name)) for name in ("fd", "task")]
+    counts = [len(os.listdir(process / name)) for name in ("fd", "task")]
     tasks, in_cycles = map(int, service.report.read_text().split())
-    return Sample(time.monotonic(), rss, counted[0], counted[1], tasks, in_cycles)
+    return Sample(time.monotonic(), rss, counts[0], counts[1], tasks, in_cycles)
 
 
 def leaks(samples: Sequence[Sample], rounds_a_sample: float = 1.0) -> list[str]:
     """Returns the names of what grows, with how much."""
-    found = []
-    for name, most in GROWTH.items():
-        values = [getattr(each, name) for each in samples]
+    texts = []
+    for name, limit in GROWTH.items():
+        values = [getattr(one, name) for one in samples]
         third = len(values) // 3
         growth = statistics.median(values[-third:]) - statistics.median(values[:third])
-        if growth > most:
-            found.append(f"{name} grew by {growth:.0f}")
+        if growth > limit:
+            texts.append(f"{name} grew by {growth:.0f}")
     a_sample = (samples[-1].in_cycles - samples[0].in_cycles) / (len(samples) - 1)
     if a_sample > MOST_IN_CYCLES * rounds_a_sample:
-        found.append(f"cycles of {a_sample:.0f} objects are left behind")
-    return found
+        texts.append(f"cycles of {a_sample:.0f} objects are left behind")
+    return texts
 
 
 def slopes(samples: Sequence[Sample]) -> dict[str, float]:
     """Returns how much of each there is more in an hour: the slope of the straight line through the samples."""
-    times = [each.at / 3600 for each in samples]
-    return {
-        name: statistics.linear_regression(times, [getattr(each, name) for each in samples]).slope for name in GROWTH
-    }
+    times = [one.time / 3600 for one in samples]
+    return {name: statistics.linear_regression(times, [getattr(one, name) for one in samples]).slope for name in GROWTH}
 
 
 Holdings = dict[str, tuple[int, int]]
@@ -81,15 +79,15 @@ async def what_is_held(service: Service, asking: Callable[[], Awaitable[None]]) 
     file.touch()
     while not file.stat().st_size:
         await asking()
-    held: Holdings = {name: (number, size) for name, (number, size) in json.loads(file.read_text()).items()}
+    counts: Holdings = {name: (number, size) for name, (number, size) in json.loads(file.read_text()).items()}
     file.unlink()
-    return held
+    return counts
 
 
 def grown(before: Holdings, after: Holdings, lines: int = 12) -> list[str]:
     """Returns the types of which there are more bytes, those with the most first."""
     grown = {name: tuple(map(int.__sub__, after[name], before.get(name, (0, 0)))) for name in after}
-    most = sorted(grown, key=lambda name: grown[name][1], reverse=True)[:lines]
+    names = sorted(grown, key=lambda name: grown[name][1], reverse=True)[:lines]
     return [
-        f"{name}: {grown[name][0]:+d} objects, {grown[name][1] / MIB:+.2f} MiB" for name in most if grown[name][1] > 0
+        f"{name}: {grown[name][0]:+d} objects, {grown[name][1] / MIB:+.2f} MiB" for name in names if grown[name][1] > 0
     ]

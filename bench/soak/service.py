@@ -79,10 +79,10 @@ def a_service(folder: Path, leaks: str = "") -> Iterator[Service]:
         )
         try:
             end = time.monotonic() + SECONDS
-            while not (found := _ADDRESSES.search(log.read_text())):
+            while not (match := _ADDRESSES.search(log.read_text())):
                 assert time.monotonic() < end, log.read_text()
                 time.sleep(0.05)
-            yield Service(pid, found[1], found[2], report)
+            yield Service(pid, match[1], match[2], report)
         finally:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
