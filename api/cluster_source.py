@@ -63,8 +63,10 @@ def choose_cluster(
             return FollowedCluster(Target(master), f"the cluster at {master}")
         # KUBECONFIG is not used: a person who tries this out would be surprised to find a real cluster followed.
         if not is_own_asked and environment.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").exists():
-            known = {name: value for name, value in environment.items() if name != "KUBECONFIG"}
-            return FollowedCluster(find_target(known, service_account=service_account), "the cluster that it runs in")
+            variables = {name: value for name, value in environment.items() if name != "KUBECONFIG"}
+            return FollowedCluster(
+                find_target(variables, service_account=service_account), "the cluster that it runs in"
+            )
     except CredentialsError as exc:
         raise StartUpError(exc) from exc
     if settings.save is not None and settings.save.exists():

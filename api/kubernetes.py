@@ -78,15 +78,15 @@ async def _live(receive: Receive, send: Send) -> None:
 async def _body(receive: Receive) -> bytes | None:
     """Returns the body, or one byte more than is allowed of a longer one; None if the caller hung up."""
     parts: list[bytes] = []
-    left = limits.API_BODY_BYTES + 1
+    bytes_left = limits.API_BODY_BYTES + 1
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
-        part = message.get("body", b"")[:left]
-        left -= len(part)
+        part = message.get("body", b"")[:bytes_left]
+        bytes_left -= len(part)
         parts.append(part)
-        if left == 0 or not message.get("more_body", False):
+        if bytes_left == 0 or not message.get("more_body", False):
             return b"".join(parts)
 
 

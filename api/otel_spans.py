@@ -25,9 +25,9 @@ SLOW_PLUGIN: Final = 0.001
 
 def provider_of_environment() -> TracerProvider:
     """Returns the SDK's provider as the standard variables describe it."""
-    named = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "") or os.environ.get("OTEL_SERVICE_NAME")
+    has_name = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "") or os.environ.get("OTEL_SERVICE_NAME")
     provider = TracerProvider(
-        resource=Resource.create({} if named else {SERVICE_NAME: "reprieve"}), shutdown_on_exit=False
+        resource=Resource.create({} if has_name else {SERVICE_NAME: "reprieve"}), shutdown_on_exit=False
     )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
@@ -89,7 +89,7 @@ class OpenTelemetryTracer(Tracer):
             traced.name, traced.parent, kind, traced.attributes, start_time=int(traced.began * 1e9) + to_epoch
         )
         points = sorted(_with_points(traced.timed_parts), key=lambda part: (part[0], -part[1]))
-        within = set_span_in_context(root)
+        root_context = set_span_in_context(root)
         opened: list[tuple[float, Any]] = []
         for began, end, plugin, point, status in points:
             if plugin and end - began < SLOW_PLUGIN:
@@ -100,7 +100,7 @@ class OpenTelemetryTracer(Tracer):
                 {"reprieve.plugin": plugin} if plugin else {}
             )
             parent = next(
-                (context for until, context in reversed(opened) if context is not None and until >= end), within
+                (context for until, context in reversed(opened) if context is not None and until >= end), root_context
             )
             span = self._spans.start_span(
                 plugin or point, parent, attributes=attributes, start_time=int(began * 1e9) + to_epoch
@@ -117,14 +117,14 @@ _Part = tuple[float, float, str, str, str]
 
 def _with_points(parts: list[_Part]) -> list[_Part]:
     """Returns the parts, with an extension point around plugins that ran without one, as verbs run them."""
-    found = [*parts]
+    spans = [*parts]
     lone: dict[str, list[_Part]] = {}
     for part in parts:
-        if part[2] and not any(not each[2] and each[0] <= part[0] and part[1] <= each[1] for each in parts):
+        if part[2] and not any(not span[2] and span[0] <= part[0] and part[1] <= span[1] for span in parts):
             lone.setdefault(part[3], []).append(part)
     for point, plugins in lone.items():
-        found.append((min(each[0] for each in plugins), max(each[1] for each in plugins), "", point, plugins[-1][4]))
-    return found
+        spans.append((min(span[0] for span in plugins), max(span[1] for span in plugins), "", point, plugins[-1][4]))
+    return spans
 
 
 @final

@@ -102,8 +102,8 @@ class QuestionWorker:
         except DeadlineError as exc:
             raise Refusal(503, f"no answer within {self._seconds:g} s: ask about less") from exc
         except MemoryError as exc:
-            most = self._memory // _MIB
-            raise Refusal(413, f"the answer takes more than {most} MiB of memory: ask about less") from exc
+            max_mebibytes = self._memory // _MIB
+            raise Refusal(413, f"the answer takes more than {max_mebibytes} MiB of memory: ask about less") from exc
         except LongAnswerError as exc:
             raise Refusal(413, f"{exc}: ask about less") from exc
         except ChildEndedError as exc:

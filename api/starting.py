@@ -82,7 +82,7 @@ def prepare(settings: Settings, taps: Sequence[Tap] = ()) -> tuple[FollowedClust
     if decides(settings, cluster):
         try_extenders(configuration, settings.config)
     if isinstance(cluster, FollowedCluster):
-        return cluster, partial(_followed, configuration, cluster, settings, taps)
+        return cluster, partial(_open_followed_cluster, configuration, cluster, settings, taps)
     try:
         objects = load_state(cluster.begins_with)
     except StateFileError as exc:
@@ -94,7 +94,7 @@ def prepare(settings: Settings, taps: Sequence[Tap] = ()) -> tuple[FollowedClust
             raise StartUpError(str(exc)) from exc
         if not os.access(cluster.save.parent, os.W_OK):
             raise StartUpError(f"state file {cluster.save}: its folder cannot be written to; choose another --save")
-    return cluster, partial(_own, configuration, cluster, objects, settings, taps)
+    return cluster, partial(_open_embedded_cluster, configuration, cluster, objects, settings, taps)
 
 
 def decides(settings: Settings, cluster: FollowedCluster | EmbeddedCluster) -> bool:
@@ -103,7 +103,7 @@ def decides(settings: Settings, cluster: FollowedCluster | EmbeddedCluster) -> b
 
 
 @asynccontextmanager
-async def _followed(
+async def _open_followed_cluster(
     configuration: Configuration, cluster: FollowedCluster, settings: Settings, taps: Sequence[Tap]
 ) -> AsyncIterator[ServiceState]:
     async with (
@@ -125,7 +125,7 @@ async def _followed(
 
 
 @asynccontextmanager
-async def _own(
+async def _open_embedded_cluster(
     configuration: Configuration,
     cluster: EmbeddedCluster,
     objects: list[Object],
@@ -145,18 +145,18 @@ async def _own(
         saves_each_change=settings.save_each_change,
         address=address,
         features=configuration.feature_gates,
-    ) as own:
-        _report(own)
+    ) as own_cluster:
+        _report(own_cluster)
         async with (
-            aclosing(Client.over(own.transport())) as client,
-            _service(configuration, cluster, settings, client, access, taps, admits=own.admission) as service,
+            aclosing(Client.over(own_cluster.transport())) as client,
+            _service(configuration, cluster, settings, client, access, taps, admits=own_cluster.admission) as service,
         ):
             await service.backend.wait_for_sync()
             yield dataclasses.replace(
                 service,
-                kubernetes=KubernetesApp(own.api),
+                kubernetes=KubernetesApp(own_cluster.api),
                 cluster=f"{scheme}://{address}" if address else "",
-                unsaved=own.unsaved,
+                unsaved=own_cluster.unsaved,
             )
 
 
@@ -269,8 +269,8 @@ def opens(settings: Settings) -> Opens:
     return prepare(settings)[1]
 
 
-def _report(own: "reprieve.cluster.OwnCluster") -> None:
-    report = own.report
+def _report(own_cluster: "reprieve.cluster.OwnCluster") -> None:
+    report = own_cluster.report
     for refusal in report.refused:
         _LOGGER.warning("%s %s is left out of the cluster: %s", refusal.kind, refusal.name, refusal.why)
     if report.left_out:

@@ -62,7 +62,7 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
     if exporter not in ("", "otlp"):
         raise StartUpError(f"OTEL_TRACES_EXPORTER={exporter!r:.40}: only otlp and none are supported")
     protocols = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-    protocol = next((found for name in protocols if (found := environment.get(name))), "http/protobuf")
+    protocol = next((value for name in protocols if (value := environment.get(name))), "http/protobuf")
     if protocol != "http/protobuf":
         raise StartUpError(f"OTLP protocol {protocol!r:.40}: only http/protobuf is supported")
     return True

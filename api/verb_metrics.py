@@ -56,18 +56,18 @@ class VerbMetrics(Collector):
     def asked_about(self, verb: str, nodes: int) -> None:
         self._nodes.observe(nodes, verb)
 
-    def answered(self, verb: str, outcome: Outcome, seconds: float, received: int, sent: int) -> None:
+    def answered(self, verb: str, outcome: Outcome, seconds: float, received_bytes: int, sent_bytes: int) -> None:
         self._requests[verb, outcome.value] += 1
         self._durations.observe(seconds, verb)
-        self._received.observe(received, verb)
-        self._sent.observe(sent, verb)
+        self._received.observe(received_bytes, verb)
+        self._sent.observe(sent_bytes, verb)
 
     def rejected(self, reasons: Iterable[str]) -> None:
         """Counts the nodes that filter did not keep, one reason each."""
         for reason, nodes in Counter(reasons).items():
             short = reason[: limits.METRIC_REASON_CHARACTERS]
-            known = short in self._rejected or len(self._rejected) < limits.METRIC_REASONS
-            self._rejected[short if known else OTHER] += nodes
+            has_own_label = short in self._rejected or len(self._rejected) < limits.METRIC_REASONS
+            self._rejected[short if has_own_label else OTHER] += nodes
 
     def text(self) -> bytes:
         """Returns the metrics in Prometheus' text format."""

@@ -219,15 +219,15 @@ class _Reviewed:
             if len(among) > limits.NAMESPACES_REVIEWED:
                 self._state.warning = MANY_NAMESPACES
                 return self._named.intersection(among)
-            each = sorted(among)
+            sorted_namespaces = sorted(among)
             answers = await asyncio.gather(
-                *(self._review.may_list(self._user, "pods", namespace) for namespace in each)
+                *(self._review.may_list(self._user, "pods", namespace) for namespace in sorted_namespaces)
             )
         except ApiError as exc:
             raise _not_reviewed(exc) from exc
-        shown = frozenset(namespace for namespace, may in zip(each, answers, strict=True) if may)
-        self._named |= shown
-        return shown
+        visible = frozenset(namespace for namespace, may in zip(sorted_namespaces, answers, strict=True) if may)
+        self._named |= visible
+        return visible
 
     async def events(self, namespace: str) -> bool:
         try:
@@ -299,8 +299,8 @@ def user_of_certificate(receive: Receive) -> User | None:
 def token_of(caller: HTTPConnection) -> str:
     """Returns the token of the Authorization header, or without one that of the cookie; empty if there is none."""
     bearer = bearer_of(caller)
-    found = caller.cookies.get(TOKEN_COOKIE, "") if bearer is None else bearer
-    return found if found.isascii() and len(found) <= limits.TOKEN_CHARACTERS else ""
+    token = caller.cookies.get(TOKEN_COOKIE, "") if bearer is None else bearer
+    return token if token.isascii() and len(token) <= limits.TOKEN_CHARACTERS else ""
 
 
 def bearer_of(caller: HTTPConnection) -> str | None:

@@ -72,8 +72,8 @@ class BrowserGuard:
         async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 warning = scope.get("state", {}).get("warning")
-                told = [(b"warning", f'299 - "{warning}"'.encode())] if warning else []
-                message = {**message, "headers": [*message.get("headers", ()), _NO_SNIFFING, *told]}
+                warning_headers = [(b"warning", f'299 - "{warning}"'.encode())] if warning else []
+                message = {**message, "headers": [*message.get("headers", ()), _NO_SNIFFING, *warning_headers]}
             await send(message)
 
         await app(scope, receive, send_marked)
@@ -100,13 +100,13 @@ class BrowserGuard:
 
 def _host(scope: Scope, headers: Headers) -> str:
     """Returns the host in lower case; empty for HTTP/1.0 without one, which no browser sends. Raises Refusal: 400."""
-    given = headers.getlist("host")
-    if not given and scope["http_version"] == "1.0":
+    hosts = headers.getlist("host")
+    if not hosts and scope["http_version"] == "1.0":
         return ""
-    found = _AUTHORITY.fullmatch(given[0]) if len(given) == 1 else None
-    if found is None:
+    authority = _AUTHORITY.fullmatch(hosts[0]) if len(hosts) == 1 else None
+    if authority is None:
         raise Refusal(400, "a request needs exactly one Host header, with a host and perhaps a port")
-    return found["host"].lower().rstrip(".")
+    return authority["host"].lower().rstrip(".")
 
 
 def _is_address(host: str) -> bool:

@@ -29,8 +29,8 @@ async def send_parts(
     """
     async with aclosing(parts):
         await send(start)
-        gone = asyncio.create_task(_until_gone(receive))
-        ends: list[asyncio.Task[object]] = [asyncio.create_task(_send_each(parts, send)), gone]
+        disconnect = asyncio.create_task(_until_gone(receive))
+        ends: list[asyncio.Task[object]] = [asyncio.create_task(_send_each(parts, send)), disconnect]
         if closing is not None:
             ends.append(asyncio.create_task(closing.wait()))
         try:
@@ -42,7 +42,7 @@ async def send_parts(
     for task in ends:
         if not task.cancelled():
             task.result()
-    if gone.cancelled():
+    if disconnect.cancelled():
         await send({"type": "http.response.body", "body": b""})
 
 

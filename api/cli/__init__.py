@@ -50,9 +50,9 @@ class Options:
         hints = get_type_hints(kind, include_extras=True)
         return cls(
             [
-                option(each.name, hints[each.name], each.default)
-                for each in fields(kind)
-                if each.name in (only or hints)
+                option(field.name, hints[field.name], field.default)
+                for field in fields(kind)
+                if field.name in (only or hints)
             ],
             kind,
         )
@@ -75,10 +75,12 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
             parameters += options.parameters
             stand_ins[parameter.name] = options
 
-    def run(**given: object) -> None:
+    def run(**values: object) -> None:
         for name, options in stand_ins.items():
-            given[name] = options.make(**{each.name: given.pop(each.name) for each in options.parameters})
-        command(**given)
+            values[name] = options.make(
+                **{parameter.name: values.pop(parameter.name) for parameter in options.parameters}
+            )
+        command(**values)
 
     run.__doc__ = command.__doc__
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -169,8 +171,8 @@ class _Reprieve(TyperGroup):
 app: Final = typer.Typer(name="reprieve", cls=_Reprieve, no_args_is_help=True, **_PLAIN)
 
 
-def print_version(wanted: bool) -> None:
-    if wanted:
+def print_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"reprieve {__version__}")
         raise typer.Exit
 

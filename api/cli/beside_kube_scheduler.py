@@ -30,7 +30,7 @@ def run_beside(program: Path, project: PluginProject, config: Path | None, dump:
     """Runs both until Ctrl-C, or until one of them ends, which ends the other. Raises StartUpError."""
     scheduler = KubeScheduler.at(program)
     project.open()
-    names, own = ", ".join(sorted(project.plugin_names)), project.folder / EXTENDER_CONFIGURATION
+    names, file = ", ".join(sorted(project.plugin_names)), project.folder / EXTENDER_CONFIGURATION
     with tempfile.TemporaryDirectory(prefix="reprieve-dev-") as name:
         folder = Path(name)
         settings = read_settings(
@@ -39,7 +39,7 @@ def run_beside(program: Path, project: PluginProject, config: Path | None, dump:
             kubernetes_port=0,
             state=dump or EXAMPLE_CLUSTER,
             schedule=False,
-            config=config or (own if own.exists() and project.only is None else alone(project.plugin_names, folder)),
+            config=config or (file if file.exists() and project.only is None else alone(project.plugin_names, folder)),
         )
         _, opens = prepare(settings, [Conversation(names, _tell).tap()])
         with listen(settings.host, settings.port, "--port") as listening:

@@ -92,12 +92,12 @@ async def _looked_at(
     bench: PluginBench, cluster: AbstractAsyncContextManager[Questions], output: str, *, repeats: bool
 ) -> None:
     async with cluster as questions:
-        found = await bench.effects(questions)
-        show(found, output, _in_words)
-        if found.errors and not repeats:
+        effects = await bench.effects(questions)
+        show(effects, output, _in_words)
+        if effects.errors and not repeats:
             raise typer.Exit(1)
         if repeats:
-            async for changed in bench.changes(questions, found):
+            async for changed in bench.changes(questions, effects):
                 show(changed, output, _in_words)
                 sys.stdout.flush()
 
@@ -124,18 +124,18 @@ def _in_words(console: Console, answer: PluginEffects, wide: bool) -> None:
         console.print(heading("Pending pods"))
         lines = table("pod", "without", "with", "refused by the plugins")
         for effect in changed:
-            refused = ", ".join(f"{plural(each.nodes, 'node')}: {each.reason}" for each in effect.refused)
+            refused = ", ".join(f"{plural(refusal.nodes, 'node')}: {refusal.reason}" for refusal in effect.refused)
             lines.add_row(name_of(effect.pod), _where(effect.before), _where(effect.after), refused)
         console.print(lines)
     if answer.running:
         console.print(heading("Running pods that the plugins would refuse on their nodes"))
-        rows = ((name_of(each.pod), each.node, ", ".join(each.reasons)) for each in answer.running)
+        rows = ((name_of(row.pod), row.node, ", ".join(row.reasons)) for row in answer.running)
         console.print(table("pod", "node", "reason", rows=rows))
     if not changed and not answer.running and not answer.errors:
         console.print("The plugins would change nothing here.")
     console.print("Nothing was written.", style="dim")
 
 
-def _where(there: Destination) -> str:
-    evicting = f", evicting {plural(there.evicts, 'pod')}" if there.evicts else ""
-    return f"{there.node}{evicting}" if there.node else "pending"
+def _where(destination: Destination) -> str:
+    evicting = f", evicting {plural(destination.evicts, 'pod')}" if destination.evicts else ""
+    return f"{destination.node}{evicting}" if destination.node else "pending"

@@ -52,7 +52,7 @@ def doctor(
     The exit code is 1 if kube-scheduler would be misled or left without an answer.
     """
     patients = list(from_configuration(config) if not url else from_url(url, verbs, form, timeout, ca_file, insecure))
-    known = tuple(name for name in nodes.split(",") if name)
+    node_names = tuple(name for name in nodes.split(",") if name)
     report: dict[str, list[Finding]] = {}
     away: dict[tuple[str, ExtenderTLSConfig | None], str] = {}
     for title, extender in patients:
@@ -62,7 +62,7 @@ def doctor(
             report[title] = [skipped("answers every question", f"not asked, because {why}")]
             continue
         service = ExaminedService(
-            extender, protocol_schema, known, may_lack_verbs=bool(url) and verbs == ",".join(VERBS)
+            extender, protocol_schema, node_names, may_lack_verbs=bool(url) and verbs == ",".join(VERBS)
         )
         with WaitingLine(f"examining {title}"):
             report[title] = asyncio.run(examined(service))
@@ -92,7 +92,7 @@ async def examined(service: ExaminedService) -> list[Finding]:
 
 def _print(report: dict[str, list[Finding]], output: str) -> None:
     if output != "table":
-        plain = [{"extender": title, "findings": [*map(asdict, found)]} for title, found in report.items()]
+        plain = [{"extender": title, "findings": [*map(asdict, findings)]} for title, findings in report.items()]
         show_document(plain, is_json=output == "json")
         return
     console = Console(highlight=False)

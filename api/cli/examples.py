@@ -32,5 +32,7 @@ EXAMPLES: Final = {
 }
 """What follows the name of the command."""
 
-LINES: Final = {name: [f"reprieve {name} {given}".rstrip() for given in pair] for name, pair in EXAMPLES.items()}
+LINES: Final = {
+    name: [f"reprieve {name} {arguments}".rstrip() for arguments in pair] for name, pair in EXAMPLES.items()
+}
 """The lines that a person would type."""

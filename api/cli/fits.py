@@ -40,18 +40,19 @@ def fits(
     The pods are placed one after the other, without evictions. For a workload, pods of its template are counted.
     """
     objects = source.objects(filename)
-    found = [obj for obj in objects if obj.get("kind") in _COUNTED]
-    if not found and any(obj.get("kind") == JOB_SET[1] for obj in objects):
+    subjects = [obj for obj in objects if obj.get("kind") in _COUNTED]
+    if not subjects and any(obj.get("kind") == JOB_SET[1] for obj in objects):
         raise StartUpError(
             f"{', '.join(filename)}: pods of one template are counted; give one Job of the JobSet, or ask whatif about "
             "all"
         )
-    if len(found) != 1:
-        raise StartUpError(f"{', '.join(filename)}: {len(found)} pods or workloads in it; give one")
-    others = [obj for obj in objects if obj.get("kind") in ("PodGroup", "PriorityClass")]
-    counted = {"apiVersion": "v1", "kind": "List", "items": [*others, *found]} if others else found[0]
-    question = CapacityOfQuestion(pod=counted, limit=limit)
-    answer = source.in_namespace_of(found[0]).show(lambda asked: asked.ask(question), output, _in_words, watch=watch)
+    if len(subjects) != 1:
+        raise StartUpError(f"{', '.join(filename)}: {len(subjects)} pods or workloads in it; give one")
+    related = [obj for obj in objects if obj.get("kind") in ("PodGroup", "PriorityClass")]
+    subject = {"apiVersion": "v1", "kind": "List", "items": [*related, *subjects]} if related else subjects[0]
+    question = CapacityOfQuestion(pod=subject, limit=limit)
+    source = source.in_namespace_of(subjects[0])
+    answer = source.show(lambda answers: answers.ask(question), output, _in_words, watch=watch)
     if not answer.fits:
         raise typer.Exit(exit_code([answer.stopped_by]))
 
@@ -68,7 +69,7 @@ def _in_words(console: Console, answer: Capacity, wide: bool) -> None:
         console.print(f"next pod: {answer.stopped_by}", style="dim")
     for note in answer.notes:
         console.print(f"note: {note}", style="dim")
-    shown = answer.by_node if wide else answer.by_node[:SHOWN_NODES]
-    console.print(table("node", "pods", rows=((room.node, str(room.pods)) for room in shown)))
+    listed_nodes = answer.by_node if wide else answer.by_node[:SHOWN_NODES]
+    console.print(table("node", "pods", rows=((room.node, str(room.pods)) for room in listed_nodes)))
     if not wide and len(answer.by_node) > SHOWN_NODES:
         console.print(f"and {plural(len(answer.by_node) - SHOWN_NODES, 'more node')}; -o wide lists all")

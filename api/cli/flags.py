@@ -91,10 +91,10 @@ FOREIGN: Final[Mapping[str, ForeignFlag]] = {
 FOREIGN_OPTION: Final = "--foreign-flag"
 """The hidden option that carries the names of flags without an effect from the command line to `reprieve serve`."""
 
-FLAGS: Final = {name: each for name, each in DECLARATIONS.items() if each.option.group is not Group.ENVIRONMENT}
+FLAGS: Final = {name: flag for name, flag in DECLARATIONS.items() if flag.option.group is not Group.ENVIRONMENT}
 """Settings that have a flag."""
 
-_SWITCHES: Final = {"--version", *(each.flag for each in FLAGS.values() if each.type is bool)}
+_SWITCHES: Final = {"--version", *(flag.flag for flag in FLAGS.values() if flag.type is bool)}
 """Flags that need no value."""
 
 
@@ -107,7 +107,7 @@ def _option(setting: Declaration) -> Any:
 
 # A flag that is not given is None, so that the environment or the default holds.
 FLAG_OPTIONS: Final = Options(
-    [option(name, Annotated[each.type | None, _option(each)], None) for name, each in FLAGS.items()], dict
+    [option(name, Annotated[flag.type | None, _option(flag)], None) for name, flag in FLAGS.items()], dict
 )
 
 
@@ -150,12 +150,12 @@ def as_options(arguments: Sequence[str]) -> Iterator[str]:
 
 def without_effect(names: Sequence[str]) -> Mapping[str, str]:
     """Returns kube-scheduler's flags given without effect, with reasons. Raises StartUpError for others."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for name in names:
         flag = FOREIGN.get(name)
         if flag is None:
             raise StartUpError(f"{FOREIGN_OPTION}: kube-scheduler has no --{name}")
         if flag.is_refused:
             raise StartUpError(f"--{name}: {flag.why}")
-        found[name] = flag.why
-    return found
+        reasons[name] = flag.why
+    return reasons

@@ -48,11 +48,11 @@ PREEMPTIONS: Final = 20
 """The number of preemptions of a pod that are told."""
 
 
-def server_of(asked: Answers, source: Source) -> MCPServer[None]:
+def server_of(answers: Answers, source: Source) -> MCPServer[None]:
     server: MCPServer[None] = MCPServer(
         "reprieve", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
     )
-    tools = _Tools(asked, source)
+    tools = _Tools(answers, source)
     for tool in (tools.why, tools.victims, tools.whatif, tools.who_preempted, tools.fits, tools.plan):
         server.add_tool(tool)
     return server
@@ -62,8 +62,8 @@ def server_of(asked: Answers, source: Source) -> MCPServer[None]:
 class _Tools:
     """The tools. What their programs are told about them is the docstrings and the descriptions of the parameters."""
 
-    def __init__(self, asked: Answers, source: Source) -> None:
-        self._asked = asked
+    def __init__(self, answers: Answers, source: Source) -> None:
+        self._answers = answers
         self._source = source
 
     async def why(self, pod: Pod) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class _Tools:
 
         The answer also says whether evicting other pods would help.
         """
-        namespace, name = self._named(pod)
+        namespace, name = self._namespace_and_name(pod)
         return await self._answer(
             ExplainQuestion(namespace=namespace, pod=name),
             f"there is no pod {namespace}/{name}, and no recent decision about one",
@@ -108,9 +108,9 @@ class _Tools:
         """Say for which pods a pod was evicted, or which it evicted: when, and why not others. It is known after the
         events are gone.
         """
-        if not self._asked.remembers:
+        if not self._answers.remembers:
             raise ToolError("only a Reprieve service records preemptions: start this with --server")
-        return await self._answer(PreemptionsQuestion(pod="/".join(self._named(pod)), limit=PREEMPTIONS))
+        return await self._answer(PreemptionsQuestion(pod="/".join(self._namespace_and_name(pod)), limit=PREEMPTIONS))
 
     async def fits(self, manifest: Manifests, limit: Limit = 1000) -> dict[str, Any]:
         """Count how many pods like this one, or of this workload, fit without evictions: on which nodes, and what stops
@@ -136,7 +136,7 @@ class _Tools:
         request = PlanRequest(create=create, max_moves=max_moves, free_nodes=free_nodes, of=of, same=same)
         return await self._answer(PlanQuestion(request=request))
 
-    def _named(self, pod: str) -> tuple[str, str]:
+    def _namespace_and_name(self, pod: str) -> tuple[str, str]:
         namespace, _, name = pod.removeprefix("pod/").rpartition("/")
         return namespace or self._source.default_namespace, name
 
@@ -151,7 +151,7 @@ class _Tools:
         words, `none` the error without one.
         """
         try:
-            answer = await self._asked.ask(question)
+            answer = await self._answers.ask(question)
         except InputError as exc:
             raise ToolError(printable(str(exc))) from exc
         if answer is None:

@@ -90,8 +90,8 @@ def _filters(project: PluginProject, configuration: Configuration) -> Iterator[t
     frameworks: dict[str, Framework] = Registry(IN_TREE).make_frameworks(
         configuration, random.Random(0), is_exhaustive=True
     )
-    found = {name: plugin for framework in reversed(frameworks.values()) for name, plugin in framework.plugins.filter}
-    yield from ((name, plugin) for name, plugin in found.items() if name in project.plugin_names)
+    plugins = {name: plugin for framework in reversed(frameworks.values()) for name, plugin in framework.plugins.filter}
+    yield from ((name, plugin) for name, plugin in plugins.items() if name in project.plugin_names)
 
 
 def _pass_tests(tests: Path) -> list[bool]:

@@ -22,9 +22,9 @@ def plugins(
 
     In the folder of a plugin's project its plugins are listed, too. The exit code is 1 if one of them cannot be loaded.
     """
-    found = installed_plugins(config, in_tree=in_tree)
-    show(found, output, _in_words)
-    if any(item.error for item in found.items):
+    plugin_list = installed_plugins(config, in_tree=in_tree)
+    show(plugin_list, output, _in_words)
+    if any(item.error for item in plugin_list.items):
         raise typer.Exit(1)
 
 

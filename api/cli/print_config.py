@@ -85,8 +85,8 @@ def print_scheduler_config(
         ignorable=ignorable,
     )
     document = written(Configuration(extenders=(extender,)))
-    shown = {key: document[key] for key in ("apiVersion", "kind", "extenders")}
-    yaml.safe_dump(shown, sys.stdout, sort_keys=False, default_flow_style=False, width=10_000)
+    stanza = {key: document[key] for key in ("apiVersion", "kind", "extenders")}
+    yaml.safe_dump(stanza, sys.stdout, sort_keys=False, default_flow_style=False, width=10_000)
     sys.stdout.flush()
     if check and not _is_well(extender):
         raise typer.Exit(1)

@@ -54,32 +54,32 @@ def quiet() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
+def _print(terminal: Console, report: ReplayReport, is_wide: bool) -> None:
     title = (
         f"{report.recording}: {report.same} of {plural(report.decisions, 'decision')} the same, {report.different} "
         "different"
     )
-    shown.print(title, style="bold")
-    shown.print(f"recorded from {report.began}, for {report.seconds:g} s")
+    terminal.print(title, style="bold")
+    terminal.print(f"recorded from {report.began}, for {report.seconds:g} s")
     if report.differences:
-        found = report.differences if is_wide else report.differences[:SHOWN]
-        rows = ((f"{each.at:.3f} s", each.pod, _words(each.recorded), _words(each.replayed)) for each in found)
-        shown.print(table("at", "pod", "recorded", "now", rows=rows))
+        differences = report.differences if is_wide else report.differences[:SHOWN]
+        rows = ((f"{row.at:.3f} s", row.pod, _words(row.recorded), _words(row.replayed)) for row in differences)
+        terminal.print(table("at", "pod", "recorded", "now", rows=rows))
     hidden = report.different - (len(report.differences) if is_wide else min(SHOWN, len(report.differences)))
     if hidden:
-        shown.print(f"and {hidden} more", style="dim")
+        terminal.print(f"and {hidden} more", style="dim")
     if report.unknown:
         unknown = report.unknown if is_wide else report.unknown[:SHOWN]
-        shown.print(table("at", "pod", "not known", rows=((f"{one.at:.3f} s", one.pod, one.why) for one in unknown)))
+        terminal.print(table("at", "pod", "not known", rows=((f"{one.at:.3f} s", one.pod, one.why) for one in unknown)))
     if not report.decisions:
-        shown.print(
+        terminal.print(
             "note: the recording has no decisions: those of a scheduler are recorded, those of an extender are not",
             style="dim",
         )
     if report.not_decided:
-        shown.print(f"note: {plural(report.not_decided, 'decision')} could not be repeated", style="dim")
+        terminal.print(f"note: {plural(report.not_decided, 'decision')} could not be repeated", style="dim")
     if not report.is_complete:
-        shown.print("note: the end of the recording is missing", style="dim")
+        terminal.print("note: the end of the recording is missing", style="dim")
 
 
 def _words(decided: Decided) -> str:

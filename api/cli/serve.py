@@ -63,11 +63,11 @@ def serve(
     ignored = dict(without_effect(foreign_flag or ()))
     if settings.config is not None:
         deprecated = (
-            name for name, each in FLAGS.items() if each.option.yields_to_file and getattr(settings, name) is not None
+            name for name, flag in FLAGS.items() if flag.option.yields_to_file and getattr(settings, name) is not None
         )
         ignored |= {FLAGS[name].flag[2:]: "the configuration file takes precedence" for name in deprecated}
-    given = parse_feature_gates(settings.feature_gates)
-    ignored |= {f"feature-gates={name}": why for name, why in remarks(given, settings.emulated_version)}
+    gates = parse_feature_gates(settings.feature_gates)
+    ignored |= {f"feature-gates={name}": why for name, why in remarks(gates, settings.emulated_version)}
     configure(settings.logging_format, settings.v, settings.verbosity_by_file)
     for name, why in ignored.items():
         _LOG.info(0, "A flag has no effect", flag=f"--{name}", reason=why)
@@ -88,7 +88,7 @@ def serve(
             listening.append(
                 sockets.enter_context(listen(settings.host, settings.kubernetes_port, "--host or --kubernetes-port"))
             )
-        address, *kubernetes = (f"{scheme}://{settings.host}:{each.getsockname()[1]}" for each in listening)
+        address, *kubernetes = (f"{scheme}://{settings.host}:{listener.getsockname()[1]}" for listener in listening)
         server.told_once_it_answers = announcement(cluster, settings, address, kubernetes)
         server.run(sockets=listening)
     if server.why_over:

@@ -54,21 +54,25 @@ def verify_rules(
     """
     if update and golden is None:
         raise StartUpError("--update needs --golden FILE")
-    kept = None if golden is None else DecisionsFile(golden, is_updated=update)
+    decisions_file = None if golden is None else DecisionsFile(golden, is_updated=update)
     versions = [version for version in k8s.split(",") if version]
-    made = [each for decider in deciders(config, versions, kept) for each in printed(verdicts(tests, decider))]
-    if not made:
+    results = [
+        verdict
+        for decider in deciders(config, versions, decisions_file)
+        for verdict in printed(verdicts(tests, decider))
+    ]
+    if not results:
         raise StartUpError(f"{', '.join(map(str, tests))}: no rules in it")
-    failed = sum(not verdict.holds for verdict in made)
-    held = len(made) - failed
-    text = f"{plural(held, 'rule')} {'holds' if held == 1 else 'hold'}"
+    failed = sum(not verdict.holds for verdict in results)
+    num_holding = len(results) - failed
+    text = f"{plural(num_holding, 'rule')} {'holds' if num_holding == 1 else 'hold'}"
     if failed:
         text += f", {failed} {'does' if failed == 1 else 'do'} not"
     console().print(text, style="bold red" if failed else "bold green")
-    if kept is not None:
-        kept.write()
+    if decisions_file is not None:
+        decisions_file.write()
     if junit is not None:
-        write_junit(junit, made)
+        write_junit(junit, results)
     if failed:
         raise typer.Exit(1)
 

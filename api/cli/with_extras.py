@@ -22,16 +22,16 @@ def top(
     """
     if not sys.stdout.isatty():
         raise StartUpError("top needs a terminal; `reprieve pending --watch` needs none")
-    asyncio.run(_shown(source, interval))
+    asyncio.run(_show_screen(source, interval))
 
 
-async def _shown(source: Source, interval: float) -> None:
+async def _show_screen(source: Source, interval: float) -> None:
     try:
         from api.cli.top_screen import TopScreen  # noqa: PLC0415 - an extra
     except ImportError as exc:
         raise StartUpError(f"the live view needs the extra top: {how_to_install('top')} ({exc})") from exc
-    async with source.open(keeps_asking=True) as asked:
-        screen = TopScreen(asked, source.namespace, interval)
+    async with source.open(keeps_asking=True) as answers:
+        screen = TopScreen(answers, source.namespace, interval)
         await screen.run_async()
     if screen.failed is not None:
         raise screen.failed
@@ -55,8 +55,8 @@ async def _served(source: Source, *, list_tools: bool) -> None:
         from api.cli.mcp_server import server_of  # noqa: PLC0415 - an extra
     except ImportError as exc:
         raise StartUpError(f"the Model Context Protocol needs the extra mcp: {how_to_install('mcp')} ({exc})") from exc
-    async with source.open(keeps_asking=True) as asked:
-        server = server_of(asked, source)
+    async with source.open(keeps_asking=True) as answers:
+        server = server_of(answers, source)
         if list_tools:
             print(*(tool.name for tool in await server.list_tools()), sep="\n")
         else:

@@ -159,13 +159,13 @@ STATUS: Final = {"application/json": {"schema": reference("Status")}}
 
 
 def _answers(
-    schema: dict[str, Any] | None, what: str, *further: int, example: object = None
+    schema: dict[str, Any] | None, what: str, *extra_codes: int, example: object = None
 ) -> dict[int | str, dict[str, Any]]:
     """Returns 200 with the schema, and a Status for everything that the limits or the reader refuse."""
     content: dict[str, Any] = {"schema": schema}
     if example is not None:
         content["example"] = example
-    refused = (400, 408, 413, 415, *further, 500, 503)
+    refused = (400, 408, 413, 415, *extra_codes, 500, 503)
     return {
         200: {"description": what, "content": {"application/json": content}},
         **{code: {"description": MEANINGS[code], "content": STATUS} for code in refused},
@@ -173,8 +173,10 @@ def _answers(
 
 
 def body_of(schema: dict[str, Any], examples_by_name: Mapping[str, object]) -> dict[str, Any]:
-    named = {name: {"value": value} for name, value in examples_by_name.items()}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": named}}}}
+    examples = {name: {"value": value} for name, value in examples_by_name.items()}
+    return {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": examples}}}
+    }
 
 
 _BY_NAME_OR_IN_FULL: Final = body_of(reference("ExtenderArgs"), {"by name": BY_NAME, "in full": IN_FULL})
@@ -212,10 +214,10 @@ _OTHERWISE: Final[dict[int | str, Any]] = {
 }
 
 
-def plain(told: str, media_type: str = "text/plain") -> dict[str, Any]:
+def plain(description: str, media_type: str = "text/plain") -> dict[str, Any]:
     """Returns the responses of a path that is read as text, or as an object of a form of its own."""
     schema = {"type": "string" if media_type == "text/plain" else "object"}
-    well = {"description": told, "content": {media_type: {"schema": schema}}}
+    well = {"description": description, "content": {media_type: {"schema": schema}}}
     return {"response_class": Response, "responses": {200: well, **_OTHERWISE}}
 
 
@@ -261,7 +263,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     document["security"] = [*({name: []} for name in _WAYS_IN), {}]  # the last one for a service that asks nobody
     _add_answers(document["paths"])
     _, schemas = msgspec.json.schema_components(
-        (*_TYPES, *(each for kind in QUESTIONS for each in kind.schemas())), ref_template=REFERENCE
+        (*_TYPES, *(schema_type for kind in QUESTIONS for schema_type in kind.schemas())), ref_template=REFERENCE
     )
     text = json.dumps(document | {"components": {"schemas": schemas, "securitySchemes": _WAYS_IN}}, sort_keys=True)
     for generated, name in _NAMES.items():
@@ -274,18 +276,18 @@ def describe(app: FastAPI) -> dict[str, Any]:
         if "description" in schema:  # a docstring, whose indentation is in it before Python 3.13 only
             schema["description"], _, attributes = cleandoc(schema["description"]).partition("\n\nAttributes:\n")
             for name, words in re.findall(r"^    (\w+): (.*(?:\n     .*)*)", attributes, re.MULTILINE):
-                in_camel_case = re.sub("_(.)", lambda found: found[1].upper(), name)
+                in_camel_case = re.sub("_(.)", lambda match: match[1].upper(), name)
                 schema["properties"][in_camel_case]["description"] = " ".join(words.split())
     return complete
 
 
 def _add_answers(paths: dict[str, Any]) -> None:
     """Puts examples of answers, and of the parameters that lead to them, where they belong."""
-    for request, shown in json.loads((resources.files("api.documents") / ANSWERS).read_bytes()).items():
+    for request, example in json.loads((resources.files("api.documents") / ANSWERS).read_bytes()).items():
         method, _, path = request.partition(" ")
         operation = paths[path][method.lower()]
         for content in operation["responses"]["200"]["content"].values():
-            content["example"] = shown["answer"]
+            content["example"] = example["answer"]
         for parameter in operation.get("parameters", ()):
-            if parameter["name"] in shown["parameters"]:
-                parameter["example"] = shown["parameters"][parameter["name"]]
+            if parameter["name"] in example["parameters"]:
+                parameter["example"] = example["parameters"][parameter["name"]]

@@ -49,15 +49,15 @@ class Caller:
         if question.takes_worker:
             return await self.simulate(lambda: question)
         try:
-            made = question.ask(
+            answer = question.ask(
                 self.service.answering(question), **({"visibility": self.visibility} if chooses else {})
             )
-            if isawaitable(made):
+            if isawaitable(answer):
                 async with UntilHangUp(self.request):
-                    made = await made
+                    answer = await answer
         except QuestionError as exc:
             raise cannot_be_done(exc) from exc
-        return made if chooses else await as_seen_by(self.visibility, made)
+        return answer if chooses else await as_seen_by(self.visibility, answer)
 
     async def simulate(self, read: Callable[[], Question[A]]) -> A:
         """Returns the worker's answer; the worker calls `read`, so that waiting questions are bytes. Raises Refusal:
@@ -65,10 +65,10 @@ class Caller:
         """
         try:
             with unreadable_refused():
-                made = await self.service.worker.answer(self.request, lambda: worked_out(read(), self.questions))
+                answer = await self.service.worker.answer(self.request, lambda: worked_out(read(), self.questions))
         except (DecodeError, ConfigErrors, ManifestTextError, QuestionError) as exc:
             raise cannot_be_done(exc) from exc
-        return await as_seen_by(self.visibility, made)
+        return await as_seen_by(self.visibility, answer)
 
     async def pod(self, namespace: str, name: str) -> Pod | None:
         """Returns the pod as the scheduler knows it; None if there is none, or the caller may not see it."""
@@ -108,15 +108,20 @@ async def _why_not_ready(request: Request, service: ServiceState | None) -> str:
     except Refusal:
         return plain
     health = service.backend.health()
-    lost = max((each for each in health if each.failing_for is not None), key=attrgetter("failing_for"), default=None)
+    failing = (informer for informer in health if informer.failing_for is not None)
+    lost = max(failing, key=attrgetter("failing_for"), default=None)
     if lost is not None:
         since, why = span(timedelta(seconds=lost.failing_for or 0)), escaped(lost.last_error, 512)
         return (
             f"the API server at {service.cluster} has not answered for {since} ({why}); check that it is running, and "
             "that the service's kubeconfig has its address"
         )
-    known = sum(each.synced for each in health)
-    return f"the service is reading the cluster: {known} of {len(health)} kinds of objects so far" if health else plain
+    num_synced = sum(informer.synced for informer in health)
+    return (
+        f"the service is reading the cluster: {num_synced} of {len(health)} kinds of objects so far"
+        if health
+        else plain
+    )
 
 
 KnownCaller = Annotated[Caller, Depends(caller_of)]

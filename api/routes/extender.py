@@ -52,14 +52,14 @@ class MeasuredRoute(APIRoute):
         verb = self.path.rsplit("/", 1)[-1]
 
         async def measured(request: Request) -> Response:
-            began, outcome, sent = perf_counter(), Outcome.REFUSED, 0
+            began, outcome, sent_bytes = perf_counter(), Outcome.REFUSED, 0
             service = getattr(request.app.state, "service", None)
             trace = None if service is None or service.tracer is None else service.tracer.call(verb, request.headers)
             CURRENT.set(trace)
             try:
                 response = await handle(request)
                 outcome = getattr(request.state, "outcome", Outcome.ANSWERED)
-                sent = int(response.headers.get("content-length", 0))
+                sent_bytes = int(response.headers.get("content-length", 0))
                 return response
             finally:
                 if trace is not None:
@@ -67,7 +67,7 @@ class MeasuredRoute(APIRoute):
                     trace.end()
                 if service is not None:
                     received = int(request.headers.get("content-length", 0))
-                    service.verb_metrics.answered(verb, outcome, perf_counter() - began, received, sent)
+                    service.verb_metrics.answered(verb, outcome, perf_counter() - began, received, sent_bytes)
 
         return measured
 
@@ -79,18 +79,18 @@ router: Final = APIRouter(tags=["extender"], route_class=MeasuredRoute)
 async def filter_nodes(request: Request) -> Response:
     """Says which of the nodes the pod can run on, and why not on the others."""
     service = _ready_service(request)
-    asked = await _asked_nodes(request, service)
-    if asked.names is None:
+    args = await _asked_nodes(request, service)
+    if args.names is None:
         request.state.outcome = Outcome.ERROR
         return json_response(filter_error(_NO_NODES))
-    service.verb_metrics.asked_about("filter", len(asked.names))
+    service.verb_metrics.asked_about("filter", len(args.names))
     try:
         async with UntilHangUp(request, is_read=True):
             result = await service.backend.verbs.filter(
-                asked.pod, node_names=asked.names, nodes=asked.nodes, caller=_caller(request)
+                args.pod, node_names=args.names, nodes=args.nodes, caller=_caller(request)
             )
         service.verb_metrics.rejected(chain(result.failed.values(), result.failed_and_unresolvable.values()))
-        parts = filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable)
+        parts = filter_result(args, result.kept, result.failed, result.failed_and_unresolvable)
         return json_response(parts[0]) if len(parts) == 1 else JsonInParts(parts)
     except VerbError as exc:
         request.state.outcome = Outcome.ERROR
@@ -99,7 +99,7 @@ async def filter_nodes(request: Request) -> Response:
         raise
     except Exception as exc:
         request.state.outcome = Outcome.ERROR
-        number = report(_LOGGER, f"filter of pod {asked.pod.key}", exc)
+        number = report(_LOGGER, f"filter of pod {args.pod.key}", exc)
         return json_response(filter_error(f"internal error, id {number}"))
 
 
@@ -107,22 +107,22 @@ async def filter_nodes(request: Request) -> Response:
 async def prioritize_nodes(request: Request) -> Response:
     """Scores each of the nodes from 0 to 10: from the worst to the best, or a tenth where only your plugins score."""
     service = _ready_service(request)
-    asked = await _asked_nodes(request, service)
-    if asked.names is None:
-        _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, _NO_NODES)
+    args = await _asked_nodes(request, service)
+    if args.names is None:
+        _LOGGER.warning("prioritize of pod %s: %s", args.pod.key, _NO_NODES)
         request.state.outcome = Outcome.ERROR
         return json_response(prioritize_result([], []))
-    service.verb_metrics.asked_about("prioritize", len(asked.names))
+    service.verb_metrics.asked_about("prioritize", len(args.names))
     try:
         async with UntilHangUp(request, is_read=True):
             scores = await service.backend.verbs.prioritize(
-                asked.pod, node_names=asked.names, nodes=asked.nodes, caller=_caller(request)
+                args.pod, node_names=args.names, nodes=args.nodes, caller=_caller(request)
             )
     except VerbError as exc:
-        _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
+        _LOGGER.warning("prioritize of pod %s: %s", args.pod.key, escaped(str(exc)))
         request.state.outcome = Outcome.ERROR
-        scores = [0] * len(asked.names)
-    return json_response(prioritize_result(asked.names, scores))
+        scores = [0] * len(args.names)
+    return json_response(prioritize_result(args.names, scores))
 
 
 @router.post("/preempt", **PREEMPT)
@@ -131,15 +131,15 @@ async def preempt(request: Request) -> Response:
     victims on which the pod fits is passed on without any, and victims on such a node stay.
     """
     service = _ready_service(request)
-    asked = decoded(read_preemption_args, await request.body())
-    service.verb_metrics.asked_about("preempt", len(asked.candidates))
+    args = decoded(read_preemption_args, await request.body())
+    service.verb_metrics.asked_about("preempt", len(args.candidates))
     try:
         async with UntilHangUp(request):
             chosen = await service.backend.verbs.preempt(
-                asked.pod, asked.candidates, victim=asked.victim, caller=_caller(request)
+                args.pod, args.candidates, victim=args.victim, caller=_caller(request)
             )
     except VerbError as exc:
-        _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
+        _LOGGER.warning("preempt for pod %s: %s", args.pod.key, escaped(str(exc)))
         raise Refusal(503, "preemption cannot be evaluated for this pod; the log has the reason", RETRY_SOON) from exc
     return json_response(preemption_result(chosen))
 
@@ -157,15 +157,15 @@ async def bind(request: Request) -> Response:
             "binds",
         )
     service = _ready_service(request)
-    asked = decoded(read_binding_args, await request.body())
+    args = decoded(read_binding_args, await request.body())
     try:
-        await service.backend.verbs.bind(asked.pod_name, asked.pod_namespace, asked.pod_uid, asked.node)
+        await service.backend.verbs.bind(args.pod_name, args.pod_namespace, args.pod_uid, args.node)
     except VerbError as exc:
         request.state.outcome = Outcome.ERROR
         return json_response(binding_result(str(exc)))
     except Exception as exc:
         request.state.outcome = Outcome.ERROR
-        number = report(_LOGGER, f"bind of pod {asked.pod_namespace}/{asked.pod_name}", exc)
+        number = report(_LOGGER, f"bind of pod {args.pod_namespace}/{args.pod_name}", exc)
         return json_response(binding_result(f"internal error, id {number}"))
     return json_response(binding_result())
 

@@ -34,14 +34,16 @@ def _informer_sync(service: ServiceState | None) -> str:
     if service.backend.is_ready():
         return ""
     waiting = [
-        f"{each.resource} ({each.last_error or 'being listed'})" for each in service.backend.health() if not each.synced
+        f"{informer.resource} ({informer.last_error or 'being listed'})"
+        for informer in service.backend.health()
+        if not informer.synced
     ]
     if waiting or not service.backend.health():
         return f"{len(waiting)} informers not synced yet: {', '.join(waiting)}"
     stale = [
-        f"{each.resource} (for {each.failing_for:.0f} s: {each.last_error})"
-        for each in service.backend.health()
-        if each.failing_for
+        f"{informer.resource} (for {informer.failing_for:.0f} s: {informer.last_error})"
+        for informer in service.backend.health()
+        if informer.failing_for
     ]
     return f"{len(stale)} informers receive nothing: {', '.join(stale)}"
 
@@ -49,7 +51,7 @@ def _informer_sync(service: ServiceState | None) -> str:
 def _handler_sync(service: ServiceState | None) -> str:
     if service is not None:
         health = service.backend.health()
-        if service.backend.is_ready() or (health and all(each.synced for each in health)):
+        if service.backend.is_ready() or (health and all(informer.synced for informer in health)):
             return ""
     return "handlers are not fully synchronized"
 

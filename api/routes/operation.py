@@ -63,9 +63,9 @@ async def set_v(request: Request) -> PlainTextResponse:
     text = (await request.body()).decode("utf-8", "replace")
     number = text.strip()
     if not (number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER):
-        shown = escaped(text)
+        value = escaped(text)
         return PlainTextResponse(
-            f'failed set klog.logging.verbosity {shown}: strconv.ParseInt: parsing "{shown}": invalid syntax\n', 400
+            f'failed set klog.logging.verbosity {value}: strconv.ParseInt: parsing "{value}": invalid syntax\n', 400
         )
     set_verbosity(int(number))
     return PlainTextResponse(f"successfully set klog.logging.verbosity to {number}\n")
@@ -75,7 +75,7 @@ async def set_v(request: Request) -> PlainTextResponse:
 async def flagz(request: Request) -> PlainTextResponse:
     """Lists all settings, from flags and the environment."""
     settings = _settings_if("ComponentFlagz", request)
-    lines = {name.replace("_", "-"): _shown(value) for name, value in settings}
+    lines = {name.replace("_", "-"): _flag_text(value) for name, value in settings}
     return PlainTextResponse(
         _HEADER.format(page="flagz") + "".join(f"{name}={value}\n" for name, value in sorted(lines.items()))
     )
@@ -109,7 +109,7 @@ def _settings_if(gate: str, request: Request) -> Settings:
     return settings
 
 
-def _shown(value: object) -> str:
+def _flag_text(value: object) -> str:
     if isinstance(value, bool | Duration):
         return str(value).lower()
     return "" if value is None else escaped(str(value))

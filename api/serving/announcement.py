@@ -12,7 +12,7 @@ def announcement(
     """Returns lines for standard error. `kubernetes` are the addresses at which kubectl reaches the cluster."""
     lines = [
         f"reprieve answers for {cluster.words} on {address}{settings.prefix}",
-        *(f"kubectl --server {each} reaches it" for each in kubernetes),
+        *(f"kubectl --server {kubernetes_address} reaches it" for kubernetes_address in kubernetes),
         f"{address}/ shows it",
     ]
     if isinstance(cluster, EmbeddedCluster):

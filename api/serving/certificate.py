@@ -115,7 +115,7 @@ def _choose(context: ssl.SSLContext, suites: Sequence[str]) -> None:
     Upstream: component-base/cli/flag/ciphersuites_flag.go, TLSCipherSuites.
     """
     # The names of those of 1.3 are the same for OpenSSL. They are no choice, here as in Go.
-    always = {each["name"] for each in context.get_ciphers() if each["protocol"] == "TLSv1.3"}
+    always = {cipher["name"] for cipher in context.get_ciphers() if cipher["protocol"] == "TLSv1.3"}
     chosen = [_cipher(suite) for suite in suites if suite not in always]
     if chosen:
         context.set_ciphers(":".join(chosen))
@@ -133,7 +133,7 @@ def _cipher(suite: str) -> str:
     context = _context()
     with suppress(ssl.SSLError):
         context.set_ciphers(name)
-    if name not in {each["name"] for each in context.get_ciphers()}:
+    if name not in {cipher["name"] for cipher in context.get_ciphers()}:
         raise StartUpError(f"--tls-cipher-suites: Cipher suite {suite} not supported or doesn't exist")
     return name
 
@@ -144,10 +144,10 @@ def _context() -> ssl.SSLContext:
 
 def _version(path: Path) -> object:
     try:
-        found = path.stat()
+        file_status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
+    return file_status.st_mtime_ns, file_status.st_ino, file_status.st_size
 
 
 def _no_password() -> str:

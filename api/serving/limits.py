@@ -47,13 +47,13 @@ class RequestLimits:
         self._app = app
         self._settings = settings
         self._verb_paths = frozenset(f"{settings.prefix}/{verb}" for verb in VERBS)
-        places, limit, held = settings.max_in_flight, settings.body_limit, settings.max_bodies
-        self._verbs = _Room(places, limit, held)
+        places, limit, body_bytes = settings.max_in_flight, settings.body_limit, settings.max_bodies
+        self._verbs = _Room(places, limit, body_bytes)
         # Half of the bytes is for the verbs alone.
-        self._questions = _Room(places, min(limit, limits.QUESTION_BYTES), held // 2)
+        self._questions = _Room(places, min(limit, limits.QUESTION_BYTES), body_bytes // 2)
         # Bodies beyond its limit are refused by the API itself, in upstream's words; it counts its requests and
         # watches, too.
-        self._kubernetes = _Room(sys.maxsize, limits.API_BODY_BYTES + 1, max(held // 2, limits.API_BODY_BYTES))
+        self._kubernetes = _Room(sys.maxsize, limits.API_BODY_BYTES + 1, max(body_bytes // 2, limits.API_BODY_BYTES))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -106,16 +106,16 @@ def _refuse_a_second_worker(cluster: FollowedCluster | EmbeddedCluster) -> None:
 
 def _bound_sockets() -> dict[int, tuple[str, bool]]:
     """Returns the process's sockets that have an address and no peer, by descriptor, and whether they listen."""
-    found = {}
+    sockets = {}
     for descriptor in map(int, os.listdir("/dev/fd")):
         with suppress(OSError):  # no socket; the folder itself is closed by now
             bound = socket.socket(fileno=descriptor)
             try:
                 if address := _address_of(bound):
-                    found[descriptor] = address, bool(bound.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+                    sockets[descriptor] = address, bool(bound.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
             finally:
                 bound.detach()  # it is the server's, and closed it would lose its lock
-    return found
+    return sockets
 
 
 def _address_of(bound: socket.socket) -> str:

@@ -73,7 +73,7 @@ class Declaration:
 
 def _plain_type(annotation: Any) -> type:
     if get_origin(annotation) in (Union, UnionType):
-        annotation = next(each for each in get_args(annotation) if each is not NoneType)
+        annotation = next(member for member in get_args(annotation) if member is not NoneType)
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     return annotation if annotation in (bool, int, float, Path) else str
@@ -91,7 +91,7 @@ def declared(settings: type[BaseModel], source: str) -> dict[str, Declaration]:
 
 
 def _declaration(name: str, field: FieldInfo, docstring: str) -> Declaration:
-    [option] = [each for each in field.metadata if isinstance(each, Option)]
+    [option] = [item for item in field.metadata if isinstance(item, Option)]
     words = " ".join(docstring.split()).removesuffix(".")
     text = words + ("; ignored with --config" if option.yields_to_file else "")
     return Declaration(name, _plain_type(field.annotation), field.default, text, option)

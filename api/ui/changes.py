@@ -43,7 +43,7 @@ class BeforeAndAfter:
     num_arrives: int
 
 
-def before_and_after(change: NodeChange, by: Resource, priorities: Priorities) -> BeforeAndAfter:
+def before_and_after(change: NodeChange, resource: Resource, priorities: Priorities) -> BeforeAndAfter:
     """Returns the node now, with the pods that leave crossed out, and then, with the pods that arrive marked."""
     node = change.node
     now: dict[str, Mark] = dict.fromkeys(change.leaves, "leaves")
@@ -54,8 +54,8 @@ def before_and_after(change: NodeChange, by: Resource, priorities: Priorities) -
     return BeforeAndAfter(
         node.name,
         node.zone,
-        node_drawing(node, by, priorities, width=WIDTH, height=HEIGHT, marks=now, label=f"{node.name} before"),
-        node_drawing(then, by, priorities, width=WIDTH, height=HEIGHT, marks=come, label=f"{node.name} after"),
+        node_drawing(node, resource, priorities, width=WIDTH, height=HEIGHT, marks=now, label=f"{node.name} before"),
+        node_drawing(then, resource, priorities, width=WIDTH, height=HEIGHT, marks=come, label=f"{node.name} after"),
         len(change.leaves),
         len(change.arrives),
     )
@@ -91,17 +91,17 @@ def change_by_record(now: NodeOnMap, record: Preemption) -> NodeChange | None:
 
     None if the preemptor is not on the node now, or may not be shown.
     """
-    by = next((pod for pod in now.pods if pod.pod.uid and pod.pod.uid == record.by.uid), None)
-    if by is None:
+    preemptor = next((pod for pod in now.pods if pod.pod.uid and pod.pod.uid == record.by.uid), None)
+    if preemptor is None:
         return None
     uids = {victim.pod.uid for victim in record.victims}
-    gone = tuple(
+    victims = tuple(
         PodOnNode(pod=msgspec.structs.replace(victim.pod, uid=f"victim {place}"), cpu=victim.cpu, memory=victim.memory)
         for place, victim in enumerate(record.victims)
     )
-    others = [pod for pod in now.pods if pod is not by and not (pod.pod.uid and pod.pod.uid in uids)]
-    before = msgspec.structs.replace(now, pods=_stacked([*others, *gone]))
-    return NodeChange(before, frozenset(each.pod.uid for each in gone), (by,))
+    other_pods = [pod for pod in now.pods if pod is not preemptor and not (pod.pod.uid and pod.pod.uid in uids)]
+    before = msgspec.structs.replace(now, pods=_stacked([*other_pods, *victims]))
+    return NodeChange(before, frozenset(victim.pod.uid for victim in victims), (preemptor,))
 
 
 def change_by_answer(node: NodeOnMap, answer: PreemptionAnswer, pod: PodName, cpu: int, memory: int) -> NodeChange:

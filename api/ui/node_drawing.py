@@ -67,8 +67,8 @@ def strips(amounts: Sequence[int], width: float, height: float, whole: int) -> l
         tall = total * unit / width
         return max(max(wide / tall, tall / wide) for wide in (width * amounts[index] / total for index in indices))
 
-    for index, each in enumerate(amounts):
-        if each <= 0:
+    for index, pod_amount in enumerate(amounts):
+        if pod_amount <= 0:
             continue
         if row and worst([*row, index]) > worst(row):
             close()
@@ -81,7 +81,7 @@ def strips(amounts: Sequence[int], width: float, height: float, whole: int) -> l
 
 def node_drawing(
     node: NodeOnMap,
-    by: Resource,
+    resource: Resource,
     priorities: Priorities,
     *,
     width: float,
@@ -96,8 +96,8 @@ def node_drawing(
         marks: UID -> what happens to the pod.
     """
     marks = marks or {}
-    requested, whole = usage(node, by)
-    amounts = [amount(pod, by) for pod in node.pods]
+    requested, whole = usage(node, resource)
+    amounts = [amount(pod, resource) for pod in node.pods]
     over = max(0.0, (sum(amounts) - whole) / whole) if whole > 0 else 0.0
     above = min(over, 1.0) * height
     box = element("rect", class_="node-box", x=0.5, y=above + 0.5, width=width - 1, height=height - 1, rx=3)
@@ -106,7 +106,7 @@ def node_drawing(
     for strip in standing:
         pod = node.pods[strip.index]
         parts.append(_pod(pod, strip, priorities, marks.get(pod.pod.uid, "stays")))
-    without = [pod for pod in node.pods if amount(pod, by) <= 0]
+    pods_without_area = [pod for pod in node.pods if amount(pod, resource) <= 0]
     ticks = [
         _linked(
             pod, priorities, marks.get(pod.pod.uid, "stays"),
@@ -115,11 +115,11 @@ def node_drawing(
                 y=height + above + 3, width=_TICK, height=_TICK,
             ),
         )
-        for place, pod in enumerate(without[: min(_MAX_TICKS, int(width // (_TICK + 2)))])
+        for place, pod in enumerate(pods_without_area[: min(_MAX_TICKS, int(width // (_TICK + 2)))])
     ]  # fmt: skip
     text = (
         label
-        or f"{node.name}: {share(requested, whole)} % of {quantity(whole, by)} requested by "
+        or f"{node.name}: {share(requested, whole)} % of {quantity(whole, resource)} requested by "
         f"{plural(len(node.pods), 'pod')}"
     )
     return drawing(
@@ -149,9 +149,9 @@ def _pod(pod: PodOnNode, strip: Strip, priorities: Priorities, mark: Mark) -> Ma
     letters = int((strip.width - 8) / _LETTER)
     if strip.height >= 14 and letters >= 4:
         name = {"leaves": "✕ ", "arrives": "★ ", "stays": ""}[mark] + (pod.pod.name or "hidden")
-        shown = name if len(name) <= letters else f"{name[: letters - 1]}…"
+        label = name if len(name) <= letters else f"{name[: letters - 1]}…"
         parts.append(
-            element("text", shown, class_=f"on-{tone}", x=strip.x + 6, y=strip.y + 2 + min(strip.height / 2, 12) + 3.5)
+            element("text", label, class_=f"on-{tone}", x=strip.x + 6, y=strip.y + 2 + min(strip.height / 2, 12) + 3.5)
         )
     return _linked(pod, priorities, mark, *parts)
 
@@ -171,13 +171,13 @@ _NAMES: Final = {"class_": "class", "view_box": "viewBox", "preserve": "preserve
 
 def element(name: str, *content: Markup | str, **attributes: Value) -> Markup:
     """Returns an element. Attributes of None are left out; `_` in names stands for `-`; numbers keep one decimal."""
-    written = "".join(
+    attribute_text = "".join(
         f' {_NAMES.get(key) or key.replace("_", "-")}="{_text(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
     inside = Markup("").join(part if isinstance(part, Markup) else readable(part) for part in content)
-    return Markup(f"<{name}{written}>{inside}</{name}>" if inside else f"<{name}{written}/>")  # noqa: S704 - both parts are escaped
+    return Markup(f"<{name}{attribute_text}>{inside}</{name}>" if inside else f"<{name}{attribute_text}/>")  # noqa: S704 - both parts are escaped
 
 
 def drawing(width: float, height: float, *content: Markup, label: str, class_: str = "", role: str = "img") -> Markup:

@@ -53,14 +53,17 @@ def level(requested: int, whole: int) -> int:
 
 
 def group_grids(
-    groups: Sequence[GroupOfNodes], by: Resource, chosen: Collection[str] | None = None, marked: Collection[str] = ()
+    groups: Sequence[GroupOfNodes],
+    resource: Resource,
+    chosen: Collection[str] | None = None,
+    marked: Collection[str] = (),
 ) -> tuple[ZoneGrid, ...]:
     """Returns a grid for each group, of how full nodes are: marked ones get a frame, all but the chosen ones pale."""
-    return tuple(_fullness(zone, by, frozenset(marked), chosen) for zone in _zones(groups))
+    return tuple(_fullness(zone, resource, frozenset(marked), chosen) for zone in _zones(groups))
 
 
-def zone_grids(nodes: Sequence[NodeOnMap], by: Resource, marked: Collection[str] = ()) -> tuple[ZoneGrid, ...]:
-    return group_grids(groups_of(nodes, NodeSelection()), by, marked=marked)
+def zone_grids(nodes: Sequence[NodeOnMap], resource: Resource, marked: Collection[str] = ()) -> tuple[ZoneGrid, ...]:
+    return group_grids(groups_of(nodes, NodeSelection()), resource, marked=marked)
 
 
 def reason_grids(
@@ -92,17 +95,17 @@ class _Zone:
 
 def _zones(groups: Sequence[GroupOfNodes]) -> list[_Zone]:
     pitch = pitch_for(sum(len(group.nodes) for group in groups))
-    found, first = [], 0
+    zones, first = [], 0
     for group in groups:
         columns = min(WIDTH // pitch, len(group.nodes))
         corners = [(place % columns * pitch, place // columns * pitch) for place in range(len(group.nodes))]
-        found.append(_Zone(group, first, pitch, columns, corners))
+        zones.append(_Zone(group, first, pitch, columns, corners))
         first += len(group.nodes)
-    return found
+    return zones
 
 
-def _fullness(zone: _Zone, by: Resource, marked: frozenset[str], chosen: Collection[str] | None) -> ZoneGrid:
-    inner, amounts = zone.inner, [usage(node, by) for node in zone.group.nodes]
+def _fullness(zone: _Zone, resource: Resource, marked: frozenset[str], chosen: Collection[str] | None) -> ZoneGrid:
+    inner, amounts = zone.inner, [usage(node, resource) for node in zone.group.nodes]
     filled: dict[int, list[Box]] = {}
     pale: list[Box] = []
     for (node, x, y), (requested, whole) in zip(zone.cells(), amounts, strict=True):
@@ -119,7 +122,7 @@ def _fullness(zone: _Zone, by: Resource, marked: frozenset[str], chosen: Collect
     if crossed:
         parts.append(element("path", class_="cordoned", d=crossed))
     percent = share(sum(requested for requested, _ in amounts), sum(whole for _, whole in amounts))
-    words = f"{percent} % of {resource_words(by)} requested"
+    words = f"{percent} % of {resource_words(resource)} requested"
     if chosen is not None:
         words += f" · {len(amounts) - len(pale):,} match"
     return _drawn(zone, parts, marked, words)

@@ -58,12 +58,12 @@ def durations(family: Metric | None, *labels: str) -> list[Durations]:
     for sample in () if family is None else family.samples:
         if sample.name.endswith("_bucket"):
             counts[tuple(sample.labels[name] for name in labels)][float(sample.labels["le"])] += sample.value
-    made = [
+    rows = [
         Durations(names, int(max(buckets.values())), _quantile(buckets, 0.5), _quantile(buckets, 0.99))
         for names, buckets in counts.items()
         if any(buckets.values())
     ]
-    return sorted(made, key=lambda row: -row.p99)
+    return sorted(rows, key=lambda row: -row.p99)
 
 
 def _quantile(buckets: Mapping[float, float], share: float) -> float:
@@ -92,18 +92,18 @@ def scheduler_figures(
         is_elected: whether replicas elect a leader.
     """
     by_name = {family.name: family for family in families}
-    own = [made for made in attempts if made.number]
+    own_attempts = [attempt for attempt in attempts if attempt.number]
     leading = _values(by_name.get("leader_election_master_status"), "name")
     return SchedulerFigures(
         "no leader election" if not is_elected else "leads" if any(leading.values()) else "another replica leads",
         _values(by_name.get("scheduler_schedule_attempts"), "result"),
-        sum((moment_of(made.time) or now) > now - _LAST for made in own),
+        sum((moment_of(attempt.time) or now) > now - _LAST for attempt in own_attempts),
         _values(by_name.get("scheduler_pending_pods"), "queue"),
         durations(by_name.get("scheduler_scheduling_attempt_duration_seconds"), "result"),
         durations(by_name.get("scheduler_plugin_execution_duration_seconds"), "plugin", "extension_point"),
         durations(by_name.get("reprieve_verb_duration_seconds"), "verb"),
         _values(by_name.get("reprieve_verb_requests"), "verb", {"result": "answered"}),
-        [made for made in attempts if made.outcome == "Error"],
+        [attempt for attempt in attempts if attempt.outcome == "Error"],
         resources,
         quarantined,
     )
@@ -111,8 +111,8 @@ def scheduler_figures(
 
 def _values(family: Metric | None, label: str, leaving_out: Mapping[str, str] | None = None) -> dict[str, int]:
     """Returns the values of a counter or a gauge, added up by one label, without the samples of other labels."""
-    found: defaultdict[str, int] = defaultdict(int)
+    sums: defaultdict[str, int] = defaultdict(int)
     for sample in () if family is None else family.samples:
         if not any(sample.labels.get(name) == value for name, value in (leaving_out or {}).items()):
-            found[sample.labels[label]] += int(sample.value)
-    return dict(found)
+            sums[sample.labels[label]] += int(sample.value)
+    return dict(sums)

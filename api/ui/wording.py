@@ -55,10 +55,10 @@ def short_taint(taint: str) -> str:
 
 def marked(text: str, words: str) -> Markup:
     """Returns the text with those parts marked in which a word of a filter is found."""
-    wanted = sorted((re.escape(word) for word in words.split() if not word.startswith("-")), key=len, reverse=True)
-    if not wanted:
+    patterns = sorted((re.escape(word) for word in words.split() if not word.startswith("-")), key=len, reverse=True)
+    if not patterns:
         return escape(readable(text))
-    parts = re.split(f"({'|'.join(wanted)})", text, flags=re.IGNORECASE)
+    parts = re.split(f"({'|'.join(patterns)})", text, flags=re.IGNORECASE)
     return Markup("").join(
         Markup("<mark>{}</mark>").format(readable(part)) if place % 2 else escape(readable(part))
         for place, part in enumerate(parts)
