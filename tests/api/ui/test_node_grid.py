@@ -2,7 +2,8 @@
 
 import re
 
-from api.ui.node_grid import level, pitch_for, reason_grids, zone_grids
+from api.ui.node_grid import group_grids, level, pitch_for, reason_grids, zone_grids
+from api.ui.node_table import NodeSelection, groups_of
 from extender.answers.overviews import NodeOnMap
 
 
@@ -55,6 +56,14 @@ def test_nodes_that_change_are_framed() -> None:
 
     assert framed is not None
     assert framed[1].count("z") == 1
+
+
+def test_nodes_that_are_not_chosen_are_pale_and_the_others_counted() -> None:
+    (grid,) = group_grids(groups_of(nodes(10), NodeSelection()), "cpu", chosen={"n3", "n4", "elsewhere"})
+
+    cells = {name: path.count("z") for name, path in re.findall(r'class="(u5|pale)" d="([^"]*)"', grid.picture)}
+    assert cells == {"u5": 2, "pale": 8}
+    assert grid.words == "50 % of cpu requested · 2 match"
 
 
 def test_cells_are_never_too_small_to_point_at() -> None:

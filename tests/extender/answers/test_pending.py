@@ -82,7 +82,9 @@ def test_pods_without_refusing_nodes_are_grouped_by_their_reason() -> None:
 def test_numbers_within_a_reason_are_no_numbers_of_nodes() -> None:
     found = pending(in_all(waiting("a", "0/9 nodes are available: the pod demands 70000 bytes, more than 65536 are.")))
 
-    assert [each.reason for each in found.reasons] == ["the pod demands 70000 bytes, more than 65536 are"]
+    assert [(each.reason, each.nodes) for each in found.reasons] == [
+        ("the pod demands 70000 bytes, more than 65536 are", ())
+    ]
 
 
 def test_the_resource_that_most_pods_lack_is_the_first() -> None:

@@ -126,6 +126,19 @@ def test_pods_of_another_template_are_replaced_step_by_step() -> None:
     assert answer.notes == ("Deployment default/web: 2 of its 2 pods are not of this template (toleration a)",)
 
 
+def test_another_disk_is_another_template() -> None:
+    def disk(name: str) -> dict[str, Any]:
+        return {"volumes": [{"name": "data", "gcePersistentDisk": {"pdName": name}}]}
+
+    made = pod("web-a", "n1")
+    about = cluster([4], replaced(made, spec=replaced(made.spec, volumes=convert(PodSpec, disk("old")).volumes)))
+
+    assert ask(about, workload(1, pod_spec=disk("old"))).summary == "Nothing would change."
+    assert ask(about, workload(1, pod_spec=disk("new"))).notes == (
+        "Deployment default/web: its pod is not of this template (volume data)",
+    )
+
+
 def test_rollout_without_room_stops_and_the_summary_counts_the_old_pods() -> None:
     """Scaled and changed at once: all three are made at once, one finds no place, and so the old one never goes."""
     answer = ask(cluster([4, 4], pod("web-a", "n1")), workload(3, 3))
