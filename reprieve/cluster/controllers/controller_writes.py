@@ -119,6 +119,14 @@ def released(dependent: Observed, *uids: str) -> Update:
     return Update(dependent, content)
 
 
+def unblocking(dependent: Observed) -> Update:
+    """Returns the write after which no owner waits for the dependent."""
+    content = dependent.content()
+    references = content["metadata"].get("ownerReferences") or ()
+    content["metadata"]["ownerReferences"] = [{**reference, "blockOwnerDeletion": False} for reference in references]
+    return Update(dependent, content)
+
+
 def without_finalizer(target: Observed, finalizer: str) -> Update:
     content = target.content()
     finalizers = content["metadata"].get("finalizers") or ()

@@ -27,6 +27,7 @@ from reprieve.cluster.controllers.controller_writes import (
     Update,
     changed_status,
     released,
+    unblocking,
     without_finalizer,
 )
 from reprieve.cluster.controllers.observed_objects import Key, Observed, ObservedNode, ObservedOwner, ObservedPod
@@ -48,14 +49,16 @@ class Garbage(Controller):
     name = "garbage collector"
 
     def observe(self, old: Observed | None, new: Observed | None) -> None:
+        if old is not None and (new is None or old.uid != new.uid):
+            for ref in self.cluster.dependents(old.uid):
+                self.queue.add(ref)
+            self._look_at_owners(old)
         if new is None:
-            if old is not None:
-                self._look_around(old)
             return
-        if old is not None and old.uid != new.uid:
-            self._look_around(old)
-        if new.owners and (old is None or old.owners != new.owners):
+        if (old.owners if old is not None else ()) != new.owners:
             self.queue.add(ref_of(new))
+            if old is not None:
+                self._look_at_owners(old)
         if new.deleted and (FOREGROUND in new.finalizers or ORPHAN in new.finalizers):
             self.queue.add(ref_of(new))
             for ref in self.cluster.dependents(new.uid):
@@ -64,12 +67,10 @@ class Garbage(Controller):
     def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         self.observe(old, new)
 
-    def _look_around(self, removed: Observed) -> None:
-        for ref in self.cluster.dependents(removed.uid):
-            self.queue.add(ref)
-        # An owner that waits for its dependents now has one less.
-        for reference in removed.owners:
-            owner = self.cluster.owner(removed, reference.api_version, reference.kind, reference.name)
+    def _look_at_owners(self, dependent: Observed) -> None:
+        """Looks again at the owners that it had: those that wait for their dependents may have one less now."""
+        for reference in dependent.owners:
+            owner = self.cluster.owner(dependent, reference.api_version, reference.kind, reference.name)
             if owner is not None and owner.uid == reference.uid and owner.deleted:
                 self.queue.add(ref_of(owner))
 
@@ -92,13 +93,8 @@ class Garbage(Controller):
         yield RequeueAfter(0) if dependents else without_finalizer(owner, ORPHAN)
 
     def _finish(self, owner: Observed) -> Steps:
-        dependents = list(self.cluster.dependents(owner.uid).values())
-        if not any(_blocks(dependent, owner.uid) for dependent in dependents):
+        if not any(_blocks(dependent, owner.uid) for dependent in self.cluster.dependents(owner.uid).values()):
             yield without_finalizer(owner, FOREGROUND)
-            return
-        for dependent in dependents:
-            if not dependent.deleted:
-                self.queue.add(ref_of(dependent))
 
     def _collect(self, dependent: Observed) -> Steps:
         states = [(owner, self._state(dependent, owner)) for owner in dependent.owners]
@@ -109,6 +105,9 @@ class Garbage(Controller):
             yield released(dependent, *lost)
             return
         waiting = any(state is _OwnerState.WAITING for _, state in states)
+        if waiting and any(map(_waits, self.cluster.dependents(dependent.uid).values())):
+            # It may be that its owner waits for it and it for its owner.
+            yield unblocking(dependent)
         if ORPHAN in dependent.finalizers:
             propagation = "Orphan"
         elif FOREGROUND in dependent.finalizers or (waiting and self.cluster.dependents(dependent.uid)):
@@ -123,7 +122,11 @@ class Garbage(Controller):
             return _OwnerState.DANGLING if self.cluster.is_gone(reference.uid) else _OwnerState.SOLID
         if owner.uid != reference.uid:
             return _OwnerState.DANGLING
-        return _OwnerState.WAITING if owner.deleted and FOREGROUND in owner.finalizers else _OwnerState.SOLID
+        return _OwnerState.WAITING if _waits(owner) else _OwnerState.SOLID
+
+
+def _waits(owner: Observed) -> bool:
+    return bool(owner.deleted) and FOREGROUND in owner.finalizers
 
 
 def _blocks(dependent: Observed, uid: str) -> bool:

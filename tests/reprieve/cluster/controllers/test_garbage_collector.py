@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from extender.rules.api_resources import PODS, REPLICA_SETS, Object
+from extender.rules.api_resources import CONFIG_MAPS, PODS, REPLICA_SETS, Object
 from reprieve.cluster.registry.object_registry import ObjectRegistry
 from tests.kit.tables import cases
 from tests.reprieve.cluster.controllers.running_cluster import (
@@ -30,6 +30,11 @@ def reference(owner: Object, **more: Any) -> Object:
 def add_owner(registry: ObjectRegistry, name: str) -> Object:
     """A ReplicaSet that makes no pods of its own."""
     return registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, name, 0, app=name))
+
+
+def add_passive(registry: ObjectRegistry, name: str, *owners: Object) -> Object:
+    """An object that no other controller writes."""
+    return registry.create(CONFIG_MAPS, "default", {"metadata": {"name": name, "ownerReferences": list(owners)}})
 
 
 def add_owned(registry: ObjectRegistry, name: str, *owners: Object, **metadata: Any) -> None:
@@ -87,6 +92,48 @@ async def test_foreground_deletion_waits_for_blocking_dependents() -> None:
 
         assert waiting == (["one"], ["child"])
         assert (names(registry, REPLICA_SETS), names(registry, PODS)) == ([], [])
+
+
+async def test_foreground_deletion_ends_when_the_last_blocking_dependent_stays_with_another_owner() -> None:
+    async with running_controllers() as registry:
+        one, other = add_passive(registry, "one"), add_passive(registry, "other")
+        add_owned(registry, "child", reference(one, blockOwnerDeletion=True), reference(other))
+        await settle()
+        registry.delete(CONFIG_MAPS, "default", "one", {"propagationPolicy": "Foreground"})
+        await settle()
+
+        assert (names(registry, CONFIG_MAPS), names(registry, PODS)) == (["other"], ["child"])
+
+
+async def test_foreground_deletion_ends_when_a_dependent_blocks_no_more() -> None:
+    async with running_controllers() as registry:
+        owner = add_passive(registry, "one")
+        add_owned(registry, "child", reference(owner, blockOwnerDeletion=True), finalizers=["example.com/slow"])
+        registry.delete(CONFIG_MAPS, "default", "one", {"propagationPolicy": "Foreground"})
+        await settle()
+        waiting = names(registry, CONFIG_MAPS)
+        change(
+            registry, PODS, "child", lambda pod: pod["metadata"]["ownerReferences"][0].update(blockOwnerDeletion=False)
+        )
+        await settle()
+
+        assert (waiting, names(registry, CONFIG_MAPS)) == (["one"], [])
+
+
+async def test_two_that_own_each_other_go_together() -> None:
+    async with running_controllers() as registry:
+        one = add_passive(registry, "one")
+        other = add_passive(registry, "other", reference(one, blockOwnerDeletion=True))
+        change(
+            registry,
+            CONFIG_MAPS,
+            "one",
+            lambda obj: obj["metadata"].update(ownerReferences=[reference(other, blockOwnerDeletion=True)]),
+        )
+        registry.delete(CONFIG_MAPS, "default", "one", {"propagationPolicy": "Foreground"})
+        await settle()
+
+        assert names(registry, CONFIG_MAPS) == []
 
 
 async def test_a_dependent_that_comes_too_late_goes_at_once() -> None:
