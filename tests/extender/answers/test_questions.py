@@ -22,7 +22,7 @@ from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert
 from extender.values.objects.grouping import PodGroup
-from tests.extender.engine.cache.snapshot_contents import seen
+from tests.extender.engine.cache.snapshot_contents import view
 from tests.kit.objects import GROUP_GATES, priority_class
 from tests.kit.tables import cases
 from tests.kit.told_scheduler import NOON, ToldScheduler
@@ -346,7 +346,7 @@ def test_a_what_if_leaves_everything_as_it_was() -> None:
     live = cluster(A, B, pods=[a_pod("web", 3).node("a"), a_pod("waits", 2), a_pod("promised", 2).nominated_node("b")])
     questions = Questions(Configuration(), live, TrialRegistry)
     explained(questions, "waits")  # by which nominations are known
-    before = seen(live.cache.update_snapshot()), live.nodes.copy(), live.pending.copy(), live.changes
+    before = view(live.cache.update_snapshot()), live.nodes.copy(), live.pending.copy(), live.changes
 
     asked = WhatIfRequest(
         create=[
@@ -360,7 +360,7 @@ def test_a_what_if_leaves_everything_as_it_was() -> None:
     told = questions.what_if(asked)
 
     assert told.placements
-    assert (seen(live.cache.update_snapshot()), live.nodes, live.pending, live.changes) == before
+    assert (view(live.cache.update_snapshot()), live.nodes, live.pending, live.changes) == before
     assert told == questions.what_if(asked)
 
 

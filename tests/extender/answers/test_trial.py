@@ -26,7 +26,7 @@ from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
-from tests.extender.engine.cache.snapshot_contents import seen
+from tests.extender.engine.cache.snapshot_contents import view
 from tests.kit.examples import examples
 from tests.kit.owners import make_budget, owned_by
 from tests.kit.random_claims import with_claims
@@ -137,7 +137,7 @@ def goes_on(trial: Trial, chance: random.Random) -> list[Any]:
 
 def everything(trial: Trial) -> dict[str, Any]:
     cluster = trial.cluster
-    nominees, columns = cluster.nominees(trial.frameworks), seen(cluster.cache.update_snapshot())
+    nominees, columns = cluster.nominees(trial.frameworks), view(cluster.cache.update_snapshot())
     for on_node in columns.values():
         on_node["pods"].sort(key=lambda each: each["pod"].uid)  # their order decides nothing
     tables = {name: dict(getattr(cluster.cache.objects, name)) for name in ClusterObjects.__dataclass_fields__}

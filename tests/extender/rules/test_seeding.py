@@ -71,39 +71,39 @@ def test_a_pod_stays_what_it_was(registry: ObjectRegistry) -> None:
         "resourceVersion": "77",
         "ownerReferences": [OWNER],
     }
-    given = pod(
+    manifest = pod(
         metadata=metadata, spec={"nodeName": "a", "priority": 7}, status={"phase": "Running", "podIP": "10.0.0.1"}
     )
 
-    seed(registry, [copy.deepcopy(given)])
+    seed(registry, [copy.deepcopy(manifest)])
 
-    found = registry.get(PODS, "default", "web")
-    assert found["metadata"]["resourceVersion"] != "77"
-    found["metadata"]["resourceVersion"] = "77"
-    assert found == given
+    stored = registry.get(PODS, "default", "web")
+    assert stored["metadata"]["resourceVersion"] != "77"
+    stored["metadata"]["resourceVersion"] = "77"
+    assert stored == manifest
 
 
 def test_handwritten_object_is_completed_with_defaults(registry: ObjectRegistry) -> None:
     report = seed(registry, [pod(spec={"priority": 7, "nodeName": "a"}, status={"phase": "Running"})])
 
-    found = registry.get(PODS, "default", "web")
+    stored = registry.get(PODS, "default", "web")
     assert report.refused == ()
-    assert found["metadata"]["uid"]
-    assert found["metadata"]["creationTimestamp"] == "2026-03-01T12:00:00Z"
-    assert (found["spec"]["priority"], found["spec"]["nodeName"]) == (7, "a")
-    assert (found["spec"]["schedulerName"], found["spec"]["restartPolicy"]) == ("default-scheduler", "Always")
-    assert (found["status"]["phase"], found["status"]["qosClass"]) == ("Running", "Burstable")
-    assert [each["key"] for each in found["spec"]["tolerations"]] == [
+    assert stored["metadata"]["uid"]
+    assert stored["metadata"]["creationTimestamp"] == "2026-03-01T12:00:00Z"
+    assert (stored["spec"]["priority"], stored["spec"]["nodeName"]) == (7, "a")
+    assert (stored["spec"]["schedulerName"], stored["spec"]["restartPolicy"]) == ("default-scheduler", "Always")
+    assert (stored["status"]["phase"], stored["status"]["qosClass"]) == ("Running", "Burstable")
+    assert [toleration["key"] for toleration in stored["spec"]["tolerations"]] == [
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
     ]
 
 
 def test_object_without_namespace_goes_into_default(registry: ObjectRegistry) -> None:
-    given = pod()
-    del given["metadata"]["namespace"]
+    manifest = pod()
+    del manifest["metadata"]["namespace"]
 
-    report = seed(registry, [given])
+    report = seed(registry, [manifest])
 
     assert report.refused == ()
     assert registry.get(PODS, "default", "web")["metadata"]["namespace"] == "default"
@@ -127,8 +127,8 @@ def test_namespaces_and_classes_that_a_dump_lacks_are_made(registry: ObjectRegis
 
     assert report.added == ("Namespace shop", "PriorityClass high")
     assert registry.get(NAMESPACES, "", "shop")["status"]["phase"] == "Active"
-    made = registry.get(PRIORITY_CLASSES, "", "high")
-    assert (made["value"], made["preemptionPolicy"]) == (9, "Never")
+    priority_class = registry.get(PRIORITY_CLASSES, "", "high")
+    assert (priority_class["value"], priority_class["preemptionPolicy"]) == (9, "Never")
 
 
 def test_invalid_objects_are_reported_and_left_out(registry: ObjectRegistry) -> None:
@@ -188,12 +188,12 @@ def test_a_state_file_of_ours_gives_back_the_cluster_that_was_saved(registry: Ob
     kinds = (NAMESPACES, PRIORITY_CLASSES, PODS)
     before = [obj for kind in kinds for obj in registry.list(kind)]
     save_state(tmp_path / "state.yaml", before)
-    again = make_registry(now=lambda: NOON, seed=2)
+    restored = make_registry(now=lambda: NOON, seed=2)
 
-    report = seed(again, load_state(tmp_path / "state.yaml"))
+    report = seed(restored, load_state(tmp_path / "state.yaml"))
 
     assert report.refused == ()
-    after = [obj for kind in kinds for obj in again.list(kind)]
+    after = [obj for kind in kinds for obj in restored.list(kind)]
     for obj in (*before, *after):
         del obj["metadata"]["resourceVersion"]
     assert after == before

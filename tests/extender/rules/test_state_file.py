@@ -75,12 +75,12 @@ no end of line==== END logs for container c of pod default/p ====
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["LF", "CRLF"])
-@pytest.mark.parametrize("separator, written", [("", json.dumps), ("---\n", yaml.safe_dump)], ids=["JSON", "YAML"])
+@pytest.mark.parametrize("separator, serialize", [("", json.dumps), ("---\n", yaml.safe_dump)], ids=["JSON", "YAML"])
 def test_logs_in_what_cluster_info_dump_prints_are_passed_over(
-    tmp_path: Path, separator: str, written: Callable[[Object], str], ending: str
+    tmp_path: Path, separator: str, serialize: Callable[[Object], str], ending: str
 ) -> None:
     def listed(kind: str, *items: Object) -> str:
-        return written({"apiVersion": "v1", "kind": f"{kind}List", "metadata": {}, "items": [*items]}) + "\n"
+        return serialize({"apiVersion": "v1", "kind": f"{kind}List", "metadata": {}, "items": [*items]}) + "\n"
 
     lists = listed("Node", NODE), listed("Event"), listed("Pod", POD) + LOGS, listed("Event"), listed("Pod") + LOGS[:80]
     text = separator.join(lists).replace("\n", ending)
@@ -119,7 +119,7 @@ def test_a_cluster_that_was_saved_is_read_back(tmp_path: Path, path: Path, name:
     save_state(tmp_path / name, objects)
 
     assert load_state(tmp_path / name) == [without_the_servers_marks(obj) for obj in objects]
-    assert [each.name for each in tmp_path.iterdir()] == [name]
+    assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 def without_the_servers_marks(obj: Object) -> Object:
@@ -191,7 +191,7 @@ def test_a_file_is_there_as_a_whole_or_as_it_was(tmp_path: Path) -> None:
         save_state(path, [POD, {"metadata": {"name": object()}}])
 
     assert load_state(path) == [NODE]
-    assert [each.name for each in tmp_path.iterdir()] == ["state.json"]
+    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
 
 
 def test_state_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:

@@ -36,10 +36,10 @@ def waiting(name: str, cpu: int = 4, priority: int = 0) -> PodBuilder:
     return make_pod(name).uid(name).req(cpu=cpu).priority(priority)
 
 
-def of(*objects: HasMetadata, nodes: Sequence[Node] = NODES) -> Cluster:
+def cluster_of(*objects: HasMetadata, nodes: Sequence[Node] = NODES) -> Cluster:
     cluster = Cluster.of(ClusterState(nodes=list(nodes)))
-    for each in objects:
-        cluster.changed(None, each)
+    for obj in objects:
+        cluster.changed(None, obj)
     return cluster
 
 
@@ -51,9 +51,9 @@ def chosen(
     violations: int = 0,
 ) -> dict[str, tuple[tuple[str, ...], int]]:
     """Node -> UIDs and violations, of what was named by UID, or `in_full`."""
-    asked = {node: MetaVictims.of(uids, violations) for node, uids in candidates.items()}
+    meta_victims = {node: MetaVictims.of(uids, violations) for node, uids in candidates.items()}
     bodies = {pod.obj().uid: pod.obj() for pod in in_full}
-    answer = asyncio.run(verbs.preempt(urgent.obj(), asked, victim=bodies.get))
+    answer = asyncio.run(verbs.preempt(urgent.obj(), meta_victims, victim=bodies.get))
     return {node: (victims.uids, victims.num_pdb_violations) for node, victims in answer.items()}
 
 
@@ -65,7 +65,7 @@ FORMS = [pytest.param(True, id="pending here"), pytest.param(False, id="in full 
 def test_an_assumed_pod_is_a_victim_like_any_other(is_pending: bool) -> None:
     """It goes where it has to, and is reprieved where the pod fits beside it."""
     pods = [waiting("whole"), waiting("large", 3, priority=2), waiting("small", 1, priority=1)]
-    cluster = of(*(pod.obj() for pod in pods if is_pending))
+    cluster = cluster_of(*(pod.obj() for pod in pods if is_pending))
     in_full = [] if is_pending else pods
 
     verbs = make_verbs(cluster)
@@ -87,7 +87,7 @@ def test_what_an_assumed_pod_has_besides_requests_counts(is_pending: bool) -> No
     }  # fmt: skip
     for kind, (victim, urgent) in kinds.items():
         other = waiting("other", 1, priority=-1)
-        cluster = of(*ONLY, *((victim.obj(), other.obj()) if is_pending else ()))
+        cluster = cluster_of(*ONLY, *((victim.obj(), other.obj()) if is_pending else ()))
 
         answer = chosen(
             make_verbs(cluster), {"a": ["v", "other"]}, *(() if is_pending else (victim, other)), urgent=urgent
@@ -100,7 +100,7 @@ def test_an_assumed_pod_counts_on_other_nodes_too() -> None:
     """As in the caller's snapshot: the urgent pod cannot go to the same zone, whoever goes from the other node."""
     nodes = [make_node(name).capacity(cpu=4).label(zone="one") .obj() for name in ("a", "b")]  # fmt: skip
     guard = waiting("guard", 1).pod_anti_affinity("zone", app="urgent").obj()
-    verbs = make_verbs(of(guard, waiting("v").node("b").obj(), nodes=nodes))
+    verbs = make_verbs(cluster_of(guard, waiting("v").node("b").obj(), nodes=nodes))
 
     assert chosen(verbs, {"a": ["guard"], "b": ["v"]}, urgent=URGENT.label(app="urgent")) == {"a": (("guard",), 0)}
 
@@ -108,7 +108,7 @@ def test_an_assumed_pod_counts_on_other_nodes_too() -> None:
 @pytest.mark.parametrize("is_pending", FORMS)
 def test_budgets_of_assumed_pods_are_counted(is_pending: bool) -> None:
     pods = [waiting("one", 2).label(app="web"), waiting("two", 2).label(app="web")]
-    cluster = of(budget(1), *(pod.obj() for pod in pods if is_pending))
+    cluster = cluster_of(budget(1), *(pod.obj() for pod in pods if is_pending))
 
     answer = chosen(make_verbs(cluster), {"a": ["one", "two"]}, *([] if is_pending else pods), violations=7)
 
@@ -118,14 +118,14 @@ def test_budgets_of_assumed_pods_are_counted(is_pending: bool) -> None:
 def test_assumed_pods_are_victims_of_the_general_search() -> None:
     """Where the named ones do not suffice, as a pod here is not known to the caller yet."""
     late = waiting("late", 1, priority=3).node("a").obj()
-    verbs = make_verbs(of(late, waiting("v", 3).obj()))
+    verbs = make_verbs(cluster_of(late, waiting("v", 3).obj()))
 
     assert chosen(verbs, {"a": ["v"]}) == {"a": (("late", "v"), 0)}
 
 
 def test_a_victim_that_nobody_knows_stays_where_the_caller_named_it() -> None:
     pods = [waiting("high", 2, priority=5).node("a").obj(), waiting("low", 2).node("a").obj()]
-    verbs = make_verbs(of(*pods))
+    verbs = make_verbs(cluster_of(*pods))
 
     assert chosen(verbs, {"a": ["x", "high", "y", "low", "z"], "b": ["w"]}) == {
         "a": (("x", "high", "y", "low", "z"), 0),
@@ -136,26 +136,26 @@ def test_a_victim_that_nobody_knows_stays_where_the_caller_named_it() -> None:
     assert chosen(verbs, {"a": ["x"]}) == {"a": (("high", "low", "x"), 0)}
 
 
-@cases("told, counted", ("none besides", 0, 1), ("one of the unknown", 2, 2), ("all", 9, 3))
-def test_violations_of_unknown_victims_are_those_that_the_caller_counted_besides(told: int, counted: int) -> None:
-    known = waiting("web").label(app="web").node("a").obj()
-    verbs = make_verbs(of(budget(0), known))
+@cases("claimed, total", ("none besides", 0, 1), ("one of the unknown", 2, 2), ("all", 9, 3))
+def test_violations_of_unknown_victims_are_those_that_the_caller_counted_besides(claimed: int, total: int) -> None:
+    web_pod = waiting("web").label(app="web").node("a").obj()
+    verbs = make_verbs(cluster_of(budget(0), web_pod))
 
-    assert chosen(verbs, {"a": ["x", "web", "y"]}, violations=told) == {"a": (("x", "web", "y"), counted)}
+    assert chosen(verbs, {"a": ["x", "web", "y"]}, violations=claimed) == {"a": (("x", "web", "y"), total)}
 
 
 @cases(
-    "named",
+    "victim",
     ("no pod", ""),
     ("a pod that is bound to another node", "elsewhere"),
     ("an assumed pod that is as important", "equal"),
     ("the preemptor", "urgent"),
 )
-def test_a_node_is_left_out_where_a_victim_cannot_be_one(named: str) -> None:
+def test_a_node_is_left_out_where_a_victim_cannot_be_one(victim: str) -> None:
     pods = [waiting("elsewhere").node("b").obj(), waiting("equal", priority=10).obj(), URGENT.obj()]
-    verbs = make_verbs(of(*pods))
+    verbs = make_verbs(cluster_of(*pods))
 
-    assert chosen(verbs, {"a": [named, "x"], "nowhere": ["y"], "b": ["z"]}) == {"b": (("elsewhere", "z"), 0)}
+    assert chosen(verbs, {"a": [victim, "x"], "nowhere": ["y"], "b": ["z"]}) == {"b": (("elsewhere", "z"), 0)}
 
 
 PROTECTING = """
@@ -170,7 +170,7 @@ profiles:
 
 def test_policies_protect_assumed_pods_and_those_that_nobody_can_judge() -> None:
     pods = [waiting("web").label(app="web"), waiting("plain")]
-    verbs = make_verbs(of(*(pod.obj() for pod in pods)), load(PROTECTING))
+    verbs = make_verbs(cluster_of(*(pod.obj() for pod in pods)), load(PROTECTING))
 
     assert chosen(verbs, {"a": ["web"], "b": ["plain"]}) == {"b": (("plain",), 0)}
     assert chosen(verbs, {"a": ["x"], "b": ["plain"]}) == {"b": (("plain",), 0)}
@@ -179,7 +179,7 @@ def test_policies_protect_assumed_pods_and_those_that_nobody_can_judge() -> None
 def test_a_call_leaves_no_trace() -> None:
     """Nor do pods that cannot be read, or that came in full twice; a port that two pods use stays in use."""
     bound, asks = waiting("bound", 1).host_port(80).node("a"), waiting("asks", 1, priority=1).host_port(80)
-    cluster = of(bound.obj(), waiting("v", 1).host_port(80).nominated_node("b").obj())
+    cluster = cluster_of(bound.obj(), waiting("v", 1).host_port(80).nominated_node("b").obj())
     verbs = make_verbs(cluster)
     before = cluster.cache.dump()
 
@@ -194,21 +194,19 @@ def test_a_call_leaves_no_trace() -> None:
 
 
 @cases(
-    "nominated, gone",
+    "nominated, victims",
     ("to that node", "a", ("one", "two")),
     ("to another one", "b", ("two",)),
     ("to none", "", ("two",)),
 )
 def test_nobody_is_spared_for_the_room_of_a_pod_that_the_caller_may_have_assumed(
-    nominated: str, gone: tuple[str, ...]
+    nominated: str, victims: tuple[str, ...]
 ) -> None:
     """kube-scheduler nominates pods that wait: the others of a gang have not been named, as they may stay."""
-    kept, one, two = (waiting(name, 1).nominated_node(nominated) for name in ("kept", "one", "two"))
-    verbs = make_verbs(of(*(each.obj() for each in (kept, one, two))))
+    spared, one, two = (waiting(name, 1).nominated_node(nominated) for name in ("kept", "one", "two"))
+    verbs = make_verbs(cluster_of(*(builder.obj() for builder in (spared, one, two))))
 
-    answer = chosen(verbs, {"a": ["one", "two"]}, urgent=urgent_pod(3))
-
-    assert answer == {"a": (gone, 0)}
+    assert chosen(verbs, {"a": ["one", "two"]}, urgent=urgent_pod(3)) == {"a": (victims, 0)}
 
 
 def test_only_the_word_of_the_caller_makes_a_pod_an_assumed_one() -> None:
@@ -216,7 +214,7 @@ def test_only_the_word_of_the_caller_makes_a_pod_an_assumed_one() -> None:
     Scores do not count either.
     """
     lower, equal = waiting("lower").nominated_node("a"), waiting("equal", priority=10).nominated_node("b")
-    verbs = make_verbs(of(lower.obj(), equal.obj()))
+    verbs = make_verbs(cluster_of(lower.obj(), equal.obj()))
 
     assert scored(verbs, SMALL.obj(), node_names=["a", "b"]) == [10, 10]
     assert filtered(verbs, URGENT.obj(), node_names=["a", "b"]).kept == [0]

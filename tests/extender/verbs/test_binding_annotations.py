@@ -61,8 +61,8 @@ def nothing_said() -> None:
 
 def verbs_for(*pods: Pod) -> tuple[Verbs, Cluster, RecordedWrites]:
     cluster = Cluster()
-    for each in (make_node("a").capacity(cpu=8).obj(), *pods):
-        cluster.changed(None, each)
+    for obj in (make_node("a").capacity(cpu=8).obj(), *pods):
+        cluster.changed(None, obj)
     writes = RecordedWrites(cluster.cache)
     registry = Registry(IN_TREE, (), also={"Seats": Seats})
     frameworks = registry.make_frameworks(load(PROFILE), random.Random(1))
@@ -84,8 +84,8 @@ def test_a_binding_carries_what_plugins_reserved() -> None:
 
 async def test_what_was_reserved_counts_for_the_next_pod() -> None:
     verbs, _, _ = verbs_for(ASKED, SECOND)
-    asked = (verbs.bind(each.name, "default", each.uid, "a") for each in (ASKED, SECOND))
-    first, second = await asyncio.gather(*asked, return_exceptions=True)
+    binds = (verbs.bind(pod.name, "default", pod.uid, "a") for pod in (ASKED, SECOND))
+    first, second = await asyncio.gather(*binds, return_exceptions=True)
 
     assert first is None
     assert "Seats refused it: no seat" in str(second)

@@ -45,20 +45,20 @@ def engine(
     return make_verbs(state, configuration)
 
 
-def kept(of: Verbs, *names: str, pod: PodBuilder = ASKED) -> list[str]:
-    return [names[place] for place in filtered(of, pod.obj(), node_names=names).kept]
+def fitting(verbs: Verbs, *names: str, pod: PodBuilder = ASKED) -> list[str]:
+    return [names[place] for place in filtered(verbs, pod.obj(), node_names=names).kept]
 
 
-def refusal(of: Verbs, pod: PodBuilder = ASKED, **asked: Any) -> str:
+def refusal(verbs: Verbs, pod: PodBuilder = ASKED, **arguments: Any) -> str:
     with pytest.raises(VerbError) as caught:
-        filtered(of, pod.obj(), **({"node_names": ["a"]} | asked))
+        filtered(verbs, pod.obj(), **({"node_names": ["a"]} | arguments))
     return str(caught.value)
 
 
 def test_a_pod_goes_where_there_is_room() -> None:
     ready = engine(A, B, pods=[make_pod("full").req(cpu=1).node("a")])
 
-    assert kept(ready, "a", "b") == ["b"]
+    assert fitting(ready, "a", "b") == ["b"]
     assert filtered(ready, ASKED.obj(), node_names=["a", "c"]).failed == {
         "a": "Insufficient cpu",
         "c": "node not known to the extender yet",
@@ -112,14 +112,14 @@ def test_a_protected_pod_that_the_caller_names_stays() -> None:
     """Another pod that makes as much room goes for it."""
     protect = "- pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {tier: web}}}}}]"
     web, batch = (make_pod(tier).uid(tier).label(tier=tier).req(cpu=1).node("a") for tier in ("web", "batch"))
-    asked, named = ASKED.priority(10).obj(), {"a": MetaVictims.of(("web",), 0)}
+    preemptor, candidates = ASKED.priority(10).obj(), {"a": MetaVictims.of(("web",), 0)}
 
     both, alone = (
         engine(make_node("a").capacity(cpu=len(pods)), pods=pods, profiles=protect) for pods in ([web, batch], [web])
     )
 
-    assert asyncio.run(both.preempt(asked, named)) == {"a": MetaVictims.of(("batch",), 0)}
-    assert asyncio.run(alone.preempt(asked, named)) == {}
+    assert asyncio.run(both.preempt(preemptor, candidates)) == {"a": MetaVictims.of(("batch",), 0)}
+    assert asyncio.run(alone.preempt(preemptor, candidates)) == {}
 
 
 def test_binding_is_not_ours() -> None:
@@ -158,21 +158,21 @@ def test_a_bound_pod_takes_its_room_before_the_watch_shows_it() -> None:
 
     asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
 
-    assert kept(ready, "a", pod=make_pod("next").req(cpu=1)) == []
+    assert fitting(ready, "a", pod=make_pod("next").req(cpu=1)) == []
 
 
 @cases(
-    "asked, came, lacks",
+    "pod, came, lacks",
     ("its cpu", ASKED, make_pod("other").req(cpu=1), "NodeResourcesFit refused it: Insufficient cpu"),
     ("its port", ASKED.host_port(80), make_pod("other").host_port(80), f"NodePorts refused it: {IN_THE_WAY}"),
 )
 def test_binding_is_refused_when_the_node_became_full_after_the_filter(
-    asked: PodBuilder, came: PodBuilder, lacks: str
+    pod: PodBuilder, came: PodBuilder, lacks: str
 ) -> None:
     """The caller hears that it was not bound, and tries it again."""
     cluster = Cluster()
-    ready, writes = live_verbs(asked, cluster=cluster)
-    assert kept(ready, "a", pod=asked) == ["a"]
+    ready, writes = live_verbs(pod, cluster=cluster)
+    assert fitting(ready, "a", pod=pod) == ["a"]
     cluster.changed(None, came.node("a").obj())
 
     with pytest.raises(VerbError) as refused:
@@ -183,7 +183,7 @@ def test_binding_is_refused_when_the_node_became_full_after_the_filter(
 
 
 @cases(
-    "asked, node, why",
+    "pod, node, why",
     (
         "its selector",
         ASKED.node_selector(nowhere="true"),
@@ -202,10 +202,10 @@ def test_binding_is_refused_when_the_node_became_full_after_the_filter(
     ),
 )
 def test_a_pod_is_bound_only_by_its_own_profile_and_where_its_filters_let_it(
-    asked: PodBuilder, node: NodeBuilder, why: str
+    pod: PodBuilder, node: NodeBuilder, why: str
 ) -> None:
     cluster = Cluster()
-    ready, writes = live_verbs(asked, cluster=cluster)
+    ready, writes = live_verbs(pod, cluster=cluster)
     cluster.changed(A.obj(), node.obj())
 
     with pytest.raises(VerbError) as refused:
@@ -238,8 +238,8 @@ def test_last_room_goes_to_the_first_of_two_pods() -> None:
 
 async def test_second_pod_is_refused_while_the_last_room_is_being_bound() -> None:
     ready, _ = live_verbs(ASKED, make_pod("second").req(cpu=1))
-    asked = (ready.bind(name, "default", f"default/{name}", "a") for name in ("asked", "second"))
-    first, second = await asyncio.gather(*asked, return_exceptions=True)
+    binds = (ready.bind(name, "default", f"default/{name}", "a") for name in ("asked", "second"))
+    first, second = await asyncio.gather(*binds, return_exceptions=True)
 
     assert first is None
     assert "Insufficient cpu" in str(second)
@@ -263,7 +263,7 @@ def test_refusal_of_the_api_server_is_passed_on() -> None:
     ):
         asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
 
-    assert kept(ready, "a", pod=ASKED) == ["a"]
+    assert fitting(ready, "a", pod=ASKED) == ["a"]
 
 
 def test_event_is_recorded_when_victims_are_spared() -> None:
@@ -280,9 +280,9 @@ def test_event_is_recorded_when_victims_are_spared() -> None:
 @pytest.mark.parametrize("uid", ["default/asked", "of-another", ""])
 def test_no_event_is_recorded_about_a_pod_that_does_not_wait_here(uid: str) -> None:
     """Such as the one of `reprieve doctor`, which exists nowhere."""
-    asked = make_pod("asked").uid(uid).req(cpu="500m").priority(10)
+    preemptor = make_pod("asked").uid(uid).req(cpu="500m").priority(10)
 
-    assert _event_of_preemption(asked, is_waiting=False) is None
+    assert _event_of_preemption(preemptor, is_waiting=False) is None
 
 
 def _event_of_preemption(pod: PodBuilder, *, is_waiting: bool) -> RecordEvent | None:
@@ -310,8 +310,8 @@ TWO_PROFILES = """
 def test_a_pod_names_its_profile() -> None:
     two = engine(A, pods=[make_pod("full").req(cpu=1).node("a")], profiles=TWO_PROFILES)
 
-    assert kept(two, "a", pod=ASKED.scheduler_name("lax")) == ["a"]
-    assert kept(two, "a", pod=ASKED.scheduler_name("strict")) == []
+    assert fitting(two, "a", pod=ASKED.scheduler_name("lax")) == ["a"]
+    assert fitting(two, "a", pod=ASKED.scheduler_name("strict")) == []
 
 
 def test_unknown_scheduler_name_is_refused_with_the_known_profiles() -> None:
@@ -323,7 +323,7 @@ def test_unknown_scheduler_name_is_refused_with_the_known_profiles() -> None:
 
 def test_with_one_profile_there_is_no_doubt() -> None:
     """kube-scheduler's profile may have any name; ours need not know it."""
-    assert kept(engine(A), "a", pod=ASKED.scheduler_name("theirs")) == ["a"]
+    assert fitting(engine(A), "a", pod=ASKED.scheduler_name("theirs")) == ["a"]
 
 
 def test_a_configuration_that_cannot_be_used_is_refused_at_start() -> None:
@@ -362,20 +362,20 @@ def test_pods_that_cannot_be_read_are_left_out_and_reported() -> None:
 
     ready = engine(A, pods=[bad, worse])
 
-    assert kept(ready, "a") == ["a"]
+    assert fitting(ready, "a") == ["a"]
     assert [pod for pod, _ in ready._cluster.unreadable.values()] == ["default/bad", "default/worse"]
 
 
 def test_pods_that_have_finished_take_nothing() -> None:
     done = [make_pod(phase).req(cpu=1).node("a").phase(phase) for phase in ("Succeeded", "Failed")]
 
-    assert kept(engine(A, pods=done), "a") == ["a"]
+    assert fitting(engine(A, pods=done), "a") == ["a"]
 
 
 def test_pods_without_uids_are_distinguished_by_name() -> None:
     twins = [make_pod(name).req(cpu="500m").node("a") for name in ("x", "y")]
 
-    assert kept(engine(A, pods=twins), "a") == []
+    assert fitting(engine(A, pods=twins), "a") == []
 
 
 def test_a_node_that_is_listed_twice_is_one_node() -> None:
@@ -384,7 +384,7 @@ def test_a_node_that_is_listed_twice_is_one_node() -> None:
         A.label({"topology.kubernetes.io/zone": "z1"}), A.label({"topology.kubernetes.io/zone": "z2"}).capacity(cpu=2)
     )
 
-    assert kept(twice, "a", pod=make_pod("big").req(cpu=2)) == ["a"]
+    assert fitting(twice, "a", pod=make_pod("big").req(cpu=2)) == ["a"]
     assert list(filtered(twice, ASKED.obj(), nodes=[A.obj()]).kept) == [0]
 
 
@@ -404,13 +404,13 @@ NOMINATED = make_pod("nominated").req(cpu=1).priority(5).nominated_node("a")
     ("or is the pod itself", NOMINATED.name("asked"), ["a"]),
 )
 def test_a_pending_pod_that_is_nominated_counts(nominated: PodBuilder, room: list[str]) -> None:
-    assert kept(engine(A, pods=[nominated]), "a") == room
+    assert fitting(engine(A, pods=[nominated]), "a") == room
 
 
 def test_two_nominated_pods_without_uids_are_two() -> None:
     pods = [make_pod(name).req(cpu="500m").priority(5).nominated_node("a") for name in ("x", "y")]
 
-    assert kept(engine(A, pods=pods), "a", pod=make_pod("small").req(cpu="500m")) == []
+    assert fitting(engine(A, pods=pods), "a", pod=make_pod("small").req(cpu="500m")) == []
 
 
 def test_nominated_pods_count_on_nodes_that_the_caller_describes() -> None:
@@ -527,11 +527,11 @@ def test_asking_what_if_changes_nothing() -> None:
         )
     )
 
-    assert kept(ready, "a", "n") == ["a"]
+    assert fitting(ready, "a", "n") == ["a"]
 
 
 def test_an_asked_pod_is_read_as_it_was_written() -> None:
-    assert kept(engine(A), "a", pod=PodBuilder(Pod()).name("bare")) == ["a"]
+    assert fitting(engine(A), "a", pod=PodBuilder(Pod()).name("bare")) == ["a"]
 
 
 def test_call_that_failed_leaves_no_trace_of_its_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,15 +34,15 @@ def pod(name: str, cpu: int, gpus: int = 0, *, priority: int = 0, on: str = "n")
     return make_pod(name).uid(name).req({"cpu": cpu, GPU: gpus}).priority(priority).node(on)
 
 
-def chosen(verbs: Verbs, urgent: Pod, **named: Sequence[str]) -> dict[str, list[str]]:
-    asked = {node: MetaVictims.of(uids) for node, uids in named.items()}
-    answer = asyncio.run(verbs.preempt(urgent, asked))
+def chosen(verbs: Verbs, urgent: Pod, **candidates: Sequence[str]) -> dict[str, list[str]]:
+    meta_victims = {node: MetaVictims.of(uids) for node, uids in candidates.items()}
+    answer = asyncio.run(verbs.preempt(urgent, meta_victims))
     return {node: sorted(victims.uids) for node, victims in answer.items()}
 
 
 def on_one_node(pods: Iterable[PodBuilder], cpu: int, gpus: int, budgets: Sequence[PodDisruptionBudget] = ()) -> Verbs:
     node = make_node("n").capacity({"cpu": cpu, GPU: gpus, "pods": 1000}).obj()
-    return make_verbs(Cluster.of(ClusterState(nodes=[node], pods=[each.obj() for each in pods], pdbs=list(budgets))))
+    return make_verbs(Cluster.of(ClusterState(nodes=[node], pods=[pod.obj() for pod in pods], pdbs=list(budgets))))
 
 
 def urgent(cpu: int, gpus: int) -> Pod:
@@ -52,26 +52,26 @@ def urgent(cpu: int, gpus: int) -> Pod:
 # Shared GPUs.
 
 
-@pytest.mark.parametrize("named", range(8))
-def test_a_named_pod_goes_with_the_other_one_on_its_card(named: int) -> None:
+@pytest.mark.parametrize("place", range(8))
+def test_a_named_pod_goes_with_the_other_one_on_its_card(place: int) -> None:
     """kube-scheduler has named it for its cpu; the card of another pod would cost a third victim."""
     asks = {"resources": {"requests": {"cpu": "1", shared_gpu.MEMORY: "8192"}, "limits": {shared_gpu.MEMORY: "8192"}}}
     node = convert(Node, with_cards(objects.node("n", "8"), 4))
     pods = []
-    for at in range(8):
-        made: Any = objects.pod(f"low-{at}", container=asks, nodeName="n")
-        made["metadata"] |= {"uid": f"low-{at}", "annotations": {shared_gpu.CARD: f"{at // 2}=8192/0"}}
-        pods.append(convert(Pod, made))
+    for number in range(8):
+        manifest: Any = objects.pod(f"low-{number}", container=asks, nodeName="n")
+        manifest["metadata"] |= {"uid": f"low-{number}", "annotations": {shared_gpu.CARD: f"{number // 2}=8192/0"}}
+        pods.append(convert(Pod, manifest))
     more = {"resources": {"requests": {"cpu": "1", shared_gpu.MEMORY: "10240"}, "limits": {shared_gpu.MEMORY: "10240"}}}
-    asked = convert(Pod, objects.pod("urgent", container=more))
+    urgent_pod = convert(Pod, objects.pod("urgent", container=more))
     frameworks = Registry(IN_TREE, (), also={"SharedGpu": shared_gpu.SharedGpu}).make_frameworks(
         load((EXAMPLE / "extender-config.yaml").read_text()), random.Random(1)
     )
     verbs = Verbs(frameworks, Cluster.of(ClusterState(nodes=[node], pods=pods)))
-    preemptor = make_pod("urgent").uid("urgent").priority(1000).container(asked.spec.containers[0]).obj()
+    preemptor = make_pod("urgent").uid("urgent").priority(1000).container(urgent_pod.spec.containers[0]).obj()
 
-    both = [f"low-{named // 2 * 2}", f"low-{named // 2 * 2 + 1}"]
-    assert chosen(verbs, preemptor, n=[f"low-{named}"]) == {"n": both}
+    both = [f"low-{place // 2 * 2}", f"low-{place // 2 * 2 + 1}"]
+    assert chosen(verbs, preemptor, n=[f"low-{place}"]) == {"n": both}
 
 
 # What is better.
@@ -85,7 +85,7 @@ def test_one_other_is_taken_where_it_suffices() -> None:
 
 
 def test_two_others_are_taken_where_one_does_not_suffice() -> None:
-    pods = [pod("named", 4), *(pod(f"large-{at}", 0, 2) for at in range(2)), *(pod(f"z-{at}", 0, 1) for at in range(4))]
+    pods = [pod("named", 4), *(pod(f"large-{n}", 0, 2) for n in range(2)), *(pod(f"z-{n}", 0, 1) for n in range(4))]
 
     assert chosen(on_one_node(pods, 4, 8), urgent(4, 4), n=["named"]) == {"n": ["large-0", "large-1", "named"]}
 
@@ -123,7 +123,7 @@ def test_nodes_are_judged_apart() -> None:
         *(pod("large", 0, 2), pod("small", 0, 1), pod("smaller", 0, 1), pod("named", 4)),
         *(pod("enough", 4, 4, on="m"), pod("all", 4, on="o"), pod("whole", 0, 4, on="o")),
     ]
-    verbs = make_verbs(Cluster.of(ClusterState(nodes=nodes, pods=[each.obj() for each in pods])))
+    verbs = make_verbs(Cluster.of(ClusterState(nodes=nodes, pods=[builder.obj() for builder in pods])))
 
     assert chosen(verbs, urgent(4, 2), o=["all"], m=["enough"], n=["named"]) == {
         "o": ["all", "whole"],
@@ -136,27 +136,27 @@ def test_nodes_are_judged_apart() -> None:
 def test_no_set_with_one_or_two_others_is_smaller_than_the_answer(seed: int) -> None:
     """Looked at one by one; all pods are as important as each other."""
     chance = random.Random(seed)
-    pods = [pod(f"p-{at}", chance.choice([0, 1, 2]), chance.choice([0, 0, 1, 2, 3])) for at in range(9)]
-    amounts = {each.obj().uid: each for each in pods}
-    asks = {uid: each.obj().spec.containers[0].resources.requests for uid, each in amounts.items()}
-    of = {uid: (int(requests["cpu"]), int(requests[GPU])) for uid, requests in asks.items()}
-    cpu, gpus = (sum(both) for both in zip(*of.values(), strict=True))
+    pods = [pod(f"p-{n}", chance.choice([0, 1, 2]), chance.choice([0, 0, 1, 2, 3])) for n in range(9)]
+    amounts = {builder.obj().uid: builder for builder in pods}
+    asks = {uid: builder.obj().spec.containers[0].resources.requests for uid, builder in amounts.items()}
+    request_of = {uid: (int(requests["cpu"]), int(requests[GPU])) for uid, requests in asks.items()}
+    cpu, gpus = (sum(both) for both in zip(*request_of.values(), strict=True))
     needs = chance.randint(1, 3), chance.randint(1, 5)
 
-    def suffice(gone: Iterable[str]) -> bool:
-        free = [sum(both) for both in zip((0, 0), *(of[uid] for uid in gone), strict=True)]
-        return all(left >= need for left, need in zip(free, needs, strict=True))
+    def suffice(uids: Iterable[str]) -> bool:
+        free = [sum(both) for both in zip((0, 0), *(request_of[uid] for uid in uids), strict=True)]
+        return all(room >= need for room, need in zip(free, needs, strict=True))
 
-    named = [uid for uid, (has, _) in of.items() if has][: needs[0]]
-    answer = chosen(on_one_node(pods, cpu, gpus), urgent(*needs), n=named)
+    first_uids = [uid for uid, (has, _) in request_of.items() if has][: needs[0]]
+    answer = chosen(on_one_node(pods, cpu, gpus), urgent(*needs), n=first_uids)
 
-    sets = [{*named, *others} for number in range(3) for others in combinations(of, number)]
-    smallest = min((len(some) for some in sets if suffice(some)), default=99)
+    sets = [{*first_uids, *extra} for number in range(3) for extra in combinations(request_of, number)]
+    smallest = min((len(uids) for uids in sets if suffice(uids)), default=99)
     if answer:
         assert suffice(answer["n"])
         assert len(answer["n"]) <= smallest
     else:
-        assert not suffice(of)
+        assert not suffice(request_of)
 
 
 # How much is looked at.
@@ -164,7 +164,7 @@ def test_no_set_with_one_or_two_others_is_smaller_than_the_answer(seed: int) -> 
 
 def test_a_node_of_many_pods_is_bounded() -> None:
     """Sets of the least important pods are tried first; beyond the bound the general search decides."""
-    pods = [pod("named", 4), pod("large", 0, 2), *(pod(f"z-{at:03}", 0, 1) for at in range(400))]
+    pods = [pod("named", 4), pod("large", 0, 2), *(pod(f"z-{n:03}", 0, 1) for n in range(400))]
     verbs = on_one_node(pods, 4, 402)
 
     answer = chosen(verbs, urgent(4, 3), n=["named"])["n"]

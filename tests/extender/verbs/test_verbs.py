@@ -37,23 +37,23 @@ def nodes(*names: str) -> Snapshot:
 
 
 def filtered(
-    framework: Framework, snapshot: Snapshot, *asked: str, nominations: Nominations = NO_NOMINATIONS
+    framework: Framework, snapshot: Snapshot, *node_names: str, nominations: Nominations = NO_NOMINATIONS
 ) -> FilterResult:
-    return filter_nodes(Cycle(framework, snapshot, POD, nominations), asked)
+    return filter_nodes(Cycle(framework, snapshot, POD, nominations), node_names)
 
 
-def kept(result: FilterResult, asked: Sequence[str]) -> list[str]:
-    return [asked[place] for place in result.kept]
+def kept_names(result: FilterResult, node_names: Sequence[str]) -> list[str]:
+    return [node_names[place] for place in result.kept]
 
 
 def test_every_asked_node_is_in_exactly_one_place() -> None:
     """In the order asked; nodes that were not asked about are in none."""
-    asked = ["e", "unknown", "a", "c", "b", "d"]
+    node_names = ["e", "unknown", "a", "c", "b", "d"]
     framework = make_framework(Refuses("Filter", {"b": NO, "c": NEVER, "d": LATER, "f": NO}))
 
-    result = filtered(framework, nodes(*"abcdef"), *asked)
+    result = filtered(framework, nodes(*"abcdef"), *node_names)
 
-    assert kept(result, asked) == ["e", "a"]
+    assert kept_names(result, node_names) == ["e", "a"]
     assert result.failed == {"unknown": UNKNOWN, "b": "no", "d": "later"}
     assert result.failed_and_unresolvable == {"c": "never"}
 
@@ -83,7 +83,7 @@ def test_nodes_that_pre_filter_left_out_cannot_be_helped() -> None:
 
     result = filtered(make_framework(*narrowing, Refuses("Filter", {"a": NO})), nodes("a", "b", "c"), "a", "b", "c")
 
-    assert kept(result, ["a", "b", "c"]) == ["b"]
+    assert kept_names(result, ["a", "b", "c"]) == ["b"]
     assert result.failed == {}
     assert result.failed_and_unresolvable == dict.fromkeys("ac", "node(s) didn't satisfy plugin(s) [A B]")
 
@@ -91,7 +91,7 @@ def test_nodes_that_pre_filter_left_out_cannot_be_helped() -> None:
 def test_a_node_whose_allocatable_cannot_be_read_takes_no_pods() -> None:
     result = filtered(make_framework(), make_snapshot(make_node("a").capacity(cpu="four"), make_node("b")), "a", "b")
 
-    assert kept(result, ["a", "b"]) == ["b"]
+    assert kept_names(result, ["a", "b"]) == ["b"]
     assert result.failed["a"].startswith("node's allocatable cannot be read: status.allocatable[cpu]: ")
 
 
@@ -101,7 +101,7 @@ def test_nominated_pods_count() -> None:
 
     result = filtered(make_framework(Holds(1)), cache.update_snapshot(), "a", "b", nominations=nominations)
 
-    assert (kept(result, ["a", "b"]), result.failed) == (["b"], {"a": "full"})
+    assert (kept_names(result, ["a", "b"]), result.failed) == (["b"], {"a": "full"})
 
 
 def test_a_node_asked_about_twice_has_one_answer() -> None:
@@ -126,8 +126,8 @@ def test_a_plugin_that_fails_is_named() -> None:
 # Prioritize.
 
 
-def prioritized(framework: Framework, snapshot: Snapshot, *asked: str) -> list[int]:
-    return prioritize_nodes(Cycle(framework, snapshot, POD, NO_NOMINATIONS), asked)
+def prioritized(framework: Framework, snapshot: Snapshot, *node_names: str) -> list[int]:
+    return prioritize_nodes(Cycle(framework, snapshot, POD, NO_NOMINATIONS), node_names)
 
 
 @cases(
@@ -245,10 +245,10 @@ def chosen(
     nominations: Nominations = NO_NOMINATIONS,
 ) -> dict[str, MetaVictims]:
     """The victims that have to go of those that the caller named, by UID."""
-    asked = {node: MetaVictims.of(tuple(uids), 7) for node, uids in candidates.items()}
+    meta_victims = {node: MetaVictims.of(tuple(uids), 7) for node, uids in candidates.items()}
     return choose_victims(
         Cycle(framework or make_framework(NodeResourcesFit, DefaultPreemption), snapshot, preemptor.obj(), nominations),
-        asked,
+        meta_victims,
     )
 
 
@@ -263,12 +263,12 @@ def test_the_callers_victims_are_kept_when_they_suffice() -> None:
     assert uids(chosen(FULL, {"n": ["a", "b"]})) == {"n": ["a", "b"]}
 
 
-@pytest.mark.parametrize("named", ["a", "b"])
-def test_named_victims_are_kept_when_others_would_do_as_well(named: str) -> None:
+@pytest.mark.parametrize("victim", ["a", "b"])
+def test_named_victims_are_kept_when_others_would_do_as_well(victim: str) -> None:
     """The caller may know why it has to be these."""
-    assert uids(chosen(FULL, {"n": [named]}, PREEMPTOR.uid("x").name("small"), framework=make_framework(Holds(2)))) == {
-        "n": [named]
-    }
+    assert uids(
+        chosen(FULL, {"n": [victim]}, PREEMPTOR.uid("x").name("small"), framework=make_framework(Holds(2)))
+    ) == {"n": [victim]}
 
 
 def test_victims_that_need_not_go_may_stay() -> None:
@@ -283,10 +283,10 @@ def test_victims_that_need_not_go_may_stay() -> None:
 ROOMY = make_snapshot(node("n", cpu=9), pods=[pod("a", priority=2), pod("b", priority=1), pod("equal", priority=10)])
 
 
-@pytest.mark.parametrize("named", [["a"], ["b"], ["a", "b"]])
-def test_victims_on_a_node_where_the_pod_fits_as_it_is_stay(named: list[str]) -> None:
+@pytest.mark.parametrize("victim_uids", [["a"], ["b"], ["a", "b"]])
+def test_victims_on_a_node_where_the_pod_fits_as_it_is_stay(victim_uids: list[str]) -> None:
     """An extender before us has named them, for a resource that we cannot know."""
-    assert uids(chosen(ROOMY, {"n": named})) == {"n": named}
+    assert uids(chosen(ROOMY, {"n": victim_uids})) == {"n": victim_uids}
 
 
 def test_violations_on_a_node_where_the_pod_fits_as_it_is_are_counted() -> None:

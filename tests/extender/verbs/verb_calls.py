@@ -7,9 +7,9 @@ from extender.values.objects.pod import Pod
 from extender.verbs import FilterResult, Verbs
 
 
-def filtered(verbs: Verbs, pod: Pod, **asked: Any) -> FilterResult:
-    return asyncio.run(verbs.filter(pod, **asked))
+def filtered(verbs: Verbs, pod: Pod, **arguments: Any) -> FilterResult:
+    return asyncio.run(verbs.filter(pod, **arguments))
 
 
-def scored(verbs: Verbs, pod: Pod, **asked: Any) -> list[int]:
-    return asyncio.run(verbs.prioritize(pod, **asked))
+def scored(verbs: Verbs, pod: Pod, **arguments: Any) -> list[int]:
+    return asyncio.run(verbs.prioritize(pod, **arguments))

@@ -21,7 +21,7 @@ from extender.values.config.configuration import Configuration
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod, PodExtendedResourceClaimStatus, PodResourceClaim, ResourceRequirements
-from tests.extender.engine.cache.snapshot_contents import seen
+from tests.extender.engine.cache.snapshot_contents import view
 from tests.kit.cluster import cluster_of
 from tests.kit.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, slice_of
 from tests.kit.objects import pod, priority_class
@@ -608,7 +608,7 @@ def everything(about: Cluster) -> dict[str, Any]:
         name: dict(getattr(about.cache.objects, name))
         for name in ("pdbs", "pvcs", "pvs", "services", "namespaces", "replica_sets")
     }
-    shown = seen(about.cache.update_snapshot())
+    shown = view(about.cache.update_snapshot())
     return {
         "nodes": dict(about.nodes),
         "columns": shown,

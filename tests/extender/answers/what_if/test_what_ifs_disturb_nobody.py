@@ -11,7 +11,7 @@ from extender.rules.trial_registry import TrialRegistry
 from extender.testing import make_node, make_pod, virtual_time
 from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
-from tests.extender.engine.cache.snapshot_contents import seen
+from tests.extender.engine.cache.snapshot_contents import view
 from tests.kit.objects import pod, priority_class
 from tests.kit.owners import make_budget, owned_by
 from tests.kit.told_scheduler import ToldScheduler
@@ -77,7 +77,7 @@ def state(scheduling: ToldScheduler) -> dict[str, Any]:
         "in flight": queue.in_flight_pods(),
     }
     return {
-        "columns": seen(cluster.cache.update_snapshot()),
+        "columns": view(cluster.cache.update_snapshot()),
         "assumed": cluster.cache.assumed_pods,
         "pending": list(cluster.pending),
         "budgets": dict(cluster.cache.objects.pdbs),

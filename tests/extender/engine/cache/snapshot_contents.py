@@ -21,7 +21,7 @@ QUESTIONS = {
 NodeSeen = dict[str, Any]
 
 
-def seen(snapshot: Snapshot, ports: Iterable[HostPort] = ()) -> dict[str, NodeSeen]:
+def view(snapshot: Snapshot, ports: Iterable[HostPort] = ()) -> dict[str, NodeSeen]:
     """Every node by name, with all that the columns say of it and of its pods. It asks for columns and tallies as a
     plugin would.
     """
@@ -63,7 +63,7 @@ def pod_seen(snapshot: Snapshot, slot: int) -> dict[str, Any]:
     return {
         "pod": pod,
         "requests": amounts(snapshot, pods.requests[slot])
-        | {name: asked[slot] for name, asked in pods.unoffered.items() if asked.get(slot)},
+        | {name: by_slot[slot] for name, by_slot in pods.unoffered.items() if by_slot.get(slot)},
         "non zero": pods.non_zero_requests[slot].tolist(),
         "priority": int(pods.priority[slot]),
         "started": int(pods.start_time[slot]),

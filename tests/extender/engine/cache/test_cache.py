@@ -14,7 +14,7 @@ from extender.engine.snapshot.pod_attributes import LabelClass
 from extender.testing import PodBuilder, make_cache, make_node, make_pod, make_snapshot
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
-from tests.extender.engine.cache.snapshot_contents import on_node, seen
+from tests.extender.engine.cache.snapshot_contents import on_node, view
 from tests.kit.snapshot_dump import dump_snapshot
 from tests.kit.tables import cases
 
@@ -48,12 +48,12 @@ def test_a_node_that_is_gone_while_its_pods_are_not_stays_as_a_ghost_that_no_sna
     cache = make_cache(NODE, pods=[make_pod("late").node("n")])
     cache.remove_node(NODE.obj())
     as_ghost = cache.dump()
-    shown = list(cache.update_snapshot().nodes.index)
+    visible_nodes = list(cache.update_snapshot().nodes.index)
     cache.remove_pod(make_pod("late").node("n").obj())
 
     assert as_ghost["n"].has_node is False
     assert as_ghost["n"].pods == ("default/late",)
-    assert shown == []
+    assert visible_nodes == []
     assert cache.dump() == {}
 
 
@@ -93,13 +93,13 @@ def test_an_assumed_pod_is_confirmed_elsewhere() -> None:
 
 def test_a_forgotten_assumption_leaves_no_trace() -> None:
     cache = make_cache(NODE)
-    before = seen(cache.update_snapshot())
+    before = view(cache.update_snapshot())
     pod = make_pod("p").req(cpu=1).label(app="web").host_port(80).node("n").obj()
     cache.assume_pod(pod)
     cache.update_snapshot()
     cache.forget_pod(pod)
 
-    assert seen(cache.update_snapshot()) == before
+    assert view(cache.update_snapshot()) == before
     assert not cache.is_assumed(pod)
 
 
@@ -203,12 +203,12 @@ def test_an_update_that_cannot_be_read_leaves_the_pod_where_it_was() -> None:
     """Also its place among the pods of its node, and its ports."""
     pods = [make_pod(name).node("n").host_port(port) for name, port in (("a", 80), ("b", 81), ("c", 82))]
     cache = make_cache(NODE, pods=pods)
-    before = seen(cache.update_snapshot())
+    before = view(cache.update_snapshot())
 
     with pytest.raises(QuantityError, match="cpu"):
         cache.update_pod(pods[0].obj(), pods[0].req(cpu="much").obj())
 
-    assert seen(cache.update_snapshot()) == before
+    assert view(cache.update_snapshot()) == before
 
 
 def test_a_pod_without_a_uid_is_refused() -> None:
@@ -220,18 +220,18 @@ def test_a_pod_without_a_uid_is_refused() -> None:
 
 
 @cases(
-    "gone, left",
+    "removed_names, names_left",
     ("the last", "d", ["a", "b", "c"]),
     ("the last one takes the place", "b", ["a", "d", "c"]),
     ("and the next last one the next", "ab", ["d", "c"]),
 )
-def test_the_last_pod_moves_into_the_hole(gone: str, left: list[str]) -> None:
+def test_the_last_pod_moves_into_the_hole(removed_names: str, names_left: list[str]) -> None:
     """As in upstream's NodeInfo: among equal pods the order decides who is preempted."""
     cache = make_cache(NODE, pods=[make_pod(name).node("n") for name in "abcd"])
-    for name in gone:
+    for name in removed_names:
         cache.remove_pod(make_pod(name).node("n").obj())
 
-    assert names_on(cache, "n") == left
+    assert names_on(cache, "n") == names_left
 
 
 def test_an_updated_pod_goes_to_the_end() -> None:
@@ -269,14 +269,14 @@ def test_a_fork_and_its_original_count_the_nodes_of_an_image_for_themselves() ->
 
     fork.add_node(with_image["d"])
     original.remove_node(with_image["b"])
-    again = original.fork()
+    second_fork = original.fork()
     original.remove_node(with_image["a"])
 
     def counts(cache: Cache) -> dict[str, int]:
         return {name: node.images["img"][1] for name, node in cache.dump().items()}
 
     assert counts(fork) == {"a": 3, "b": 3, "c": 2, "d": 3}
-    assert counts(again) == {"a": 1, "c": 1}
+    assert counts(second_fork) == {"a": 1, "c": 1}
     assert counts(original) == {"c": 0}
 
 
@@ -387,7 +387,7 @@ def test_pods_that_come_and_go_between_two_snapshots_take_one_slot() -> None:
 
     assert [pod.name for pod in snapshot.pods.objects if pod is not None] == ["stays"]
     assert len(snapshot.pods.objects) <= 3
-    assert seen(snapshot) == seen(make_cache(NODE, pods=[make_pod("stays").node("n")]).update_snapshot())
+    assert view(snapshot) == view(make_cache(NODE, pods=[make_pod("stays").node("n")]).update_snapshot())
 
 
 def test_a_pod_that_came_and_went_between_two_snapshots_has_freed_its_port() -> None:
@@ -420,8 +420,8 @@ def test_an_inconsistent_order_of_nodes_is_recovered_by_the_next_snapshot() -> N
     """Removing a node under other zone labels than it had leaves it in its old zone's list. Upstream's cache notices
     and recovers, too.
     """
-    there = make_node("n").label({"topology.kubernetes.io/zone": "z1"}).obj()
-    cache = make_cache(there, make_node("m"))
+    zoned_node = make_node("n").label({"topology.kubernetes.io/zone": "z1"}).obj()
+    cache = make_cache(zoned_node, make_node("m"))
     cache.update_snapshot()
     with pytest.raises(CacheError, match="was not found"):
         cache.remove_node(make_node("n").obj())
@@ -529,8 +529,8 @@ def test_a_node_that_begins_to_offer_a_resource_has_the_requests_of_pods_already
     offering = make_node("n").capacity({GPU: 8}, cpu=4)
     first, second, third = (make_pod(f"p{number}").req({GPU: number}).node("n").obj() for number in (1, 2, 3))
     elsewhere = make_pod("elsewhere").req({GPU: 5}).node("m").obj()
-    known = [make_node("m").capacity(cpu=4)] if is_new else [make_node("m").capacity(cpu=4), NODE]
-    cache = make_cache(*known, pods=[first, second, elsewhere])
+    nodes = [make_node("m").capacity(cpu=4)] if is_new else [make_node("m").capacity(cpu=4), NODE]
+    cache = make_cache(*nodes, pods=[first, second, elsewhere])
     cache.update_snapshot()
     cache.remove_pod(first)
     cache.add_pod(third)
@@ -545,7 +545,7 @@ def test_a_node_that_begins_to_offer_a_resource_has_the_requests_of_pods_already
 
     assert (requested[places].tolist(), allocatable[places].tolist()) == ([5, 5], [8, 0])
     rebuilt = make_cache(make_node("m").capacity(cpu=4), offering, pods=[third, elsewhere])
-    assert seen(cache.update_snapshot()) == seen(rebuilt.update_snapshot())
+    assert view(cache.update_snapshot()) == view(rebuilt.update_snapshot())
 
 
 def test_a_node_that_cannot_be_read_offers_nothing_either_when_the_nodes_are_laid_out_again() -> None:
@@ -566,9 +566,9 @@ def test_a_node_that_cannot_be_read_offers_nothing_either_when_the_nodes_are_lai
 def test_hypotheses_count_resources_that_no_node_offers() -> None:
     pods = [make_pod(name).req({GPU: amount}).node("n").obj() for name, amount in (("a", 1), ("b", 2))]
     snapshot = make_snapshot(NODE, pods=pods)
-    gone = PodChanges(np.array([0]), np.array([snapshot.pods.slots[pods[1].uid]]), np.array([-1]))
+    departure = PodChanges(np.array([0]), np.array([snapshot.pods.slots[pods[1].uid]]), np.array([-1]))
 
-    assert Rows.of(snapshot).changed(gone).requested_of(GPU).tolist() == [1]
+    assert Rows.of(snapshot).changed(departure).requested_of(GPU).tolist() == [1]
 
 
 def test_a_resource_that_a_pod_is_first_to_request_is_found_on_every_node() -> None:

@@ -17,7 +17,7 @@ from extender.engine.snapshot.columns import image_names
 from extender.testing import make_node, make_pod
 from extender.values.objects.node import ZONE_LABEL, Node
 from extender.values.objects.pod import Pod
-from tests.extender.engine.cache.snapshot_contents import seen, slots_agree, without_image_counts
+from tests.extender.engine.cache.snapshot_contents import slots_agree, view, without_image_counts
 from tests.kit.examples import examples
 from tests.kit.snapshot_dump import dump_snapshot
 
@@ -133,9 +133,9 @@ class DisorderMachine(RuleBasedStateMachine):
         if node.name not in self.infos:
             self.tree.add(node)
         info = self.infos.setdefault(node.name, Info())
-        known = info.node
-        old = known if from_cache and known is not None else make_node(node.name).label(stale.labels).obj()
-        self.forget_images(known)
+        cached_node = info.node
+        old = cached_node if from_cache and cached_node is not None else make_node(node.name).label(stale.labels).obj()
+        self.forget_images(cached_node)
         if zone_key(old) != zone_key(node):
             self.tree.remove(old)
             self.tree.add(node)
@@ -147,16 +147,16 @@ class DisorderMachine(RuleBasedStateMachine):
         info = self.infos.get(node.name)
         if info is None:
             return
-        gone = info.node if from_cache and info.node is not None else node
+        removed_node = info.node if from_cache and info.node is not None else node
         info.node = None
         if not info.pods:
             del self.infos[node.name]
-        if self.tree.remove(gone):
-            self.forget_images(gone)
-            self.cache.remove_node(gone)
+        if self.tree.remove(removed_node):
+            self.forget_images(removed_node)
+            self.cache.remove_node(removed_node)
             return
         try:
-            self.cache.remove_node(gone)
+            self.cache.remove_node(removed_node)
         except CacheError as exc:
             assert str(exc).endswith("was not found")
         else:
@@ -229,23 +229,23 @@ class DisorderMachine(RuleBasedStateMachine):
             assert expected is None
         alive = {name: info for name, info in self.infos.items() if info.node is not None}
         in_tree = {*self.tree.names()}
-        shown = dump_snapshot(snapshot)
-        assert {*shown} >= {name for name in self.listed if name in alive}
-        assert {*shown} <= alive.keys() & in_tree
+        dump = dump_snapshot(snapshot)
+        assert {*dump} >= {name for name in self.listed if name in alive}
+        assert {*dump} <= alive.keys() & in_tree
         rebuilt = Cache()
-        for name in shown:
+        for name in dump:
             node = self.infos[name].node
             assert node is not None
             rebuilt.add_node(node)
             for uid in self.infos[name].pods:
                 rebuilt.add_pod(self.pods[uid])
-        assert without_sizes(seen(snapshot)) == without_sizes(seen(rebuilt.update_snapshot()))
+        assert without_sizes(view(snapshot)) == without_sizes(view(rebuilt.update_snapshot()))
         slots_agree(snapshot)
-        for name in touched & shown.keys():
-            assert {image: size for image, (size, _) in shown[name].images.items()} == {
+        for name in touched & dump.keys():
+            assert {image: size for image, (size, _) in dump[name].images.items()} == {
                 image: state.size for image, state in alive[name].images.items()
             }
-            assert {image: count for image, (_, count) in shown[name].images.items()} == {
+            assert {image: count for image, (_, count) in dump[name].images.items()} == {
                 image: len(state.nodes) for image, state in alive[name].images.items()
             }
 

@@ -21,7 +21,7 @@ from extender.testing import PodBuilder, make_cache, make_node, make_pod
 from extender.values.objects.decoding import replaced
 from extender.values.objects.node import ZONE_LABEL, Node
 from extender.values.objects.pod import Container, ContainerPort, PersistentVolumeClaimVolumeSource, Pod, Volume
-from tests.extender.engine.cache.snapshot_contents import NodeSeen, pod_seen, seen, slots_agree, without_image_counts
+from tests.extender.engine.cache.snapshot_contents import NodeSeen, pod_seen, slots_agree, view, without_image_counts
 from tests.kit.examples import examples
 from tests.kit.snapshot_dump import dump_snapshot
 from tests.kit.tables import cases
@@ -97,7 +97,7 @@ class CacheMachine(RuleBasedStateMachine):
 
     # The naive cache.
 
-    def put(self, pod: Pod) -> None:
+    def place(self, pod: Pod) -> None:
         self.pods[pod.uid] = pod
         self.on_node.setdefault(pod.spec.node_name, []).append(pod.uid)
 
@@ -156,22 +156,22 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache.add_pod(pod)
         if pod.uid in self.pods:
             self.take(pod.uid)
-        self.put(pod)
+        self.place(pod)
 
     @rule(pod=pods())
     def pod_changes(self, pod: Pod) -> None:
-        known = self.pods.get(pod.uid)
-        if known is None or pod.uid in self.assumed or known.spec.node_name != pod.spec.node_name:
-            self.refused(lambda: self.cache.update_pod(known or pod, pod))
+        recorded_pod = self.pods.get(pod.uid)
+        if recorded_pod is None or pod.uid in self.assumed or recorded_pod.spec.node_name != pod.spec.node_name:
+            self.refused(lambda: self.cache.update_pod(recorded_pod or pod, pod))
             return
-        self.cache.update_pod(known, pod)
+        self.cache.update_pod(recorded_pod, pod)
         self.take(pod.uid)
-        self.put(pod)
+        self.place(pod)
 
     @rule(pod=pods())
     def pod_is_gone(self, pod: Pod) -> None:
-        known = self.pods.get(pod.uid)
-        if known is None or known.spec.node_name != pod.spec.node_name:
+        recorded_pod = self.pods.get(pod.uid)
+        if recorded_pod is None or recorded_pod.spec.node_name != pod.spec.node_name:
             self.refused(lambda: self.cache.remove_pod(pod))
             return
         self.cache.remove_pod(pod)
@@ -183,15 +183,15 @@ class CacheMachine(RuleBasedStateMachine):
             self.refused(lambda: self.cache.assume_pod(pod))
             return
         self.cache.assume_pod(pod)
-        self.put(pod)
+        self.place(pod)
         self.assumed.add(pod.uid)
 
     @rule(pod=pods())
     def pod_is_forgotten(self, pod: Pod) -> None:
-        known = self.pods.get(pod.uid)
-        if known is None:
+        recorded_pod = self.pods.get(pod.uid)
+        if recorded_pod is None:
             self.cache.forget_pod(pod)
-        elif pod.uid not in self.assumed or known.spec.node_name != pod.spec.node_name:
+        elif pod.uid not in self.assumed or recorded_pod.spec.node_name != pod.spec.node_name:
             self.refused(lambda: self.cache.forget_pod(pod))
         else:
             self.cache.forget_pod(pod)
@@ -224,22 +224,22 @@ class CacheMachine(RuleBasedStateMachine):
     @rule()
     def last_snapshot_still_holds(self) -> None:
         """Until the next one is taken, a snapshot shows what it showed."""
-        assert seen(self.snapshot, PORTS) == self.last_seen
+        assert view(self.snapshot, PORTS) == self.last_seen
         assert {slot: pod_seen(self.snapshot, slot) for slot in self.last_nominated} == self.last_nominated
         slots_agree(self.snapshot)
 
     @rule()
     def snapshot_is_taken(self) -> None:
-        before, known = self.snapshot.generation, self.last_seen
+        before, nodes_before = self.snapshot.generation, self.last_seen
         self.snapshot = self.cache.update_snapshot()
-        self.last_seen = seen(self.snapshot, PORTS)
+        self.last_seen = view(self.snapshot, PORTS)
 
         assert self.cache.update_snapshot() is self.snapshot
-        as_new = seen(self.rebuilt().update_snapshot(), PORTS)
+        as_new = view(self.rebuilt().update_snapshot(), PORTS)
         assert without_image_counts(self.last_seen) == without_image_counts(as_new)
         assert slots_agree(self.snapshot) == {uid for uid, pod in self.pods.items() if pod.spec.node_name in self.nodes}
         assert self.cache.assumed_pods == self.assumed
-        self.check_changes(before, known)
+        self.check_changes(before, nodes_before)
         self.last_nominated = self.nominated_seen()
         assert [*self.last_nominated.values()] == [*map(pod_seen_alone, self.nominated.values())]
         assert all(self.snapshot.pods.node[slot] == -1 for slot in self.last_nominated)
@@ -248,14 +248,14 @@ class CacheMachine(RuleBasedStateMachine):
         slots = map(self.cache.nominate, self.nominated.values())
         return {slot: pod_seen(self.snapshot, slot) for slot in slots}
 
-    def check_changes(self, generation: int, known: dict[str, NodeSeen]) -> None:
+    def check_changes(self, generation: int, nodes_before: dict[str, NodeSeen]) -> None:
         """Whoever remembers the last snapshot is told of every node that is another now."""
         changed = self.snapshot.changes.since(generation)
         if changed is None:
             return
-        assert list(self.last_seen) == list(known)
-        told = {self.snapshot.nodes.objects[place].name for place in changed}
-        assert {name for name in known if known[name] != self.last_seen[name]} <= told
+        assert list(self.last_seen) == list(nodes_before)
+        changed_names = {self.snapshot.nodes.objects[place].name for place in changed}
+        assert {name for name in nodes_before if nodes_before[name] != self.last_seen[name]} <= changed_names
 
     @rule(goes_on=st.booleans())
     def cache_forks(self, goes_on: bool) -> None:
@@ -267,7 +267,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.left_behind.append((other, dump, other.assumed_pods))
         if goes_on:
             self.snapshot = self.cache.update_snapshot()
-            self.last_seen = seen(self.snapshot, PORTS)
+            self.last_seen = view(self.snapshot, PORTS)
             self.last_nominated = self.nominated_seen()
 
         assert fork.dump() == dump
@@ -278,7 +278,7 @@ class CacheMachine(RuleBasedStateMachine):
             self.cache.update_node(node, node)
         self.snapshot_is_taken()
 
-        assert self.last_seen == seen(self.rebuilt().update_snapshot(), PORTS)
+        assert self.last_seen == view(self.rebuilt().update_snapshot(), PORTS)
         for cache, dump, assumed in self.left_behind:
             assert (cache.dump(), cache.assumed_pods) == (dump, assumed)
             snapshot = cache.update_snapshot()
@@ -323,22 +323,22 @@ TestRenumberingCache.settings = settings(
 
 def test_pods_with_labels_of_their_own_take_no_memory_once_they_are_gone() -> None:
     cache = make_cache(make_node("n"))
-    known = []
+    symbol_counts = []
     for number in range(3 * SPARE_SYMBOLS):
         job = make_pod(f"job-{number}").label(**{"controller-uid": f"{number}"}).host_port(1 + number).node("n").obj()
         cache.add_pod(job)
         tallies = cache.update_snapshot().tallies
         cache.remove_pod(job)
-        known.append(max(map(len, tallies.symbols)))
+        symbol_counts.append(max(map(len, tallies.symbols)))
 
-    assert max(known) <= SPARE_SYMBOLS + 4
+    assert max(symbol_counts) <= SPARE_SYMBOLS + 4
 
 
 def _with_claims(pod: PodBuilder, number: int) -> PodBuilder:
-    claims = [PersistentVolumeClaimVolumeSource(claim_name=f"c{number}-{each}") for each in range(4000)]
-    written = pod.obj()
+    claims = [PersistentVolumeClaimVolumeSource(claim_name=f"c{number}-{place}") for place in range(4000)]
+    plain_pod = pod.obj()
     volumes = [Volume(name=claim.claim_name, persistent_volume_claim=claim) for claim in claims]
-    return PodBuilder(replaced(written, spec=replaced(written.spec, volumes=volumes)))
+    return PodBuilder(replaced(plain_pod, spec=replaced(plain_pod.spec, volumes=volumes)))
 
 
 def _with_ports(pod: PodBuilder, number: int) -> PodBuilder:
@@ -348,19 +348,19 @@ def _with_ports(pod: PodBuilder, number: int) -> PodBuilder:
 
 @cases(
     "large",
-    ("labels", lambda pod, n: pod.label({f"k{n}-{each}": "v" for each in range(4000)})),
+    ("labels", lambda pod, n: pod.label({f"k{n}-{place}": "v" for place in range(4000)})),
     ("terms", lambda pod, n: pod.pod_anti_affinity("zone", **{f"k{n}": "v" * 64 * 4000})),
     ("ports", _with_ports),
     ("claims", _with_claims),
 )
 def test_few_large_symbols_are_forgotten_as_many_small_ones_are(large: Callable[[PodBuilder, int], PodBuilder]) -> None:
     cache = make_cache(make_node("n"))
-    known = []
+    part_counts = []
     for number in range(3 * SPARE_PARTS // 4000):
         pod = large(make_pod("p"), number).node("n").obj()
         cache.add_pod(pod)
         symbols = cache.update_snapshot().tallies.symbols
         cache.remove_pod(pod)
-        known.append(sum(num_parts(symbol) for table in symbols for symbol in table))
+        part_counts.append(sum(num_parts(symbol) for table in symbols for symbol in table))
 
-    assert max(known) <= SPARE_PARTS + 4 * 4001
+    assert max(part_counts) <= SPARE_PARTS + 4 * 4001

@@ -19,7 +19,7 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.verbs import Verbs
 from extender.verbs.verbs import VerbError
-from tests.extender.engine.cache.snapshot_contents import seen, without_image_counts
+from tests.extender.engine.cache.snapshot_contents import view, without_image_counts
 from tests.extender.verbs.verb_calls import filtered, scored
 from tests.kit.examples import examples
 from tests.kit.random_storage import random_cluster_with_volumes
@@ -166,11 +166,11 @@ def test_after_any_changes_everything_is_as_if_it_had_been_listed_now(seed: int)
     live = make_verbs(cluster)
     feed = ClusterFeed(cluster.changed, live.changed)
     present: Objects = {}
-    for there in (before, after):
-        names = sorted({*present, *there})
+    for target in (before, after):
+        names = sorted({*present, *target})
         chance.shuffle(names)
         for number, name in enumerate(names):
-            old, new = present.get(name), there.get(name)
+            old, new = present.get(name), target.get(name)
             if old == new:
                 continue
             feed.changed(old, new)
@@ -203,8 +203,8 @@ def test_a_fork_and_its_original_are_independent(seed: int) -> None:
             if before.get(name) != end.get(name):
                 cluster.changed(before.get(name), end.get(name))
 
-    for each, end in zip(verbs, ends, strict=True):
-        assert answers(each, end) == answers(make_verbs(state_of(end)), end)
+    for engine, end in zip(verbs, ends, strict=True):
+        assert answers(engine, end) == answers(make_verbs(state_of(end)), end)
 
 
 def world(chance: random.Random, owners: dict[tuple[str, HostPort], str]) -> Objects:
@@ -244,7 +244,7 @@ def state_of(objects: Objects) -> ClusterState:
 def answers(engine: Verbs, objects: Objects) -> list[object]:
     """What the engine says of every pod and every node."""
     nodes = sorted(item.name for item in objects.values() if isinstance(item, Node))
-    result: list[object] = [without_image_counts(sets(seen(engine._cluster.cache.update_snapshot())))]
+    result: list[object] = [without_image_counts(sets(view(engine._cluster.cache.update_snapshot())))]
     for item in objects.values():
         if isinstance(item, Pod) and not item.spec.node_name:
             for ask in (filtered, scored):

@@ -12,7 +12,7 @@ from extender.testing import NodeBuilder, make_node, make_pod, random_cluster
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
 from extender.values.objects.node import Node
-from tests.extender.engine.cache.snapshot_contents import on_node, seen, without_image_counts
+from tests.extender.engine.cache.snapshot_contents import on_node, view, without_image_counts
 from tests.kit.examples import examples
 
 KNOWN = [make_node(name).capacity(cpu=4).label(disk="hdd").obj() for name in ("a", "b")]
@@ -37,8 +37,8 @@ def cpu(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """Node -> cores it has, cores its pods asked for."""
     nodes = snapshot.nodes
     return {
-        name: (int(nodes.allocatable[at, 0]) // 1000, int(nodes.requested[at, 0]) // 1000)
-        for name, at in nodes.index.items()
+        name: (int(nodes.allocatable[place, 0]) // 1000, int(nodes.requested[place, 0]) // 1000)
+        for name, place in nodes.index.items()
     }
 
 
@@ -64,10 +64,10 @@ def test_an_unknown_node_of_a_request_has_the_pods_that_name_it() -> None:
 
 def test_a_request_leaves_no_trace_in_the_next() -> None:
     over = overlay()
-    before = seen(with_nodes(over))
+    before = view(with_nodes(over))
     with_nodes(over, make_node("a").capacity(cpu=8).taint("x").image("img", size=1), make_node("new").capacity(cpu=8))
 
-    assert without_image_counts(seen(with_nodes(over))) == without_image_counts(before)
+    assert without_image_counts(view(with_nodes(over))) == without_image_counts(before)
 
 
 def test_a_request_leaves_no_trace_in_the_cluster() -> None:
@@ -105,20 +105,20 @@ def test_after_any_requests_a_snapshot_is_as_if_its_request_were_the_first(chanc
     cluster = random_cluster(chance)
     over = Overlay(Cluster.of(ClusterState(nodes=cluster.nodes, pods=cluster.pods)))
     for _ in range(4):
-        others = (random_cluster(chance).nodes[0] for _ in range(chance.randrange(3)))
+        drawn_nodes = (random_cluster(chance).nodes[0] for _ in range(chance.randrange(3)))
         names = (f"n{number}" for number in range(chance.randrange(6), 9))
-        asked = [
+        overlay_nodes = [
             replaced(node, metadata=replaced(node.metadata, name=name))
-            for node, name in zip(others, names, strict=False)
+            for node, name in zip(drawn_nodes, names, strict=False)
         ]
 
-        snapshot = snapshot_with(over, asked)
+        snapshot = snapshot_with(over, overlay_nodes)
 
-        as_asked = {node.name: node for node in asked}
-        own = [as_asked.get(node.name, node) for node in cluster.nodes]
-        new = [node for node in asked if node.name not in {node.name for node in cluster.nodes}]
-        fresh = Cluster.of(ClusterState(nodes=[*own, *new], pods=cluster.pods)).cache.update_snapshot()
-        assert without_image_counts(seen(snapshot)) == without_image_counts(seen(fresh))
+        as_asked = {node.name: node for node in overlay_nodes}
+        cluster_nodes = [as_asked.get(node.name, node) for node in cluster.nodes]
+        new = [node for node in overlay_nodes if node.name not in {node.name for node in cluster.nodes}]
+        fresh = Cluster.of(ClusterState(nodes=[*cluster_nodes, *new], pods=cluster.pods)).cache.update_snapshot()
+        assert without_image_counts(view(snapshot)) == without_image_counts(view(fresh))
 
 
 def test_last_of_two_nodes_with_one_name_counts() -> None:

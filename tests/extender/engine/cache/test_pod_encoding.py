@@ -30,7 +30,7 @@ def resized(name: str, *conditions: Condition, cpu: str = "3") -> Pod:
     return replaced(pod, status=replaced(pod.status, container_statuses=[has], conditions=[*conditions]))
 
 
-def of(owner: str, pod: Pod) -> Pod:
+def owned_by(owner: str, pod: Pod) -> Pod:
     owners = [OwnerReference(uid=owner)] if owner else []
     return replaced(pod, metadata=replaced(pod.metadata, owner_references=owners))
 
@@ -77,7 +77,7 @@ def test_a_pod_is_read_after_another_as_it_is_alone(
     before: PodBuilder | Pod, pod: PodBuilder | Pod, owner: str
 ) -> None:
     """However little the two differ, with an owner or without."""
-    first, second = (of(owner, each if isinstance(each, Pod) else each.obj()) for each in (before, pod))
+    first, second = (owned_by(owner, source if isinstance(source, Pod) else source.obj()) for source in (before, pod))
     node = make_node("n").capacity(cpu="16", memory="64Gi").obj()
     used, fresh = make_cache(node), make_cache(node)
     assumed(used, first)
@@ -87,7 +87,7 @@ def test_a_pod_is_read_after_another_as_it_is_alone(
 
 
 def test_pods_of_several_owners_that_come_in_turns_are_read_as_they_are_alone() -> None:
-    pods = [of(f"rs-{number % 3}", a_pod(f"p{number}", cpu=str(1 + number % 3)).obj()) for number in range(9)]
+    pods = [owned_by(f"rs-{number % 3}", a_pod(f"p{number}", cpu=str(1 + number % 3)).obj()) for number in range(9)]
     node = make_node("n").capacity(cpu="64", memory="64Gi").obj()
     together = make_cache(node)
 
@@ -103,18 +103,18 @@ class Asked(dict[str, str | int | float]):
 def test_large_pods_that_are_gone_are_let_go() -> None:
     """However many owners and labels they had."""
     cache = make_cache(make_node("n").capacity(cpu="16", memory="64Gi").obj())
-    asked: weakref.WeakSet[Asked] = weakref.WeakSet()
+    live_requests: weakref.WeakSet[Asked] = weakref.WeakSet()
     for number in range(60):
         requests = Asked(cpu="1")
-        asked.add(requests)
+        live_requests.add(requests)
         large = Container(name=f"{number:0500000}", resources=ResourceRequirements(requests=requests))
-        pod = of(f"rs-{number}", replaced(a_pod("p").obj(), spec=PodSpec(node_name="n", containers=[large])))
+        pod = owned_by(f"rs-{number}", replaced(a_pod("p").obj(), spec=PodSpec(node_name="n", containers=[large])))
         cache.add_pod(pod)
         cache.update_snapshot()
         cache.remove_pod(pod)
         cache.update_snapshot()
 
-    assert len(asked) < 15
+    assert len(live_requests) < 15
 
 
 @pytest.mark.parametrize("is_in_snapshot", [False, True], ids=["before the next snapshot", "after it"])
@@ -140,12 +140,12 @@ def test_a_confirmed_pod_is_in_the_columns_as_if_it_had_come_so(bound: PodBuilde
     fresh.add_pod(a_pod("q").label(app="q").obj())
     fresh.add_pod(bound.obj())
 
-    seen, expected = (cache.update_snapshot() for cache in caches)
+    snapshot, expected = (cache.update_snapshot() for cache in caches)
 
     assert confirmed.dump() == fresh.dump()
     assert not confirmed.is_assumed(bound.obj())
-    assert [seen.pod_at(slot) for slot in seen.pods.on_node[0]] == [a_pod("q").label(app="q").obj(), bound.obj()]
-    assert seen.nodes.requested.tolist() == expected.nodes.requested.tolist()
+    assert [*map(snapshot.pod_at, snapshot.pods.on_node[0])] == [a_pod("q").label(app="q").obj(), bound.obj()]
+    assert snapshot.nodes.requested.tolist() == expected.nodes.requested.tolist()
     assert [is_counted(cache, value) for cache in caches for value in ("a", "q")] == [True] * 4
     assert is_counted(confirmed, "z1", "zone") == is_counted(fresh, "z1", "zone")
 

@@ -69,9 +69,9 @@ def test_wildcard_event_with_a_label_of_its_own_matches() -> None:
 
 def test_plugins_that_do_not_say_hear_of_everything_that_happens_to_ten_kinds() -> None:
     """Upstream's list: no volume attachments, no slices."""
-    assert {each.event.action for each in ALL_EVENTS} == {ALL}
-    assert {each.hint for each in ALL_EVENTS} == {None}
-    assert {each.event.resource.value for each in ALL_EVENTS} == {
+    assert {entry.event.action for entry in ALL_EVENTS} == {ALL}
+    assert {entry.hint for entry in ALL_EVENTS} == {None}
+    assert {entry.event.resource.value for entry in ALL_EVENTS} == {
         "Pod",
         "Node",
         "PersistentVolume",

@@ -27,22 +27,22 @@ def holding(*devices: Manifest | str) -> ResourceClaim:
 def allocator(
     claims: Sequence[ResourceClaim],
     slices: Sequence[ResourceSlice],
-    held: Sequence[ResourceClaim] = (),
+    holders: Sequence[ResourceClaim] = (),
     features: DeviceFeatures = ALL_FEATURES,
 ) -> Allocator:
     """An allocator for the claims in a cluster with these slices, where some claims hold devices."""
     all_slices = Slices(slices, features)
-    return Allocator(claims, CLASSES, all_slices, allocated_state_of(held), Matches(), features)
+    return Allocator(claims, CLASSES, all_slices, allocated_state_of(holders), Matches(), features)
 
 
 def allocated(
     *claims: ResourceClaim,
     slices: Sequence[ResourceSlice],
-    held: Sequence[ResourceClaim] = (),
+    holders: Sequence[ResourceClaim] = (),
     features: DeviceFeatures = ALL_FEATURES,
 ) -> list[list[str]] | None:
     """`request=device` of every claim; None if the node has not enough devices."""
-    allocations = allocator(claims, slices, held, features).allocate(NODE, Allowance()).of_claims
+    allocations = allocator(claims, slices, holders, features).allocate(NODE, Allowance()).of_claims
     if allocations is None:
         return None
     return [

@@ -26,11 +26,11 @@ def is_worth_a_try(
 ) -> bool:
     """Whether a pod that the plugin refused is tried again after the change; the plugin must want to hear of it."""
     handle = make_framework(live=make_cache(objects=objects))
-    listeners = [
-        each.hint or always_queue for each in plugin(args, handle).events_to_register() if each.event.matches(event)
+    hints = [
+        entry.hint or always_queue for entry in plugin(args, handle).events_to_register() if entry.event.matches(event)
     ]
-    assert listeners, f"{plugin.name} does not hear of {event.label}"
-    return any(hint(pod.obj(), finished(old), finished(new)) is QueueingHint.QUEUE for hint in listeners)
+    assert hints, f"{plugin.name} does not hear of {event.label}"
+    return any(hint(pod.obj(), finished(old), finished(new)) is QueueingHint.QUEUE for hint in hints)
 
 
 def is_worth_a_try_after_change(
@@ -53,8 +53,8 @@ def is_worth_a_try_after_change(
         events = pod_scheduling_properties_change(before, after)
     handle = make_framework()
     registered = plugin(args, handle).events_to_register()
-    listeners = [each.hint or always_queue for each in registered if any(each.event.matches(event) for event in events)]
-    return any(hint(pod.obj(), before, after) is QueueingHint.QUEUE for hint in listeners)
+    hints = [entry.hint or always_queue for entry in registered if any(entry.event.matches(event) for event in events)]
+    return any(hint(pod.obj(), before, after) is QueueingHint.QUEUE for hint in hints)
 
 
 def finished(built: Built) -> HasMetadata | None:

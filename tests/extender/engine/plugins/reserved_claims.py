@@ -55,7 +55,7 @@ class Scheduler(Reservations):
         super().__init__(make, make_node("n").label(zone="a"), CLASS, slices, *objects, late=late)
         (self.plugin,) = self.framework.plugins.pre_bind
 
-    def shown(self, name: str = "c") -> ResourceClaim:
+    def cached_claim(self, name: str = "c") -> ResourceClaim:
         return self.cache.objects.resource_claims[("default", name)]
 
     def show(self, new: ResourceClaim) -> None:
@@ -65,10 +65,10 @@ class Scheduler(Reservations):
         """The driver publishes a condition of gpu-1."""
         condition = {"type": kind, "status": status, **more}
         device = {"driver": "gpu.example.com", "pool": "pool", "device": "gpu-1", "conditions": [condition]}
-        known = self.shown()
-        said = convert(ResourceClaimStatus, {"devices": [device]}).devices
-        meta = replaced(known.metadata, resource_version=str(int(known.metadata.resource_version) + 5000))
-        self.show(replaced(known, metadata=meta, status=replaced(known.status, devices=said)))
+        current = self.cached_claim()
+        reported_devices = convert(ResourceClaimStatus, {"devices": [device]}).devices
+        meta = replaced(current.metadata, resource_version=str(int(current.metadata.resource_version) + 5000))
+        self.show(replaced(current, metadata=meta, status=replaced(current.status, devices=reported_devices)))
 
     def bind(self, *claims: str, later: tuple[float, Callable[[], None]] | None = None) -> tuple[Status, float]:
         """As `pre_bind`, of a pod with these claims."""

@@ -79,8 +79,8 @@ def test_a_requirement_goes_from_all_terms() -> None:
     )
     assert required(without_node_affinity(pod, zone, ssd)) is None
     assert required(without_node_affinity(pod)) is None
-    kept = without_node_affinity(pod).spec.affinity
-    assert kept is not None and kept.node_affinity is not None and kept.node_affinity.preferred
+    affinity = without_node_affinity(pod).spec.affinity
+    assert affinity is not None and affinity.node_affinity is not None and affinity.node_affinity.preferred
 
 
 def test_dropping_an_absent_demand_leaves_the_pod_unchanged() -> None:
@@ -129,8 +129,8 @@ def shortages(
 ) -> dict[str, tuple[int, int]]:
     """Resource -> what the pod requests, and what the node has left."""
     plugin = NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=ignored))
-    found: list[Shortage] = list(plugin.shortages(pod.obj(), Rows.of(make_snapshot(node, pods=pods))))
-    return {shortage.resource: (shortage.requested, *shortage.free.tolist()) for shortage in found}
+    shortfalls: list[Shortage] = list(plugin.shortages(pod.obj(), Rows.of(make_snapshot(node, pods=pods))))
+    return {shortage.resource: (shortage.requested, *shortage.free.tolist()) for shortage in shortfalls}
 
 
 def test_a_resource_is_short_if_less_is_left_than_the_pod_requests() -> None:
@@ -142,9 +142,9 @@ def test_a_resource_is_short_if_less_is_left_than_the_pod_requests() -> None:
 
 
 def test_a_resource_that_no_node_has_is_short_by_all_of_it() -> None:
-    found = shortages(make_node("a").capacity(cpu=4), [], make_pod().req({"example.com/gpu": 2}))
+    shortage_of = shortages(make_node("a").capacity(cpu=4), [], make_pod().req({"example.com/gpu": 2}))
 
-    assert found == {"example.com/gpu": (2, 0)}
+    assert shortage_of == {"example.com/gpu": (2, 0)}
 
 
 def test_a_resource_that_the_profile_ignores_is_not_short() -> None:

@@ -67,7 +67,7 @@ def test_following_the_changes_of_claims_is_looking_at_all_of_them(seed: int) ->
         states.append((state, content(state)))
         for pool, used in state.by_pool().items():
             in_use = frozenset(
-                (device, is_whole, tuple(each for each in amounts if each[1])) for device, is_whole, amounts in used
+                (device, is_whole, tuple(pair for pair in amounts if pair[1])) for device, is_whole, amounts in used
             )
             assert by_version.setdefault((pool, state.version_of(pool)), in_use) == in_use
     assert all(content(state) == then for state, then in states)
@@ -90,24 +90,24 @@ class Cluster:
         self.known, self.followed, self.holders = KnownContents(), AllocatedDevices(), list[ResourceClaim]()
         self.classes = CLASSES
 
-    def found(self, claim: ResourceClaim) -> list[str]:
+    def devices_on_nodes(self, claim: ResourceClaim) -> list[str]:
         """The devices on each node, by what is known where something is known, and otherwise by a search."""
         allocator = self.allocator([claim], self.followed.held_by(self.holders))
-        known = self.known.of(allocator)
-        told = []
+        remembered = self.known.of(allocator)
+        answers = []
         for node in NODES:
-            found = known.on(node, self.slices.pools_for(node))
-            if found is None:
-                found = allocation_on(node, allocator, Allowance())
-                known.remember(node, self.slices.pools_for(node), found)
-            devices = [result.device for each in found.allocations for result in each.devices.results]
-            told.append(found.refusal or ",".join(devices))
-        return told
+            outcome = remembered.on(node, self.slices.pools_for(node))
+            if outcome is None:
+                outcome = allocation_on(node, allocator, Allowance())
+                remembered.remember(node, self.slices.pools_for(node), outcome)
+            devices = [result.device for allocation in outcome.allocations for result in allocation.devices.results]
+            answers.append(outcome.refusal or ",".join(devices))
+        return answers
 
     def searched(self, claim: ResourceClaim) -> list[str]:
-        again = Cluster()
-        again.holders = self.holders
-        return again.found(claim)
+        fresh = Cluster()
+        fresh.holders = self.holders
+        return fresh.devices_on_nodes(claim)
 
     def allocator(self, claims: Sequence[ResourceClaim], allocated: AllocatedState) -> Allocator:
         return Allocator(claims, self.classes, self.slices, allocated, Matches())
@@ -119,7 +119,7 @@ def test_remembered_allocation_equals_that_of_a_search(seed: int) -> None:
     cluster = Cluster()
     for number in range(40):
         claim = wanting(f"c{number}", rng.randint(1, 5))
-        assert cluster.found(claim) == cluster.searched(claim)
+        assert cluster.devices_on_nodes(claim) == cluster.searched(claim)
         if rng.random() < 0.6:
             device, node = rng.choice(DEVICES), rng.choice(NODES).name
             cluster.holders.append(make_claim(f"h{number}", allocation=allocation_of({"device": device, "pool": node})))
@@ -129,23 +129,23 @@ def test_remembered_allocation_equals_that_of_a_search(seed: int) -> None:
 
 def test_only_nodes_whose_pools_have_changed_are_searched_again() -> None:
     cluster = Cluster()
-    cluster.found(wanting("first"))
+    cluster.devices_on_nodes(wanting("first"))
     cluster.holders.append(make_claim("holder", allocation=allocation_of({"device": "d0", "pool": "n1"})))
     allocator = cluster.allocator([wanting("second")], cluster.followed.held_by(cluster.holders))
 
-    known = cluster.known.of(allocator)
+    remembered = cluster.known.of(allocator)
 
-    assert [known.on(node, cluster.slices.pools_for(node)) is not None for node in NODES] == [True, False, True]
-    assert cluster.found(wanting("second")) == ["d0", "d1", "d0"]
+    assert [remembered.on(node, cluster.slices.pools_for(node)) is not None for node in NODES] == [True, False, True]
+    assert cluster.devices_on_nodes(wanting("second")) == ["d0", "d1", "d0"]
 
 
 def test_remembered_allocation_is_not_used_for_other_slices_classes_nodes_or_contents() -> None:
     cluster = Cluster()
-    cluster.found(wanting("first"))
+    cluster.devices_on_nodes(wanting("first"))
 
     def is_known(claim: ResourceClaim, node: Node = NODES[0]) -> bool:
-        known = cluster.known.of(cluster.allocator([claim], AllocatedState()))
-        return known.on(node, cluster.slices.pools_for(node)) is not None
+        remembered = cluster.known.of(cluster.allocator([claim], AllocatedState()))
+        return remembered.on(node, cluster.slices.pools_for(node)) is not None
 
     assert is_known(wanting("other"))
     assert not is_known(wanting("other", count=2))
@@ -154,6 +154,6 @@ def test_remembered_allocation_is_not_used_for_other_slices_classes_nodes_or_con
     assert is_known(wanting("other"))
     cluster.classes = {"any": make_device_class("any", "true")}
     assert not is_known(wanting("other"))
-    cluster.found(wanting("first"))
+    cluster.devices_on_nodes(wanting("first"))
     cluster.slices = Slices(SLICES)
     assert not is_known(wanting("other"))

@@ -34,14 +34,14 @@ def test_an_allocation_is_written_with_a_finalizer_a_time_and_a_reservation() ->
 
     status, _ = scheduler.bind()
 
-    written = scheduler.shown()
+    written_claim = scheduler.cached_claim()
     assert status == SUCCESS
     assert scheduler.kinds_written() == [ProtectResourceClaim, ReserveResourceClaim]
-    assert written.metadata.finalizers == ("resource.kubernetes.io/delete-protection",)
-    assert written.status.allocation is not None
-    assert [result.device for result in written.status.allocation.devices.results] == ["gpu-1"]
-    assert written.status.allocation.allocation_timestamp == "2026-01-01T00:00:00Z"
-    assert [(one.resource, one.name, one.uid) for one in written.status.reserved_for] == [("pods", "p", "p")]
+    assert written_claim.metadata.finalizers == ("resource.kubernetes.io/delete-protection",)
+    assert written_claim.status.allocation is not None
+    assert [result.device for result in written_claim.status.allocation.devices.results] == ["gpu-1"]
+    assert written_claim.status.allocation.allocation_timestamp == "2026-01-01T00:00:00Z"
+    assert [(one.resource, one.name, one.uid) for one in written_claim.status.reserved_for] == [("pods", "p", "p")]
 
 
 def test_an_allocated_claim_is_only_reserved() -> None:
@@ -53,7 +53,7 @@ def test_an_allocated_claim_is_only_reserved() -> None:
     assert status == SUCCESS
     assert isinstance(call, ReserveResourceClaim)
     assert call.allocation is None
-    assert [one.uid for one in scheduler.shown().status.reserved_for] == ["another", "p"]
+    assert [one.uid for one in scheduler.cached_claim().status.reserved_for] == ["another", "p"]
 
 
 def test_a_claim_that_is_reserved_already_is_not_written() -> None:
@@ -96,8 +96,8 @@ def test_a_claim_that_changed_harmlessly_is_read_and_written_again() -> None:
     status, _ = scheduler.bind()
 
     assert status == SUCCESS
-    written = [ProtectResourceClaim, ReserveResourceClaim, ReadResourceClaim, ReserveResourceClaim]
-    assert scheduler.kinds_written() == written
+    kinds = [ProtectResourceClaim, ReserveResourceClaim, ReadResourceClaim, ReserveResourceClaim]
+    assert scheduler.kinds_written() == kinds
 
 
 def test_a_claim_that_changes_all_the_time_is_given_up() -> None:
@@ -129,9 +129,7 @@ def test_changes_of_the_claim_meanwhile_are_errors(meanwhile: ResourceClaim, mes
     state, _ = scheduler.reserve(pod_with("c"))
     scheduler.show(meanwhile)
 
-    status = virtual_time.run(scheduler.plugin.pre_bind(state, pod_with("c"), "n"))
-
-    assert status == error(message)
+    assert virtual_time.run(scheduler.plugin.pre_bind(state, pod_with("c"), "n")) == error(message)
 
 
 def test_a_claim_that_another_scheduler_gave_the_same_device_meanwhile_is_shared() -> None:
@@ -143,7 +141,7 @@ def test_a_claim_that_another_scheduler_gave_the_same_device_meanwhile_is_shared
     status = virtual_time.run(scheduler.plugin.pre_bind(state, pod_with("c"), "n"))
 
     assert status == SUCCESS
-    assert [one.uid for one in scheduler.shown().status.reserved_for] == ["another", "p"]
+    assert [one.uid for one in scheduler.cached_claim().status.reserved_for] == ["another", "p"]
 
 
 @cases(
@@ -199,7 +197,7 @@ def test_a_written_claim_counts_before_the_watch_shows_it() -> None:
     """The next pods share the claim, and do not get its device."""
     scheduler = Scheduler(claim("c"), claim("d"), late=True, slices=make_slice("gpu-1", nodeName="n"))
     scheduler.bind()
-    assert scheduler.shown().status.allocation is None
+    assert scheduler.cached_claim().status.allocation is None
 
     _, no_device = scheduler.reserve(pod_with("d", name="q"))
     sharing, status = scheduler.reserve(pod_with("c", name="r"))

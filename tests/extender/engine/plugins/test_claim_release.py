@@ -39,8 +39,8 @@ async def test_a_written_reservation_is_withdrawn() -> None:
     await asyncio.sleep(1)
 
     assert scheduler.writes.calls[-1] == UnreserveResourceClaim("default", "c", "c", "p")
-    assert scheduler.shown().status.reserved_for == []
-    assert scheduler.shown().status.allocation is not None
+    assert scheduler.cached_claim().status.reserved_for == []
+    assert scheduler.cached_claim().status.allocation is not None
 
 
 def test_a_pending_allocation_is_released_without_a_write() -> None:
@@ -106,7 +106,7 @@ async def test_the_next_attempt_waits_until_the_reservation_is_withdrawn() -> No
     scheduler.writes.deliver()
 
     assert status == SUCCESS
-    assert [one.uid for one in scheduler.shown().status.reserved_for] == ["p"]
+    assert [one.uid for one in scheduler.cached_claim().status.reserved_for] == ["p"]
 
 
 # Deallocation.
@@ -133,7 +133,7 @@ def test_a_claim_that_keeps_the_pod_off_a_node_is_deallocated() -> None:
 
     assert status == unschedulable("deallocation of ResourceClaim completed")
     assert scheduler.writes.calls == [DeallocateResourceClaim("default", "c", "c", "1")]
-    assert (scheduler.shown().status.allocation, scheduler.shown().status.reserved_for) == (None, [])
+    assert (scheduler.cached_claim().status.allocation, scheduler.cached_claim().status.reserved_for) == (None, [])
 
 
 def test_a_claim_with_other_consumers_is_not_deallocated() -> None:

@@ -33,7 +33,7 @@ def group_of(scheduler: Scheduler, number: int) -> list[tuple[Cycle, Pod]]:
 
 
 def users(scheduler: Scheduler) -> list[str]:
-    return sorted(one.uid for one in scheduler.shown().status.reserved_for)
+    return sorted(one.uid for one in scheduler.cached_claim().status.reserved_for)
 
 
 async def bound(scheduler: Scheduler, *members: tuple[Cycle, Pod]) -> list[Status]:
@@ -162,12 +162,12 @@ async def test_whichever_member_comes_first_writes_the_allocation(first: int) ->
 async def test_a_member_that_fails_leaves_the_devices_to_the_others(failure: CallError) -> None:
     """kubernetes#139418: its share counts once, although PreBind fails and Unreserve follows."""
     scheduler = Scheduler(claim(), claim("d"), slices=ONE_DEVICE)
-    first, *others = group_of(scheduler, 3)
+    first, *rest = group_of(scheduler, 3)
     scheduler.writes.fail(ReserveResourceClaim, failure)
 
     (failed,) = await bound(scheduler, first)
     meanwhile = scheduler.reserve(pod_with("d", name="q"))[1]
-    statuses = await bound(scheduler, *others)
+    statuses = await bound(scheduler, *rest)
     await asyncio.sleep(1)
 
     assert not failed.is_success

@@ -17,7 +17,7 @@ FULL = make_node().capacity(cpu="2", memory="4Gi", pods=10)
 def preempt(pod: PodBuilder, *running: PodBuilder) -> PostFilterResult:
     """One node, one pod that does not fit, and what DefaultPreemption makes of it."""
     framework: Framework = make_framework(NodeResourcesFit, DefaultPreemption)
-    state = Cycle(framework, make_snapshot(FULL, pods=[each.node("n") for each in running]), pod.obj())
+    state = Cycle(framework, make_snapshot(FULL, pods=[builder.node("n") for builder in running]), pod.obj())
     state.run_pre_filter_plugins()
     (plugin,) = [plugin for plugin in framework.plugins.post_filter if isinstance(plugin, DefaultPreemption)]
     return asyncio.run(plugin.post_filter(state, pod.obj(), NodeStatuses({"n": unschedulable("Insufficient cpu")})))

@@ -159,9 +159,7 @@ def test_listed_defaults_give_nodes_without_the_key_nothing() -> None:
     """Unlike those of the system."""
     snapshot = cluster([node("a", "z1"), node("x", "z2"), node("l")], "2/1/0", [SERVICE])
 
-    scores = score_nodes(PodTopologySpread(LISTED), snapshot, FOO.obj())
-
-    assert scores == {"a": 33, "x": 100, "l": 0}
+    assert score_nodes(PodTopologySpread(LISTED), snapshot, FOO.obj()) == {"a": 33, "x": 100, "l": 0}
 
 
 def test_services_may_come_and_go() -> None:

@@ -54,7 +54,7 @@ def test_one_request(request_: Manifest, devices: list[str] | None) -> None:
 
 
 @cases(
-    "held, request_, devices",
+    "holders, request_, devices",
     ("a device in use", [holding("a")], exactly(1), ["r=b"]),
     ("all in use", [holding("a"), holding("b", "c")], exactly(1), None),
     ("all means those in use, too", [holding("a")], everything(), None),
@@ -63,9 +63,9 @@ def test_one_request(request_: Manifest, devices: list[str] | None) -> None:
     ("another pool's device", [holding({"device": "a", "pool": "other"})], exactly(1), ["r=a"]),
     ("an administrator may share", [holding("a", "b")], exactly(2, adminAccess=True), ["r=a", "r=b"]),
 )
-def test_devices_in_use(held: list[ResourceClaim], request_: Manifest, devices: list[str] | None) -> None:
+def test_devices_in_use(holders: list[ResourceClaim], request_: Manifest, devices: list[str] | None) -> None:
     """A device belongs to one claim, except that administrators may look at it."""
-    assert allocated(make_claim("c", request_), slices=[make_slice("a", "b", "c")], held=held) == (
+    assert allocated(make_claim("c", request_), slices=[make_slice("a", "b", "c")], holders=holders) == (
         None if devices is None else [devices]
     )
 
@@ -117,7 +117,7 @@ DISTINCT = {"distinctAttribute": "gpu.example.com/numa"}
 def test_constraints(requests: list[Manifest], constraint: Manifest, devices: list[str] | None) -> None:
     """Devices of a claim may have to share a value of an attribute, or to differ in it."""
     family = "vendor.example.com/family"
-    some = [
+    offered = [
         make_device("a", {"numa": 0, family: "x"}),
         make_device("b", {"numa": 1}),
         make_device("c", {"gpu.example.com/numa": 1, family: "y"}),
@@ -125,14 +125,14 @@ def test_constraints(requests: list[Manifest], constraint: Manifest, devices: li
     ]
 
     expected = None if devices is None else [devices]
-    assert allocated(make_claim("c", *requests, constraints=[constraint]), slices=[make_slice(*some)]) == expected
+    assert allocated(make_claim("c", *requests, constraints=[constraint]), slices=[make_slice(*offered)]) == expected
 
 
 def test_values_match_by_type() -> None:
     """1 and "1" and true are three values."""
-    some = [make_device("a", {"numa": 1}), make_device("b", {"numa": "1"}), make_device("c", {"numa": True})]
+    offered = [make_device("a", {"numa": 1}), make_device("b", {"numa": "1"}), make_device("c", {"numa": True})]
 
-    assert allocated(make_claim("c", exactly(2), constraints=[MATCH]), slices=[make_slice(*some)]) is None
+    assert allocated(make_claim("c", exactly(2), constraints=[MATCH]), slices=[make_slice(*offered)]) is None
 
 
 @cases(
@@ -144,17 +144,17 @@ def test_values_match_by_type() -> None:
 )
 def test_many_devices(requests: list[Manifest], devices: int) -> None:
     """A claim holds at most 32 devices."""
-    found = allocated(make_claim("c", *requests), slices=[make_slice(*(f"d{number}" for number in range(60)))])
+    chosen = allocated(make_claim("c", *requests), slices=[make_slice(*(f"d{number}" for number in range(60)))])
 
-    assert found is not None
-    assert len(found[0]) == devices
+    assert chosen is not None
+    assert len(chosen[0]) == devices
 
 
 PARTIAL = make_slice("a", of=2)
 
 
 @cases(
-    "wanted, slices, message",
+    "claim, slices, message",
     (
         "too many devices",
         make_claim("c", exactly(33)),
@@ -222,8 +222,7 @@ PARTIAL = make_slice("a", of=2)
         make_claim("c", exactly(1)),
         [
             make_slice(
-                "a",
-                nodeSelector={"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In"}]}]},
+                "a", nodeSelector={"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In"}]}]}
             )
         ],
         "gather pool information: failed to perform node selection for slice slice: failed to parse node selector: "
@@ -236,10 +235,10 @@ PARTIAL = make_slice("a", of=2)
         "create NodeSelector for claim c: unsupported ResourceSlice.NodeSelector with 2 terms",
     ),
 )
-def test_invalid_claims(wanted: ResourceClaim, slices: list[ResourceSlice], message: str) -> None:
+def test_invalid_claims(claim: ResourceClaim, slices: list[ResourceSlice], message: str) -> None:
     """Faulty claims, classes and slices end the search with upstream's words, for other nodes would not help."""
     with pytest.raises(AllocationError) as raised:
-        allocated(wanted, slices=slices)
+        allocated(claim, slices=slices)
 
     assert str(raised.value) == message
 

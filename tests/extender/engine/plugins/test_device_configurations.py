@@ -23,19 +23,17 @@ def device_class(name: str, *modes: str) -> DeviceClass:
 
 
 def claim(*requests: Manifest, config: list[Manifest]) -> ResourceClaim:
-    made = make_claim("c", *requests)
+    uid = make_claim("c", *requests).metadata.uid
     spec = {"devices": {"requests": list(requests), "config": config}}
-    return convert(
-        ResourceClaim, {"metadata": {"name": "c", "namespace": "default", "uid": made.metadata.uid}, "spec": spec}
-    )
+    return convert(ResourceClaim, {"metadata": {"name": "c", "namespace": "default", "uid": uid}, "spec": spec})
 
 
-def told(of: ResourceClaim) -> list[tuple[str, list[str], Any]]:
+def configurations(configured_claim: ResourceClaim) -> list[tuple[str, list[str], Any]]:
     """(source, requests, mode) of each configuration in the claim's allocation."""
     slices = Slices([make_slice("gpu-1", "gpu-2", "gpu-3")])
     classes = {"plain": device_class("plain"), "fast": device_class("fast", "turbo", "loud")}
     allocations = (
-        Allocator([of], classes, slices, allocated_state_of([]), Matches())
+        Allocator([configured_claim], classes, slices, allocated_state_of([]), Matches())
         .allocate(make_node("n").obj(), Allowance())
         .of_claims
     )
@@ -80,4 +78,4 @@ ALTERNATIVES = first_of(exactly(9, "many", "fast"), exactly(1, "one", "fast"), n
     ),
 )
 def test_configurations(requests: list[Manifest], config: list[Manifest], expected: list[Any]) -> None:
-    assert told(claim(*requests, config=config)) == expected
+    assert configurations(claim(*requests, config=config)) == expected

@@ -27,8 +27,8 @@ def test_slices_are_for_nodes(where: Manifest, is_there: bool) -> None:
 
 def test_devices_that_are_for_nodes_each() -> None:
     """A slice may leave to its devices for which nodes they are."""
-    here, elsewhere = make_device("here", nodeName="n"), make_device("elsewhere", nodeName="m")
-    mixed = make_slice(elsewhere, here, make_device("anywhere", allNodes=True), perDeviceNodeSelection=True)
+    local, elsewhere = make_device("here", nodeName="n"), make_device("elsewhere", nodeName="m")
+    mixed = make_slice(elsewhere, local, make_device("anywhere", allNodes=True), perDeviceNodeSelection=True)
 
     assert allocated(make_claim("c", everything()), slices=[mixed]) == [["r=here", "r=anywhere"]]
 
@@ -101,20 +101,20 @@ def test_allocation_selects_the_nodes_that_reach_all_its_devices(slices: list[Re
 def test_pools_are_kept_while_slices_stay() -> None:
     """What was put together for a node is used again; slices that were published again are other slices."""
     slices = [make_slice("a"), make_slice("b", pool="shared", allNodes=True)]
-    known = Slices(slices)
+    kept_slices = Slices(slices)
 
-    assert known.pools_for(NODE) is known.pools_for(NODE)
-    assert known.are_same(list(slices))
-    assert not known.are_same([slices[0], make_slice("b", pool="shared", allNodes=True)])
-    assert not known.are_same(slices[:1])
+    assert kept_slices.pools_for(NODE) is kept_slices.pools_for(NODE)
+    assert kept_slices.are_same(list(slices))
+    assert not kept_slices.are_same([slices[0], make_slice("b", pool="shared", allNodes=True)])
+    assert not kept_slices.are_same(slices[:1])
 
 
 def test_pools_are_those_of_the_node_as_it_is() -> None:
     """A node that changes sees what its new labels select, as do others of its name."""
-    known = Slices([make_slice("s", nodeSelector=label_selector("zone", "a"))])
+    slices = Slices([make_slice("s", nodeSelector=label_selector("zone", "a"))])
     elsewhere = replaced(NODE, metadata=replaced(NODE.metadata, labels={"zone": "b"}))
 
-    assert [len(known.pools_for(node)) for node in (NODE, elsewhere, NODE, elsewhere)] == [1, 0, 1, 0]
+    assert [len(slices.pools_for(node)) for node in (NODE, elsewhere, NODE, elsewhere)] == [1, 0, 1, 0]
 
 
 def test_results_for_removed_devices_are_dropped() -> None:

@@ -16,15 +16,15 @@ requests = st.lists(st.tuples(st.sampled_from([1, 2]), SIZES), min_size=1, max_s
 """(how many devices, of at least which size) of each request."""
 
 
-def can_be_had(sizes: list[tuple[int, int]], wanted: list[tuple[int, int]], on_one_side: bool) -> bool:
+def can_be_had(sizes: list[tuple[int, int]], demands: list[tuple[int, int]], on_one_side: bool) -> bool:
     """Whether there is any way at all to give every request its devices."""
 
     def serve(place: int, free: frozenset[int], sides: frozenset[int]) -> bool:
         if on_one_side and len(sides) > 1:
             return False
-        if place == len(wanted):
+        if place == len(demands):
             return True
-        count, size = wanted[place]
+        count, size = demands[place]
         fitting = [one for one in sorted(free) if sizes[one][0] >= size]
         return any(
             serve(place + 1, free - set(chosen), sides | {sizes[one][1] for one in chosen})
@@ -35,28 +35,28 @@ def can_be_had(sizes: list[tuple[int, int]], wanted: list[tuple[int, int]], on_o
 
 
 @settings(deadline=None)
-@given(sizes=devices, wanted=requests, on_one_side=st.booleans(), in_one_claim=st.booleans())
+@given(sizes=devices, demands=requests, on_one_side=st.booleans(), in_one_claim=st.booleans())
 def test_devices_are_found_if_there_are_any(
-    sizes: list[tuple[int, int]], wanted: list[tuple[int, int]], on_one_side: bool, in_one_claim: bool
+    sizes: list[tuple[int, int]], demands: list[tuple[int, int]], on_one_side: bool, in_one_claim: bool
 ) -> None:
     """The search finds an allocation exactly if there is one; what it finds is enough, fits, and is given once."""
     offered = make_slice(
         *(make_device(f"d{place}", {"size": size, "numa": numa}) for place, (size, numa) in enumerate(sizes))
     )
-    asked = [
+    manifests = [
         exactly(count, f"r{place}", **selecting(f'device.attributes["gpu.example.com"].size >= {size}'))
-        for place, (count, size) in enumerate(wanted)
+        for place, (count, size) in enumerate(demands)
     ]
     constraints = [{"matchAttribute": NUMA}] if on_one_side and in_one_claim else []
-    groups = [asked] if in_one_claim else [[one] for one in asked]
+    groups = [manifests] if in_one_claim else [[one] for one in manifests]
     claims = [make_claim(f"c{place}", *group, constraints=constraints) for place, group in enumerate(groups)]
 
-    found = allocated(*claims, slices=[offered])
+    devices_by_claim = allocated(*claims, slices=[offered])
 
-    assert (found is not None) == can_be_had(sizes, wanted, bool(constraints))
-    if found is not None:
-        pairs = [result.removeprefix("r").split("=d") for claim in found for result in claim]
-        given = [(int(request), int(device)) for request, device in pairs]
-        assert len({device for _, device in given}) == len(given) == sum(count for count, _ in wanted)
-        assert all(sizes[device][0] >= wanted[request][1] for request, device in given)
-        assert not constraints or len({sizes[device][1] for _, device in given}) == 1
+    assert (devices_by_claim is not None) == can_be_had(sizes, demands, bool(constraints))
+    if devices_by_claim is not None:
+        pairs = [result.removeprefix("r").split("=d") for claim in devices_by_claim for result in claim]
+        assignments = [(int(request), int(device)) for request, device in pairs]
+        assert len({device for _, device in assignments}) == len(assignments) == sum(count for count, _ in demands)
+        assert all(sizes[device][0] >= demands[request][1] for request, device in assignments)
+        assert not constraints or len({sizes[device][1] for _, device in assignments}) == 1

@@ -33,10 +33,10 @@ def taint(effect: str) -> Manifest:
     ("an unknown operator", "NoSchedule", [{"key": "broken", "operator": "Near"}], False),
 )
 def test_tainted_devices(effect: str, tolerations: list[Manifest], is_allocated: bool) -> None:
-    wanted = make_claim("c", exactly(1, tolerations=tolerations))
-    found = allocated(wanted, slices=[make_slice(make_device("a", taints=[taint(effect)]))])
+    claim = make_claim("c", exactly(1, tolerations=tolerations))
+    allocation = allocated(claim, slices=[make_slice(make_device("a", taints=[taint(effect)]))])
 
-    assert (found is not None) == is_allocated
+    assert (allocation is not None) == is_allocated
 
 
 def counters(**amounts: str | int) -> Manifest:
@@ -53,19 +53,19 @@ SHARED = make_slice(
 
 
 @cases(
-    "held, count, devices",
+    "holders, count, devices",
     ("the whole", [], 1, ["r=whole"]),
     ("or two halves", [], 2, ["r=half-0", "r=half-1"]),
     ("not more than there is", [], 3, None),
     ("half of it is in use", [holding("half-0")], 1, ["r=half-1"]),
     ("all of it is in use", [holding("whole")], 1, None),
 )
-def test_partitions(held: list[ResourceClaim], count: int, devices: list[str] | None) -> None:
+def test_partitions(holders: list[ResourceClaim], count: int, devices: list[str] | None) -> None:
     """Partitions of a physical device take from counters that they share."""
     partitions = make_slice(partition("whole", "40Gi"), partition("half-0", "20Gi"), partition("half-1", "20Gi"), of=2)
 
     expected = None if devices is None else [devices]
-    assert allocated(make_claim("c", exactly(count)), slices=[SHARED, partitions], held=held) == expected
+    assert allocated(make_claim("c", exactly(count)), slices=[SHARED, partitions], holders=holders) == expected
 
 
 @cases(
@@ -73,13 +73,13 @@ def test_partitions(held: list[ResourceClaim], count: int, devices: list[str] | 
 )
 def test_a_refused_partition_takes_nothing(refused: Manifest) -> None:
     """What a device would have consumed is left when it cannot be had."""
-    some = make_slice(
+    partitions = make_slice(
         {**partition("whole", "40Gi"), **refused}, partition("half", "20Gi", attributes={"numa": 1}), of=2
     )
     other = make_slice(make_device("first", {"numa": 1}), pool="before")
-    wanted = make_claim("c", exactly(1, "x"), exactly(1, "y"), constraints=[MATCH])
+    claim = make_claim("c", exactly(1, "x"), exactly(1, "y"), constraints=[MATCH])
 
-    assert allocated(wanted, slices=[SHARED, some, other]) == [["x=first", "y=half"]]
+    assert allocated(claim, slices=[SHARED, partitions, other]) == [["x=first", "y=half"]]
 
 
 @cases(
@@ -90,9 +90,9 @@ def test_a_refused_partition_takes_nothing(refused: Manifest) -> None:
 )
 def test_missing_counters(shared: list[Manifest]) -> None:
     """A pool whose devices consume unknown counters is invalid."""
-    others = [{"name": "other", "counters": counters(x=1)}]
+    other_sets = [{"name": "other", "counters": counters(x=1)}]
     slices = [
-        make_slice(name="counters", of=2, sharedCounters=shared or others),
+        make_slice(name="counters", of=2, sharedCounters=shared or other_sets),
         make_slice(partition("a", "1Gi"), of=2),
     ]
 
@@ -149,7 +149,7 @@ def using(amount: str) -> ResourceClaim:
 
 
 @cases(
-    "held, requests, consumed",
+    "holders, requests, consumed",
     ("a part", [], [bandwidth("4G")], [4]),
     ("two parts", [], [bandwidth("4G", "x"), bandwidth("6G", "y")], [4, 6]),
     ("more than there is", [], [bandwidth("4G", "x"), bandwidth("7G", "y")], None),
@@ -162,29 +162,29 @@ def using(amount: str) -> ResourceClaim:
     ("all devices, and not everything of one is left", [using("6G")], [everything()], None),
     ("enough of all", [using("6G")], [everything(capacity={"requests": {"bandwidth": "4G"}})], [4]),
 )
-def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], consumed: list[int] | None) -> None:
+def test_shared_devices(holders: list[ResourceClaim], requests: list[Manifest], consumed: list[int] | None) -> None:
     """A device that allows it is shared until its capacity is used up."""
-    found = bandwidths([make_claim("c", *requests)], [make_slice(shared_device())], held)
+    amounts = bandwidths([make_claim("c", *requests)], [make_slice(shared_device())], holders)
 
-    assert found == (None if consumed is None else [str(giga * 10**9) for giga in consumed])
+    assert amounts == (None if consumed is None else [str(giga * 10**9) for giga in consumed])
 
 
 def test_all_devices_are_not_those_of_which_enough_is_left() -> None:
     """kubernetes#140769. One that is too small from the start is none of them."""
-    some = make_slice(
+    devices = make_slice(
         shared_device(), shared_device("other"), make_device("small", capacity={"bandwidth": {"value": "1G"}})
     )
-    wanted = make_claim("c", everything(capacity={"requests": {"bandwidth": "5G"}}))
+    claim = make_claim("c", everything(capacity={"requests": {"bandwidth": "5G"}}))
 
-    assert allocated(wanted, slices=[some]) == [["r=nic", "r=other"]]
-    assert allocated(wanted, slices=[some], held=[using("6G")]) is None
+    assert allocated(claim, slices=[devices]) == [["r=nic", "r=other"]]
+    assert allocated(claim, slices=[devices], holders=[using("6G")]) is None
 
 
 QUALIFIED = "gpu.example.com/bandwidth"
 
 
 @cases(
-    "published, asked, is_found",
+    "published, requested, is_found",
     ("asked for by the qualified name", "bandwidth", QUALIFIED, True),
     ("published by the qualified name", QUALIFIED, "bandwidth", True),
     ("both", QUALIFIED, QUALIFIED, True),
@@ -192,12 +192,12 @@ QUALIFIED = "gpu.example.com/bandwidth"
     ("published in another domain", "other.example.com/bandwidth", "bandwidth", False),
     ("in that domain", "other.example.com/bandwidth", "other.example.com/bandwidth", True),
 )
-def test_capacity_has_a_short_and_a_qualified_name(published: str, asked: str, is_found: bool) -> None:
+def test_capacity_has_a_short_and_a_qualified_name(published: str, requested: str, is_found: bool) -> None:
     """kubernetes#142202. The result has the name that the driver published."""
     device = make_device("nic", capacity={published: {"value": "10G"}}, allowMultipleAllocations=True)
-    wanted = make_claim("c", exactly(1, capacity={"requests": {asked: "4G"}}))
+    claim = make_claim("c", exactly(1, capacity={"requests": {requested: "4G"}}))
 
-    allocations = allocator([wanted], [make_slice(device)]).allocate(NODE, Allowance()).of_claims
+    allocations = allocator([claim], [make_slice(device)]).allocate(NODE, Allowance()).of_claims
 
     assert (allocations is not None) == is_found
     for allocation in allocations or ():
@@ -209,16 +209,16 @@ def test_capacity_has_a_short_and_a_qualified_name(published: str, asked: str, i
 def test_what_others_consume_counts_by_either_name(held_as: str, published: str) -> None:
     """Also after a driver has published the other one."""
     device = make_device("nic", capacity={published: {"value": "10G"}}, allowMultipleAllocations=True)
-    held = holding({"device": "nic", "shareID": "s", "consumedCapacity": {held_as: "6G"}})
+    holder = holding({"device": "nic", "shareID": "s", "consumedCapacity": {held_as: "6G"}})
 
-    def found(amount: str) -> bool:
-        return allocated(make_claim("c", bandwidth(amount)), slices=[make_slice(device)], held=[held]) is not None
+    def is_left(amount: str) -> bool:
+        return allocated(make_claim("c", bandwidth(amount)), slices=[make_slice(device)], holders=[holder]) is not None
 
-    assert (found("4G"), found("5G")) == (True, False)
+    assert (is_left("4G"), is_left("5G")) == (True, False)
 
 
 @cases(
-    "policy, asked, consumed",
+    "policy, amount, consumed",
     ("the default", {"default": "2G"}, None, "2000000000"),
     ("the next valid value", {"default": "2G", "validValues": ["2G", "5G"]}, "3G", "5000000000"),
     ("more than any valid value", {"validValues": ["2G", "5G"]}, "6G", None),
@@ -228,39 +228,39 @@ def test_what_others_consume_counts_by_either_name(held_as: str, published: str)
     ("beyond the maximum", {"validRange": {"min": "1G", "max": "4G"}}, "4500M", None),
     ("between two steps, without a minimum to round from", {"validRange": {"max": "4G", "step": "2G"}}, "3G", None),
 )
-def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str | None) -> None:
+def test_amounts_of_capacity(policy: Manifest, amount: str | None, consumed: str | None) -> None:
     """A device may give its capacity in certain amounts only; requests are rounded up to them."""
-    wanted = exactly(1) if asked is None else bandwidth(asked)
-    found = bandwidths([make_claim("c", wanted)], [make_slice(shared_device(**policy))])
+    request = exactly(1) if amount is None else bandwidth(amount)
+    amounts = bandwidths([make_claim("c", request)], [make_slice(shared_device(**policy))])
 
-    assert found == (None if consumed is None else [consumed])
+    assert amounts == (None if consumed is None else [consumed])
 
 
 @cases(
-    "policy, asked, in_wholes, in_fractions",
+    "policy, amount, in_wholes, in_fractions",
     ("rounded up to a step", {"min": "500m", "step": "250m"}, "600m", "1", "750m"),
     ("at least the minimum", {"min": "500m", "step": "250m"}, "100m", "500m", "500m"),
     ("a fraction anywhere is enough", {"min": "1", "step": "500m", "max": "3"}, "1100m", "2", "1500m"),
     ("without any, wholes count", {"min": "1", "step": "2"}, "1500m", "3", "3"),
 )
 def test_ranges_with_fractions_count_in_thousandths_while_their_gate_is_on(
-    policy: Manifest, asked: str, in_wholes: str, in_fractions: str
+    policy: Manifest, amount: str, in_wholes: str, in_fractions: str
 ) -> None:
     """DRAFractionalCapacityRange."""
-    told = []
+    consumed = []
     for is_on in (False, True):
-        claims, slices = [make_claim("c", bandwidth(asked))], [make_slice(shared_device(validRange=policy))]
-        told.append(bandwidths(claims, slices, features=DeviceFeatures(fractional_ranges=is_on)))
+        claims, slices = [make_claim("c", bandwidth(amount))], [make_slice(shared_device(validRange=policy))]
+        consumed.append(bandwidths(claims, slices, features=DeviceFeatures(fractional_ranges=is_on)))
 
-    assert told == [[in_wholes], [in_fractions]]
+    assert consumed == [[in_wholes], [in_fractions]]
 
 
 def test_requests_for_a_minimum_capacity() -> None:
     """A device that is not shared is given as a whole, to requests that ask for no more than it has."""
-    some = [
+    devices = [
         make_device(name, capacity={"memory": {"value": size}}) for name, size in (("small", "10Gi"), ("large", "80Gi"))
     ]
     minimum = {"requests": {"memory": "40Gi"}}
 
-    for wanted in (exactly(1, capacity=minimum), everything(capacity=minimum)):
-        assert allocated(make_claim("c", wanted), slices=[make_slice(*some)]) == [["r=large"]]
+    for request in (exactly(1, capacity=minimum), everything(capacity=minimum)):
+        assert allocated(make_claim("c", request), slices=[make_slice(*devices)]) == [["r=large"]]

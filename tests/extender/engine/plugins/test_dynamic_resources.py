@@ -54,12 +54,12 @@ NODES = (make_node("n1").label(zone="a"), make_node("n2").label(zone="b"))
 def pod_with(*claims: str, **generated: str | None) -> Pod:
     """A pod with these claims, and others generated from templates: by name in the pod, the claim's name."""
     pod = make_pod("p").uid("pod").obj()
-    named = [PodResourceClaim(name=name, resource_claim_name=name) for name in claims]
+    by_name = [PodResourceClaim(name=name, resource_claim_name=name) for name in claims]
     from_templates = [PodResourceClaim(name=name, resource_claim_template_name="template") for name in generated]
     statuses = [PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in generated.items()]
     return replaced(
         pod,
-        spec=replaced(pod.spec, resource_claims=[*named, *from_templates]),
+        spec=replaced(pod.spec, resource_claims=[*by_name, *from_templates]),
         status=replaced(pod.status, resource_claim_statuses=statuses),
     )
 
@@ -144,7 +144,7 @@ def test_claims_of_the_pod(pod: Pod, claims: list[ResourceClaim], answer: Status
 
 
 @cases(
-    "wanted, answer",
+    "pod_claim, answer",
     ("a class that is there", claim("c", exactly(1)), SUCCESS),
     (
         "one that is not",
@@ -169,9 +169,9 @@ def test_claims_of_the_pod(pod: Pod, claims: list[ResourceClaim], answer: Status
         error('nodeSelectorTerms[0].matchFields[0].operator: Unsupported value: "Is": supported values: "In", "NotIn"'),
     ),
 )
-def test_requests_of_claims(wanted: ResourceClaim, answer: Status) -> None:
+def test_requests_of_claims(pod_claim: ResourceClaim, answer: Status) -> None:
     """A claim that is not allocated must ask for classes that exist."""
-    assert pre_filter(pod_with("c"), ANY, wanted) == answer
+    assert pre_filter(pod_with("c"), ANY, pod_claim) == answer
 
 
 @cases(
@@ -228,8 +228,8 @@ def test_devices_that_take_time(since: str | None, devices: list[Manifest], is_a
     slow = {**allocation("g0", **SLOW), "allocationTimestamp": since}
     snapshot = cluster(*TWO_AND_ONE, claim("c", allocation=slow, devices=devices))
 
-    found = refusals(DynamicResources(), snapshot, pod_with("c"))
-    assert found == ({} if is_available else {"n1": NOT_HERE, "n2": NOT_HERE})
+    refused = refusals(DynamicResources(), snapshot, pod_with("c"))
+    assert refused == ({} if is_available else {"n1": NOT_HERE, "n2": NOT_HERE})
 
 
 @cases(
@@ -279,12 +279,12 @@ def test_taints_of_devices_count_only_while_their_gate_is_on(is_on: bool, refuse
 
 def test_a_list_of_alternatives_is_refused_while_its_gate_is_off() -> None:
     """DRAPrioritizedList."""
-    wanted = claim("c", {"name": "r", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]})
+    pod_claim = claim("c", {"name": "r", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]})
 
-    found = filter_nodes(plugin_with({"DRAPrioritizedList": False}), cluster(*TWO_AND_ONE, wanted), pod_with("c"))
+    answer = filter_nodes(plugin_with({"DRAPrioritizedList": False}), cluster(*TWO_AND_ONE, pod_claim), pod_with("c"))
 
     why = "resource claim default/c, request r: has subrequests, but the DRAPrioritizedList feature is disabled"
-    assert found == dict.fromkeys(("n1", "n2"), unresolvable(why))
+    assert answer == dict.fromkeys(("n1", "n2"), unresolvable(why))
 
 
 @pytest.mark.parametrize("gate", ["DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"])
@@ -299,11 +299,11 @@ def test_binding_conditions_of_devices_count_only_while_both_gates_are_on(gate: 
 
 
 def test_gates_of_devices_have_the_defaults_of_the_version() -> None:
-    of = {version: DeviceFeatures.of(FeatureGates.of({}, version)) for version in ("1.34", "1.36", "1.37")}
+    features = {version: DeviceFeatures.of(FeatureGates.of({}, version)) for version in ("1.34", "1.36", "1.37")}
 
-    assert of["1.34"] == DeviceFeatures(taints=False, partitions=False, binding_conditions=False)
-    assert of["1.36"] == DeviceFeatures()
-    assert of["1.37"] == DeviceFeatures(fractional_ranges=True, taint_rules=True)
+    assert features["1.34"] == DeviceFeatures(taints=False, partitions=False, binding_conditions=False)
+    assert features["1.36"] == DeviceFeatures()
+    assert features["1.37"] == DeviceFeatures(fractional_ranges=True, taint_rules=True)
 
 
 def plugin_with(gates: dict[str, bool]) -> DynamicResources:
@@ -364,10 +364,7 @@ def test_post_filter(pod: Pod, claims: list[ResourceClaim], message: str) -> Non
     assert post_filter(pod, *TWO_AND_ONE, *claims) == PostFilterResult(unschedulable(message))
 
 
-@pytest.mark.parametrize(
-    ("version", "no_claims", "in_vain"),
-    [("1.33", NO_CLAIMS, IN_VAIN), ("1.37", "", "")],
-)
+@pytest.mark.parametrize(("version", "no_claims", "in_vain"), [("1.33", NO_CLAIMS, IN_VAIN), ("1.37", "", "")])
 def test_post_filter_that_does_nothing_has_words_up_to_1_36(version: str, no_claims: str, in_vain: str) -> None:
     gates = FeatureGates.of({}, version)
 
@@ -467,8 +464,8 @@ def test_shares_of_a_device_have_names() -> None:
     """Two pods can share a device that allows it, as far as its capacity goes."""
     shared = make_device("nic", capacity={"bandwidth": {"value": "10G"}}, allowMultipleAllocations=True)
     nic = make_slice(shared, pool="n1", allNodes=True)
-    asked = exactly(1, capacity={"requests": {"bandwidth": "6G"}})
-    snapshot = cluster(ANY, nic, claim("c", asked), claim("d", asked))
+    request = exactly(1, capacity={"requests": {"bandwidth": "6G"}})
+    snapshot = cluster(ANY, nic, claim("c", request), claim("d", request))
     plugin, state = filtered(snapshot, pod_with("c"))
 
     plugin.reserve(state, pod_with("c"), "n1")

@@ -48,7 +48,7 @@ def test_a_pod_without_a_group_is_none_of_its_business() -> None:
 
 
 @cases(
-    "groups, known, why",
+    "groups, count, why",
     ("its group does not exist", (), 2, 'waiting for pods\'s pod group "g" to appear in scheduling queue'),
     ("its group is no gang", (make_pod_group(),), 1, ""),
     (
@@ -59,8 +59,8 @@ def test_a_pod_without_a_group_is_none_of_its_business() -> None:
     ),
     ("enough are known", (make_pod_group(min_count=2),), 2, ""),
 )
-def test_a_pod_is_gated_until_its_gang_can_be_complete(groups: tuple[PodGroup, ...], known: int, why: str) -> None:
-    scene = a_scene(*(member(f"m{number}") for number in range(known)), groups=groups)
+def test_a_pod_is_gated_until_its_gang_can_be_complete(groups: tuple[PodGroup, ...], count: int, why: str) -> None:
+    scene = a_scene(*(member(f"m{number}") for number in range(count)), groups=groups)
 
     status = scene.plugin.pre_enqueue(member("m0").obj())
 
@@ -119,9 +119,9 @@ def test_a_gang_whose_group_is_gone_is_an_error_and_is_tried_again() -> None:
 def test_hint_queues_a_member_when_its_gang_may_be_completed(new: Pod | PodGroup, helps: bool) -> None:
     resource = fwk.EventResource.POD_GROUP if isinstance(new, PodGroup) else fwk.EventResource.POD
     (hint,) = [
-        each.hint
-        for each in a_scene().plugin.events_to_register()
-        if each.event == fwk.ClusterEvent(resource, fwk.ActionType.ADD)
+        entry.hint
+        for entry in a_scene().plugin.events_to_register()
+        if entry.event == fwk.ClusterEvent(resource, fwk.ActionType.ADD)
     ]
     assert hint is not None
 
@@ -139,7 +139,7 @@ def test_hint_queues_a_member_when_its_gang_may_be_completed(new: Pod | PodGroup
 def test_a_member_is_queued_when_its_group_needs_fewer(old: PodGroup, new: PodGroup, helps: bool) -> None:
     """As from kubernetes#139279 on, which came after v1.36.2."""
     event = fwk.ClusterEvent(fwk.EventResource.POD_GROUP, fwk.ActionType.UPDATE)
-    (hint,) = [each.hint for each in a_scene().plugin.events_to_register() if each.event == event]
+    (hint,) = [entry.hint for entry in a_scene().plugin.events_to_register() if entry.event == event]
     assert hint is not None
 
     assert hint(member("m0").obj(), old, new) is (fwk.QueueingHint.QUEUE if helps else fwk.QueueingHint.QUEUE_SKIP)

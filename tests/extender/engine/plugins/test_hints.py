@@ -123,7 +123,7 @@ def test_a_pod_comes_to_a_node(plugin: type[Plugin], pod: PodBuilder, came: PodB
 
 
 @cases(
-    "plugin, pod, gone, worth_it",
+    "plugin, pod, deleted, worth_it",
     ("Fit: leaves room", NodeResourcesFit, POD, RUNNING, True),
     ("Fit: leaves room that was promised", NodeResourcesFit, POD, OTHER.nominated_node("n"), True),
     ("Fit: had no room", NodeResourcesFit, POD, OTHER, False),
@@ -142,8 +142,8 @@ def test_a_pod_comes_to_a_node(plugin: type[Plugin], pod: PodBuilder, came: PodB
     ("Affinity: it may be the first now", InterPodAffinity, NEAR_WEB.label(app="web"), WEB, True),
     ("Preemption: others know what a victim is worth", DefaultPreemption, POD, RUNNING, False),
 )
-def test_a_pod_is_gone(plugin: type[Plugin], pod: PodBuilder, gone: PodBuilder, worth_it: bool) -> None:
-    assert is_worth_a_try(plugin, pod, EVENT_ASSIGNED_POD_DELETE, gone, None) is worth_it
+def test_a_pod_is_gone(plugin: type[Plugin], pod: PodBuilder, deleted: PodBuilder, worth_it: bool) -> None:
+    assert is_worth_a_try(plugin, pod, EVENT_ASSIGNED_POD_DELETE, deleted, None) is worth_it
 
 
 HUNGRY = RUNNING.req(cpu="2", memory="2Gi")
@@ -222,10 +222,10 @@ def test_pods_that_are_nominated_to_a_node_concern_others_as_those_on_a_node_do(
     nobody.
     """
     event, is_before, is_after = HAPPENINGS[happening]
-    put = PLACES[place]
+    placed = PLACES[place]
     is_db_first = pod is not AWAY_FROM_WEB
-    before = put(OTHER.label(app="db" if is_db_first and is_after else "web")) if is_before else None
-    after = put(OTHER.label(app="web" if is_db_first or not is_before else "db")) if is_after else None
+    before = placed(OTHER.label(app="db" if is_db_first and is_after else "web")) if is_before else None
+    after = placed(OTHER.label(app="web" if is_db_first or not is_before else "db")) if is_after else None
     helps = {"added": pod is not AWAY_FROM_WEB, "deleted": pod is not NEAR_WEB, "relabelled": True}[happening]
 
     assert is_worth_a_try(plugin, pod, event, before, after) is (helps and place != "nowhere")
@@ -240,18 +240,18 @@ def test_pods_that_are_nominated_to_a_node_concern_others_as_those_on_a_node_do(
 def test_a_constraint_with_match_label_keys_counts_pods_with_the_same_labels() -> None:
     """Keys that the pod lacks narrow nothing."""
     tiered = SPREAD.spread(1, "host", app="web").obj()
-    given = tiered.spec.topology_spread_constraints
-    with_keys = [replaced(each, match_label_keys=["tier", "unknown"]) for each in given]
+    constraints = tiered.spec.topology_spread_constraints
+    with_keys = [replaced(constraint, match_label_keys=["tier", "unknown"]) for constraint in constraints]
     pod = PodBuilder(replaced(tiered, spec=replaced(tiered.spec, topology_spread_constraints=with_keys)))
-    others = {tier: OTHER.label(app="web", tier=tier).nominated_node("n") for tier in ("x", "y")}
+    pods_by_tier = {tier: OTHER.label(app="web", tier=tier).nominated_node("n") for tier in ("x", "y")}
 
     for event, old_and_new in (
         (EVENT_ASSIGNED_POD_ADD, lambda other: (None, other)),
         (EVENT_ASSIGNED_POD_DELETE, lambda other: (other, None)),
     ):
-        assert is_worth_a_try(PodTopologySpread, pod, event, *old_and_new(others["x"]))
-        assert is_worth_a_try(PodTopologySpread, pod.label(tier="x"), event, *old_and_new(others["x"]))
-        assert not is_worth_a_try(PodTopologySpread, pod.label(tier="x"), event, *old_and_new(others["y"]))
+        assert is_worth_a_try(PodTopologySpread, pod, event, *old_and_new(pods_by_tier["x"]))
+        assert is_worth_a_try(PodTopologySpread, pod.label(tier="x"), event, *old_and_new(pods_by_tier["x"]))
+        assert not is_worth_a_try(PodTopologySpread, pod.label(tier="x"), event, *old_and_new(pods_by_tier["y"]))
 
 
 def test_a_node_that_the_profile_excludes_does_not_queue_the_pod() -> None:

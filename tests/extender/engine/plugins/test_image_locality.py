@@ -54,21 +54,21 @@ def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
     assert {node: score for node, score in score_nodes(ImageLocality(), snapshot, pod.obj()).items() if score} == scores
 
 
-@pytest.mark.parametrize("others", [7, 97])
-def test_pods_with_few_and_with_many_images(others: int) -> None:
+@pytest.mark.parametrize("extra_images", [7, 97])
+def test_pods_with_few_and_with_many_images(extra_images: int) -> None:
     """Each image counts as often as the pod has it, however many other images it has."""
     size = 4000 * MIB
     nodes = [
         make_node(f"n{place}").image("shared:1", size=size).image(f"own-{place}:1", size=size) for place in range(4)
     ]
     pod = make_pod().image("shared:1").image("own-1:1").image("own-1:1")
-    for place in range(others):
+    for place in range(extra_images):
         pod = pod.image(f"nowhere-{place}:1")
 
     scores = score_nodes(ImageLocality(), make_snapshot(*nodes), pod.obj())
 
-    most = 1000 * (3 + others) - 23
-    assert (scores["n0"], scores["n1"]) == (100 * (4000 - 23) // most, 100 * (4000 + 2 * 1000 - 23) // most)
+    span = 1000 * (3 + extra_images) - 23
+    assert (scores["n0"], scores["n1"]) == (100 * (4000 - 23) // span, 100 * (4000 + 2 * 1000 - 23) // span)
 
 
 def test_an_image_on_many_nodes_scores_more() -> None:

@@ -215,28 +215,24 @@ def web_in(namespace: str) -> PodBuilder:
     return WEB.namespace(namespace).node("n1")
 
 
-@pytest.mark.parametrize(("of", "meant"), NAMESPACES)
-def test_namespaces_of_a_pod_to_be_placed(of: PodAffinityTerm, meant: set[str]) -> None:
+@pytest.mark.parametrize(("web_term", "namespaces"), NAMESPACES)
+def test_namespaces_of_a_pod_to_be_placed(web_term: PodAffinityTerm, namespaces: set[str]) -> None:
     """A term of a pod in red-1 means pods in these namespaces. The namespace `unlisted` has pods, but no object."""
-    pod = away(DB.namespace("red-1"), of)
+    pod = away(DB.namespace("red-1"), web_term)
 
-    found = {name for name in NAMES if "n1" not in fitting(pod, web_in(name), namespaces=TEAMS)}
-
-    assert found == meant
+    assert {name for name in NAMES if "n1" not in fitting(pod, web_in(name), namespaces=TEAMS)} == namespaces
 
 
-@pytest.mark.parametrize(("of", "meant"), NAMESPACES)
-def test_namespaces_of_existing_pods(of: PodAffinityTerm, meant: set[str]) -> None:
+@pytest.mark.parametrize(("web_term", "namespaces"), NAMESPACES)
+def test_namespaces_of_existing_pods(web_term: PodAffinityTerm, namespaces: set[str]) -> None:
     """The same terms mean the same when the pod with the term runs and the other is to be placed."""
-    running = away(DB.namespace("red-1").node("n1"), of)
+    running = away(DB.namespace("red-1").node("n1"), web_term)
 
-    found = {name for name in NAMES if "n1" not in fitting(WEB.namespace(name), running, namespaces=TEAMS)}
-
-    assert found == meant
+    assert {name for name in NAMES if "n1" not in fitting(WEB.namespace(name), running, namespaces=TEAMS)} == namespaces
 
 
 @cases(
-    "selector, names, meant",
+    "selector, names, expected",
     ("NotIn", NOT_RED, [], {"blue", "none"}),
     ("NotIn, of two values", selecting(("team", "NotIn", ["red", "blue"])), [], {"none"}),
     ("DoesNotExist", NO_TEAM, [], {"none"}),
@@ -244,19 +240,19 @@ def test_namespaces_of_existing_pods(of: PodAffinityTerm, meant: set[str]) -> No
     ("NotIn and Exists", selecting(("team", "NotIn", ["red"]), ("team", "Exists", [])), [], {"blue"}),
     ("excluded, but named", NOT_RED, ["red-1"], {"red-1", "blue", "none"}),
 )
-def test_selectors_that_exclude_namespaces(selector: LabelSelector, names: list[str], meant: set[str]) -> None:
+def test_selectors_that_exclude_namespaces(selector: LabelSelector, names: list[str], expected: set[str]) -> None:
     """Only pods in these namespaces keep a pod in red-1 away, and attract it. Existing pods mean the same; for them a
     namespace without an object is one without labels.
     """
-    of, pod = term("host", WEBS, names, selector), DB.namespace("red-1")
-    existing = away(pod.node("n1"), of)
+    web_term, pod = term("host", WEBS, names, selector), DB.namespace("red-1")
+    existing = away(pod.node("n1"), web_term)
 
-    away_from = {name for name in NAMES if "n1" not in fitting(away(pod, of), web_in(name), namespaces=TEAMS)}
-    near_to = {name for name in NAMES if "n1" in fitting(near(pod, of), web_in(name), namespaces=TEAMS)}
+    away_from = {name for name in NAMES if "n1" not in fitting(away(pod, web_term), web_in(name), namespaces=TEAMS)}
+    near_to = {name for name in NAMES if "n1" in fitting(near(pod, web_term), web_in(name), namespaces=TEAMS)}
     kept_away = {name for name in NAMES if "n1" not in fitting(WEB.namespace(name), existing, namespaces=TEAMS)}
 
-    assert (away_from, near_to) == (meant, meant)
-    assert kept_away - {"unlisted"} == meant
+    assert (away_from, near_to) == (expected, expected)
+    assert kept_away - {"unlisted"} == expected
 
 
 @pytest.mark.parametrize(("namespace", "fits"), [("red-1", set()), ("blue", ALL)])
@@ -374,9 +370,9 @@ def test_hypotheses(
     arrivals = [(name, cache.nominate(arrival.obj())) for name, arrival in come]
     snapshot = cache.update_snapshot()
     places = snapshot.nodes.index
-    left = [(places[name], slot, -1) for name in leave for slot in snapshot.pods.on_node[places[name]]]
+    departures = [(places[name], slot, -1) for name in leave for slot in snapshot.pods.on_node[places[name]]]
     came = [(places[name], slot, +1) for name, slot in arrivals]
-    rows = Rows.of(snapshot).changed(moves(*left, *came))
+    rows = Rows.of(snapshot).changed(moves(*departures, *came))
     plugin, state = InterPodAffinity(), CycleState()
     plugin.pre_filter(state, pod.obj(), snapshot)
 
@@ -427,7 +423,7 @@ def test_topology_keys_that_no_node_has_cost_nothing(
 
     assert refusals(InterPodAffinity(), snapshot, pod.obj()) == refused
     assert snapshot.nodes.label_columns.keys() <= {"host"}
-    assert all(len(kept) <= 1 for kept in snapshot.tallies._kept)
+    assert all(len(questions) <= 1 for questions in snapshot.tallies._kept)
 
 
 def test_a_topology_key_that_a_node_gets_later_counts_from_then_on() -> None:

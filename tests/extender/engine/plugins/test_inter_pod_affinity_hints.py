@@ -21,8 +21,8 @@ POD, NAMESPACE = EventResource.ASSIGNED_POD, EventResource.NAMESPACE
 
 def a_selector(chance: Random, key: str, values: Sequence[str]) -> dict[str, Any]:
     operator = chance.choice(("In", "NotIn", "Exists", "DoesNotExist"))
-    named = chance.sample(values, chance.randint(1, 2)) if operator in ("In", "NotIn") else []
-    return chance.choice([{"matchExpressions": [{"key": key, "operator": operator, "values": named}]}] * 4 + [{}])
+    chosen = chance.sample(values, chance.randint(1, 2)) if operator in ("In", "NotIn") else []
+    return chance.choice([{"matchExpressions": [{"key": key, "operator": operator, "values": chosen}]}] * 4 + [{}])
 
 
 def a_term(chance: Random) -> dict[str, Any]:

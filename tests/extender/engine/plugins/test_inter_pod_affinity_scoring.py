@@ -133,10 +133,7 @@ def test_preferred_terms_of_both_sides_add_up() -> None:
 )
 def test_hard_pod_affinity_weight(weight: int, expected: dict[str, int]) -> None:
     """What the required affinity of a pod that runs is worth."""
-    running = [
-        DB_ON_N1.pod_affinity("host", app="web"),
-        DB.node("n3").preferred_pod_affinity(4, "host", app="web"),
-    ]
+    running = [DB_ON_N1.pod_affinity("host", app="web"), DB.node("n3").preferred_pod_affinity(4, "host", app="web")]
 
     assert scores(WEB, running, InterPodAffinityArgs(hard_pod_affinity_weight=weight)) == expected
 

@@ -84,18 +84,18 @@ def place_beside_its_like(pod: PodBuilder) -> None:
             score_nodes(plugin, snapshot, pod.obj())
 
 
-def held() -> Counter[str]:
+def live_objects() -> Counter[str]:
     gc.collect()
-    kinds = Counter(type(each).__name__ for each in gc.get_objects())
+    kinds = Counter(type(obj).__name__ for obj in gc.get_objects())
     return Counter({kind: kinds[kind] for kind in KINDS})
 
 
 @pytest.mark.parametrize("kind", LARGE_PODS)
 def test_few_are_kept(kind: str) -> None:
     place_beside_its_like(make_pod())
-    before = held()
+    before = live_objects()
     for number in range(5 * LARGE_KEPT):
         place_beside_its_like(LARGE_PODS[kind](make_pod(), number))
-    more = held() - before
+    more = live_objects() - before
 
     assert all(number <= 2 * LARGE_KEPT for number in more.values()), more

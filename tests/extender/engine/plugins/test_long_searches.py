@@ -51,15 +51,15 @@ def outcome(plugin: DynamicResources, snapshots: Sequence[Snapshot], pod: Pod) -
     """(node -> reason, or the error; number of times that work was deferred). Cycle k sees snapshot k, and later cycles
     the last one.
     """
-    kept: LongWork | None = None
+    search: LongWork | None = None
     for deferred in range(200):
         try:
             return refusals(plugin, snapshots[min(deferred, len(snapshots) - 1)], pod), deferred
         except LongWork as long:
-            kept = long
+            search = long
         except Exception as exc:
             return f"{type(exc).__name__}: {exc}", deferred
-        kept.work(lambda: True)
+        search.work(lambda: True)
     raise AssertionError("there is no end to it")
 
 
@@ -152,7 +152,7 @@ def claims_of(requests: Sequence[Sequence[tuple[int, str]]]) -> list[ResourceCla
     st.integers(0, 40),
 )
 def test_a_deferred_search_finds_what_a_direct_one_finds(
-    models: list[list[str]], requests: list[list[tuple[int, str]]], held: list[tuple[int, int]], steps: int
+    models: list[list[str]], requests: list[list[tuple[int, str]]], held_devices: list[tuple[int, int]], steps: int
 ) -> None:
     """
     Other claims get devices between the cycles of the attempt; the result is that for the cluster as it is in the end.
@@ -160,7 +160,7 @@ def test_a_deferred_search_finds_what_a_direct_one_finds(
     claims, pod = claims_of(requests), pod_with(*(f"c{number}" for number in range(len(requests))))
     holders = [
         make_claim(f"held{place}", exactly(1), allocation=allocation_of({"device": f"g{device}", "pool": f"n{node}"}))
-        for place, (node, device) in enumerate(held)
+        for place, (node, device) in enumerate(held_devices)
     ]
     of_nodes = slices(models)
     snapshots = [snapshot_of(*of_nodes, *claims, *holders[:count]) for count in range(len(holders) + 1)]

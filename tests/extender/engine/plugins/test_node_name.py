@@ -7,15 +7,15 @@ OTHER = "node(s) didn't match the requested node name"
 
 
 @cases(
-    "asked, refused",
+    "node_name, refused",
     ("no node asked for: any will do", "", {}),
     ("only the node asked for", "n1", {"n2": OTHER}),
     ("a node that does not exist: none", "n9", {"n1": OTHER, "n2": OTHER}),
 )
-def test_requested_node(asked: str, refused: dict[str, str]) -> None:
+def test_requested_node(node_name: str, refused: dict[str, str]) -> None:
     """A pod that names a node runs there or nowhere."""
     assert refused == refusals(
-        NodeName(), make_snapshot(make_node("n1"), make_node("n2")), make_pod().node(asked).obj()
+        NodeName(), make_snapshot(make_node("n1"), make_node("n2")), make_pod().node(node_name).obj()
     )
 
 

@@ -60,8 +60,8 @@ def test_a_pod_that_leaves_frees_its_port(running: list[str]) -> None:
     snapshot = make_snapshot(make_node("n"), pods=[make_pod(name).host_port(80).node("n") for name in running])
     pod, state, plugin = make_pod().host_port(80).obj(), CycleState(), NodePorts()
     plugin.pre_filter(state, pod, snapshot)
-    gone = moves((0, slot_of(snapshot, "r"), -1))
+    departure = moves((0, slot_of(snapshot, "r"), -1))
 
-    verdicts = plugin.filter(state, pod, Rows.of(snapshot).changed(gone))
+    verdicts = plugin.filter(state, pod, Rows.of(snapshot).changed(departure))
 
     assert verdicts.all_ok

@@ -48,11 +48,11 @@ def test_filter(pod: PodBuilder, answer: Status) -> None:
 
 def test_a_node_that_begins_to_offer_a_resource_has_room_for_what_the_pods_there_have_left() -> None:
     """Until then, a pod that requests it is refused. Pods with a nodeName may have it before their node does."""
-    without, with_gpus = (make_node().capacity(gpus, cpu="4", pods=10) for gpus in ({}, {"example.com/gpu": 3}))
-    cache = make_cache(without, pods=[make_pod("running").node("n").req({"example.com/gpu": 2})])
+    without_gpus, with_gpus = (make_node().capacity(gpus, cpu="4", pods=10) for gpus in ({}, {"example.com/gpu": 3}))
+    cache = make_cache(without_gpus, pods=[make_pod("running").node("n").req({"example.com/gpu": 2})])
     one, two = (make_pod().req({"example.com/gpu": amount}).obj() for amount in (1, 2))
     before = filter_nodes(NodeResourcesFit(), cache.update_snapshot(), one)
-    cache.update_node(without.obj(), with_gpus.obj())
+    cache.update_node(without_gpus.obj(), with_gpus.obj())
     after = [filter_nodes(NodeResourcesFit(), cache.update_snapshot(), pod) for pod in (one, two)]
 
     assert before == {"n": unresolvable("Insufficient example.com/gpu")}

@@ -3,16 +3,7 @@ from typing import Any
 
 import pytest
 
-from extender.engine.framework import (
-    SKIP,
-    SUCCESS,
-    CycleState,
-    Rows,
-    Status,
-    error,
-    unresolvable,
-    unschedulable,
-)
+from extender.engine.framework import SKIP, SUCCESS, CycleState, Rows, Status, error, unresolvable, unschedulable
 from extender.engine.plugins.node_volume_limits.plugin import NodeVolumeLimits
 from extender.testing import PodBuilder, filter_nodes, make_framework, make_node, make_pod, make_snapshot
 from extender.values.objects.meta import HasMetadata
@@ -182,9 +173,9 @@ def test_a_shared_volume_leaves_with_its_last_pod(leaving: list[str], ok: bool) 
     snapshot = make_snapshot(make_node("n"), pods=running, objects=objects)
     pod, state, plugin = claiming("a").obj(), CycleState(), NodeVolumeLimits()
     plugin.pre_filter(state, pod, snapshot)
-    gone = moves(*((0, slot_of(snapshot, name), -1) for name in leaving))
+    departures = moves(*((0, slot_of(snapshot, name), -1) for name in leaving))
 
-    verdicts = plugin.filter(state, pod, Rows.of(snapshot).changed(gone))
+    verdicts = plugin.filter(state, pod, Rows.of(snapshot).changed(departures))
 
     assert verdicts.ok.tolist() == [ok]
 

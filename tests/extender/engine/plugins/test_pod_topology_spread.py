@@ -60,10 +60,10 @@ def matching(spread: str, names: Iterable[str] = NODES) -> list[PodBuilder]:
     return [FOO.name(f"{name}-{number}").node(name) for name, count in counts.items() for number in range(count)]
 
 
-def cluster(spread: str, without: Mapping[str, str] | None = None) -> Snapshot:
-    """Nodes and pods as drawn; `without` names a label that a node lacks."""
+def cluster(spread: str, missing_labels: Mapping[str, str] | None = None) -> Snapshot:
+    """Nodes and pods as drawn; `missing_labels` names a label that a node lacks."""
     nodes = [node(name).obj() for name in NODES]
-    for name, key in (without or {}).items():
+    for name, key in (missing_labels or {}).items():
         place = NODES.index(name)
         labels = {other: value for other, value in nodes[place].labels.items() if other != key}
         nodes[place] = replaced(nodes[place], metadata=replaced(nodes[place].metadata, labels=labels))
@@ -135,7 +135,7 @@ def test_pods_that_terminate_do_not_count() -> None:
 
 
 def test_a_node_without_the_label_is_unresolvable_and_its_pods_do_not_count() -> None:
-    snapshot = cluster("2/9/0/3", without={"node-b": ZONE})
+    snapshot = cluster("2/9/0/3", missing_labels={"node-b": ZONE})
 
     answers = filter_nodes(PodTopologySpread(), snapshot, constrained(FOO, 1, ZONE).obj())
 
@@ -149,14 +149,14 @@ def test_a_node_without_the_label_is_unresolvable_and_its_pods_do_not_count() ->
 
 def test_a_node_counts_only_with_all_keys() -> None:
     """node-a has no host name: its nine pods count for no constraint, so that zone1 holds one pod."""
-    snapshot = cluster("9/1/1/1", without={"node-a": HOST})
+    snapshot = cluster("9/1/1/1", missing_labels={"node-a": HOST})
 
     assert fitting(snapshot, constrained(constrained(FOO, 1, ZONE), 1, HOST)) == names("b")
 
 
 def test_constraints_are_checked_in_order() -> None:
     """The first that fails gives the reason; only the second is about a label that is missing."""
-    snapshot = cluster("9/0/0/0", without={"node-a": HOST})
+    snapshot = cluster("9/0/0/0", missing_labels={"node-a": HOST})
     zone_first = constrained(constrained(FOO, 0, ZONE), 1, HOST).obj()
     host_first = constrained(constrained(FOO, 1, HOST), 0, ZONE).obj()
 
@@ -294,13 +294,13 @@ def test_hypotheses(pod: PodBuilder, spread: str, leave: dict[str, int], come: d
     arrivals = [(name, cache.nominate(pod)) for name, pod in coming]
     snapshot = cache.update_snapshot()
     places = snapshot.nodes.index
-    left = [
+    departures = [
         (places[name], slot, -1)
         for name, count in leave.items()
         for slot in snapshot.pods.on_node[places[name]][:count]
     ]
     came = [(places[name], slot, +1) for name, slot in arrivals]
-    rows = Rows.of(snapshot).changed(moves(*left, *came))
+    rows = Rows.of(snapshot).changed(moves(*departures, *came))
     plugin, state = PodTopologySpread(), CycleState()
     plugin.pre_filter(state, pod.obj(), snapshot)
 
@@ -391,7 +391,7 @@ def test_score(pod: PodBuilder, spread: str, candidates: str, expected: dict[str
 
 def test_nodes_without_a_key_get_nothing() -> None:
     """Neither a score nor a say in how many domains there are."""
-    snapshot = cluster("4/2/1/3", without={"node-b": HOST})
+    snapshot = cluster("4/2/1/3", missing_labels={"node-b": HOST})
 
     assert scores(snapshot, wish(1, HOST), "abx") == {"a": 16, "b": 0, "x": 100}
 

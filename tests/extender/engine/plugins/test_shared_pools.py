@@ -81,9 +81,9 @@ def a_pool(rng: random.Random, name: str) -> list[ResourceSlice]:
         shared = make_slice(name=f"{name}-counters", pool=name, of=2, **where, sharedCounters=[COUNTERS])
         return [shared, make_slice(*devices, name=name, pool=name, of=2, **where)]
     if rng.random() < 0.2:
-        each = [device | {"allNodes": True} for device in devices]
-        each[0] = devices[0] | {"nodeName": f"n{rng.randrange(4)}"}
-        return [make_slice(*each, name=name, pool=name, perDeviceNodeSelection=True)]
+        own_devices = [device | {"allNodes": True} for device in devices]
+        own_devices[0] = devices[0] | {"nodeName": f"n{rng.randrange(4)}"}
+        return [make_slice(*own_devices, name=name, pool=name, perDeviceNodeSelection=True)]
     return [make_slice(*devices, name=name, pool=name, **where)]
 
 
@@ -111,49 +111,49 @@ Told = list[tuple[tuple[AllocationResult, ...], str, str]]
 
 
 def allocator_of(
-    claim: ResourceClaim, slices: Slices, followed: AllocatedDevices, held: Sequence[ResourceClaim] = ()
+    claim: ResourceClaim, slices: Slices, followed: AllocatedDevices, holders: Sequence[ResourceClaim] = ()
 ) -> Allocator:
-    return Allocator([claim], CLASSES, slices, followed.held_by(held), Matches())
+    return Allocator([claim], CLASSES, slices, followed.held_by(holders), Matches())
 
 
 def allocations(
     slices: Slices,
-    known: KnownContents,
+    contents: KnownContents,
     followed: AllocatedDevices,
-    held: Sequence[ResourceClaim],
+    holders: Sequence[ResourceClaim],
     claim: ResourceClaim,
     nodes: Sequence[Node] = NODES,
 ) -> Told:
     """What is found on each node."""
-    allocator = allocator_of(claim, slices, followed, held)
-    known_here = known.of(allocator)
-    told: list[NodeAllocation] = []
+    allocator = allocator_of(claim, slices, followed, holders)
+    known_here = contents.of(allocator)
+    results: list[NodeAllocation] = []
     for node in nodes:
         pools = slices.pools_for(node)
-        found = known_here.on(node, pools)
-        if found is None:
-            found = allocation_on(node, allocator, Allowance())
-            known_here.remember(node, pools, found)
-        told.append(found)
-    return [(each.allocations, each.refusal, str(each.error)) for each in told]
+        result = known_here.on(node, pools)
+        if result is None:
+            result = allocation_on(node, allocator, Allowance())
+            known_here.remember(node, pools, result)
+        results.append(result)
+    return [(result.allocations, result.refusal, str(result.error)) for result in results]
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_remembered_results_of_earlier_searches_change_no_allocation(seed: int) -> None:
     rng = random.Random(seed)
     slices = Slices([one for number in range(6) for one in a_pool(rng, f"p{number}")])
-    known, followed, held = KnownContents(), AllocatedDevices(), list[ResourceClaim]()
+    contents, followed, holders = KnownContents(), AllocatedDevices(), list[ResourceClaim]()
     for number in range(50):
         claim = a_claim(rng, f"c{number}")
-        found = allocations(slices, known, followed, held, claim)
+        results = allocations(slices, contents, followed, holders, claim)
 
-        assert found == [
-            told
+        assert results == [
+            result
             for node in NODES
-            for told in allocations(slices, KnownContents(), AllocatedDevices(), held, claim, [node])
+            for result in allocations(slices, KnownContents(), AllocatedDevices(), holders, claim, [node])
         ]
 
-        chosen = [each[0] for each in found if each[0]]
+        chosen = [result[0] for result in results if result[0]]
         if chosen and rng.random() < 0.7:
             shared = [
                 {
@@ -165,9 +165,9 @@ def test_remembered_results_of_earlier_searches_change_no_allocation(seed: int) 
                 }
                 for result in rng.choice(chosen)[0].devices.results
             ]
-            held.append(make_claim(f"h{number}", allocation=allocation_of(*shared)))
-        elif held:
-            held.pop(rng.randrange(len(held)))
+            holders.append(make_claim(f"h{number}", allocation=allocation_of(*shared)))
+        elif holders:
+            holders.pop(rng.randrange(len(holders)))
 
 
 def shared_pools(number: int) -> Slices:
@@ -179,22 +179,22 @@ def held_in(pool: str) -> ResourceClaim:
 
 
 def is_known(
-    known: KnownContents, slices: Slices, followed: AllocatedDevices, held: Sequence[ResourceClaim], node: Node
+    contents: KnownContents, slices: Slices, followed: AllocatedDevices, holders: Sequence[ResourceClaim], node: Node
 ) -> bool:
-    allocator = allocator_of(make_claim("other", exactly()), slices, followed, held)
-    return known.of(allocator).on(node, slices.pools_for(node)) is not None
+    allocator = allocator_of(make_claim("other", exactly()), slices, followed, holders)
+    return contents.of(allocator).on(node, slices.pools_for(node)) is not None
 
 
 def test_result_in_pools_for_all_nodes_is_remembered_for_every_node() -> None:
-    slices, known, followed = shared_pools(3), KnownContents(), AllocatedDevices()
+    slices, contents, followed = shared_pools(3), KnownContents(), AllocatedDevices()
     allocator = allocator_of(make_claim("c", exactly()), slices, followed)
     pools = slices.pools_for(NODES[0])
-    known.of(allocator).remember(NODES[0], pools, allocation_on(NODES[0], allocator, Allowance()))
+    contents.of(allocator).remember(NODES[0], pools, allocation_on(NODES[0], allocator, Allowance()))
 
-    assert all(is_known(known, slices, followed, [], node) for node in NODES)
+    assert all(is_known(contents, slices, followed, [], node) for node in NODES)
     # The search ended in the first pool.
-    assert all(is_known(known, slices, followed, [held_in("p1")], node) for node in NODES)
-    assert not any(is_known(known, slices, followed, [held_in("p0")], node) for node in NODES)
+    assert all(is_known(contents, slices, followed, [held_in("p1")], node) for node in NODES)
+    assert not any(is_known(contents, slices, followed, [held_in("p0")], node) for node in NODES)
 
 
 def test_a_node_with_devices_of_its_own_is_not_refused_with_the_others() -> None:
@@ -202,9 +202,9 @@ def test_a_node_with_devices_of_its_own_is_not_refused_with_the_others() -> None
         [make_slice("d", name="s", pool="p", allNodes=True), make_slice("own", name="n1", pool="q", nodeName="n1")]
     )
 
-    found = allocations(slices, KnownContents(), AllocatedDevices(), [held_in("p")], make_claim("c", exactly()))
+    results = allocations(slices, KnownContents(), AllocatedDevices(), [held_in("p")], make_claim("c", exactly()))
 
-    assert [bool(each[0]) for each in found] == [False, True, False, False]
+    assert [bool(result[0]) for result in results] == [False, True, False, False]
 
 
 def test_a_device_that_cannot_be_judged_is_an_error_for_the_search_that_comes_to_it() -> None:
@@ -214,10 +214,10 @@ def test_a_device_that_cannot_be_judged_is_an_error_for_the_search_that_comes_to
     small, large = (make_device("d", {"size": size}) for size in (1, 2))
     devices: dict[str, Manifest | str] = {"p0": small, "p1": "d", "p2": large}
     slices = Slices([make_slice(device, name=pool, pool=pool, allNodes=True) for pool, device in devices.items()])
-    known, followed = KnownContents(), AllocatedDevices()
+    contents, followed = KnownContents(), AllocatedDevices()
     claim = make_claim("c", exactly(1, "some"), exactly(1, "large", "big"))
 
-    first, second = (allocations(slices, known, followed, held, claim) for held in ([held_in("p0")], []))
+    first, second = (allocations(slices, contents, followed, holders, claim) for holders in ([held_in("p0")], []))
 
     assert [result.pool for result in first[0][0][0].devices.results] == ["p1", "p2"]
     assert "class big: selector #0: CEL runtime error" in second[0][2]
@@ -230,11 +230,11 @@ def test_a_search_passes_over_pools_that_have_nothing_for_the_request() -> None:
         make_slice(device, name=f"s{place}", pool=f"p{place:03}", allNodes=True) for place, device in enumerate(devices)
     ]
     slices = Slices(pools)
-    known, followed = KnownContents(), AllocatedDevices()
+    contents, followed = KnownContents(), AllocatedDevices()
 
     def searched(allowance: Allowance) -> NodeAllocation:
         allocator = allocator_of(make_claim("c", exactly(1, "r", "big")), slices, followed)
-        known.of(allocator)
+        contents.of(allocator)
         return allocation_on(NODES[0], allocator, allowance)
 
     with pytest.raises(OutOfStepsError):
@@ -245,13 +245,13 @@ def test_a_search_passes_over_pools_that_have_nothing_for_the_request() -> None:
 
 
 def test_devices_of_classes_that_say_the_same_are_found_once() -> None:
-    slices, known, followed = shared_pools(1), KnownContents(), AllocatedDevices()
+    slices, contents, followed = shared_pools(1), KnownContents(), AllocatedDevices()
 
-    def of(device_class: str) -> bool:
+    def was_found_before(device_class: str) -> bool:
         allocator = allocator_of(make_claim("c", exactly(1, "r", device_class)), slices, followed)
-        pools, known_here = slices.pools_for(NODES[0]), known.of(allocator)
+        pools, known_here = slices.pools_for(NODES[0]), contents.of(allocator)
         was_known = known_here.on(NODES[0], pools) is not None
         known_here.remember(NODES[0], pools, allocation_on(NODES[0], allocator, Allowance()))
         return was_known
 
-    assert [of("any"), of("same"), of("big")] == [False, True, False]
+    assert [was_found_before("any"), was_found_before("same"), was_found_before("big")] == [False, True, False]

@@ -64,7 +64,7 @@ GPU, NIC, INIT = "example.com/gpu", "example.com/nic", "example.com/init"
 CLASSES = {GPU: "gpu", NIC: "nic", INIT: "init"}
 
 
-def shown(request: DeviceRequest) -> tuple[str, str, int]:
+def request_row(request: DeviceRequest) -> tuple[str, str, int]:
     assert request.exactly is not None
     assert request.exactly.allocation_mode == "ExactCount"
     return request.name, request.exactly.device_class_name, request.exactly.count
@@ -149,10 +149,10 @@ def shown(request: DeviceRequest) -> tuple[str, str, int]:
 def test_requests_and_mappings(
     pod: PodBuilder, resources: list[str], requests: list[tuple[str, str, int]], mappings: list[tuple[str, str, str]]
 ) -> None:
-    made, mapped = requests_and_mappings(pod.obj(), {resource: CLASSES[resource] for resource in resources})
+    device_requests, mapped = requests_and_mappings(pod.obj(), {resource: CLASSES[resource] for resource in resources})
 
-    assert [shown(request) for request in made] == requests
-    assert [(each.container_name, each.resource_name, each.request_name) for each in mapped] == mappings
+    assert [request_row(request) for request in device_requests] == requests
+    assert [(mapping.container_name, mapping.resource_name, mapping.request_name) for mapping in mapped] == mappings
 
 
 # What is said of nodes.
@@ -233,11 +233,11 @@ def test_claims_of_the_pod_and_extended_resources_do_not_share_a_device() -> Non
             "containers": [{"name": "c", "resources": {"requests": {GPU: "1"}}}],
         },
     })  # fmt: skip
-    there = make_device_class("gpu", backs=GPU), make_claim("c", exactly(1, device_class="gpu"))
+    objects = make_device_class("gpu", backs=GPU), make_claim("c", exactly(1, device_class="gpu"))
 
-    assert evaluated(pod, *there, make_slice("gpu-1"))[1] == {"n": NO_DEVICE}
-    assert evaluated(pod, *there, make_slice("gpu-1", "gpu-2"))[1] == {"n": SUCCESS}
-    assert evaluated(pod, *there, make_slice("gpu-1"), nodes=(OFFERING,))[1] == {"n": SUCCESS}
+    assert evaluated(pod, *objects, make_slice("gpu-1"))[1] == {"n": NO_DEVICE}
+    assert evaluated(pod, *objects, make_slice("gpu-1", "gpu-2"))[1] == {"n": SUCCESS}
+    assert evaluated(pod, *objects, make_slice("gpu-1"), nodes=(OFFERING,))[1] == {"n": SUCCESS}
 
 
 def left_over(pod: Pod, **metadata: Any) -> ResourceClaim:
@@ -250,9 +250,9 @@ def left_over(pod: Pod, **metadata: Any) -> ResourceClaim:
 
 def test_a_special_claim_of_an_earlier_attempt_keeps_the_pod_off_all_nodes() -> None:
     refused = unresolvable("cannot schedule extended resource claim")
-    found = evaluated(WANTING, make_device_class("gpu", backs=GPU), make_slice("gpu-1", "gpu-2"), left_over(WANTING))
+    answer = evaluated(WANTING, make_device_class("gpu", backs=GPU), make_slice("gpu-1", "gpu-2"), left_over(WANTING))
 
-    assert found == (SUCCESS, {"n": refused})
+    assert answer == (SUCCESS, {"n": refused})
 
 
 @cases(
@@ -274,8 +274,8 @@ class Scheduler(Reservations):
     """One profile with DynamicResources, and one node `n` with one device."""
 
     def __init__(self, *objects: HasMetadata, node: NodeBuilder | None = None, late: bool = False) -> None:
-        there = make_device_class("gpu", backs=GPU), make_slice("gpu-1"), *objects
-        super().__init__(DynamicResources, node or make_node("n"), *there, late=late)
+        all_objects = make_device_class("gpu", backs=GPU), make_slice("gpu-1"), *objects
+        super().__init__(DynamicResources, node or make_node("n"), *all_objects, late=late)
 
     def bind(self, pod: Pod, cycle: Cycle | None = None) -> Status:
         """What PreBind says; what was reserved is withdrawn if it fails."""
@@ -293,8 +293,8 @@ class Scheduler(Reservations):
 
     def post_filter(self, pod: Pod, cycle: Cycle) -> PostFilterResult:
         statuses = cycle.run_filter_plugins(Rows.of(cycle.snapshot))
-        named = NodeStatuses({"n": statuses.status_of(0).by("DynamicResources")})
-        return virtual_time.run(self.framework.plugins.post_filter[0].post_filter(cycle, pod, named))
+        node_statuses = NodeStatuses({"n": statuses.status_of(0).by("DynamicResources")})
+        return virtual_time.run(self.framework.plugins.post_filter[0].post_filter(cycle, pod, node_statuses))
 
     @property
     def claims(self) -> Mapping[Any, ResourceClaim]:
@@ -321,8 +321,8 @@ def test_a_claim_is_created_protected_allocated_and_named_in_the_pod() -> None:
 
     (claim,) = scheduler.claims.values()
     patch = scheduler.writes.calls[-1]
-    written = [CreateResourceClaim, ProtectResourceClaim, ReserveResourceClaim, PatchPodStatus]
-    assert scheduler.kinds_written() == written
+    kinds = [CreateResourceClaim, ProtectResourceClaim, ReserveResourceClaim, PatchPodStatus]
+    assert scheduler.kinds_written() == kinds
     assert isinstance(patch, PatchPodStatus) and patch.extended_resource_claim is not None
     assert patch.extended_resource_claim.resource_claim_name == claim.name
     assert claim.status.allocation is not None
@@ -500,7 +500,7 @@ def test_while_the_feature_is_off_the_resource_is_counted_as_any_other() -> None
     cycle = Cycle(framework, cache.update_snapshot(), WANTING)
     cycle.run_pre_filter_plugins()
     status = cycle.run_filter_plugins(Rows.of(cycle.snapshot)).status_of(0)
-    listens_to = {each.event.resource for each in NodeResourcesFit(None, framework).events_to_register()}
+    listens_to = {entry.event.resource for entry in NodeResourcesFit(None, framework).events_to_register()}
 
     assert cycle.skip_filter_plugins == {"DynamicResources"}
     assert status == unresolvable(f"Insufficient {GPU}").by("NodeResourcesFit")
@@ -519,11 +519,11 @@ def totals(
 ) -> dict[str, int]:
     """The scores of one plugin, beside DynamicResources."""
 
-    def made(_: object, handle: Handle) -> Plugin:
+    def make_plugin(_: object, handle: Handle) -> Plugin:
         return plugin(args, handle)
 
     cache = make_cache(*nodes, objects=objects)
-    cycle = Cycle(make_framework(made, DynamicResources), cache.update_snapshot(), pod)
+    cycle = Cycle(make_framework(make_plugin, DynamicResources), cache.update_snapshot(), pod)
     assert cycle.run_pre_filter_plugins().status.is_success
     rows = cycle.feasible_rows()
     cycle.run_pre_score_plugins(rows)
@@ -557,45 +557,45 @@ def test_devices_count_in_the_balance_of_resources() -> None:
     args = NodeResourcesBalancedAllocationArgs(resources=(ResourceSpec("cpu", 1), ResourceSpec(GPU, 1)))
     nodes = [node.capacity(cpu=4) for node in PLACES[:2]]
 
-    found = totals(NodeResourcesBalancedAllocation, args, *DEVICES, nodes=nodes, pod=pod)
+    scores = totals(NodeResourcesBalancedAllocation, args, *DEVICES, nodes=nodes, pod=pod)
 
     # Without the pod: 0 and 0, 0 and 1/2; with it: 1/2 and 1/2, 1/2 and 1.
-    assert found == {"empty": 75, "half": 75}
+    assert scores == {"empty": 75, "half": 75}
 
 
 def test_only_devices_of_the_class_count() -> None:
     """A node without any of them scores nothing for the resource."""
     fast = make_device_class("gpu", 'device.attributes["gpu.example.com"].model == "a"', backs=GPU)
     devices = [make_device(f"{model}-{n}", {"model": model}) for model in "ab" for n in range(2)]
-    some = make_slice(*devices, nodeName="n")
+    gpu_slice = make_slice(*devices, nodeName="n")
     args = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("MostAllocated", (ResourceSpec(GPU, 1),)))
 
-    assert totals(NodeResourcesFit, args, fast, some, nodes=[make_node("n").capacity(pods=10)]) == {"n": 50}
+    assert totals(NodeResourcesFit, args, fast, gpu_slice, nodes=[make_node("n").capacity(pods=10)]) == {"n": 50}
 
 
 def test_many_devices_are_counted_in_a_thread() -> None:
     """Which devices match is kept, so that each cycle comes further."""
     expression = " || ".join(f'device.attributes["gpu.example.com"].model == "{number}"' for number in range(5))
     hundred = [make_device(f"gpu-{n}", {"model": "4"}) for n in range(100)]
-    there = (
+    objects = (
         make_device_class("gpu", expression, backs=GPU),
         make_slice(*hundred, allNodes=True),
         *(make_slice(*hundred, name=f"s{n}", pool=f"p{n}", nodeName="n") for n in range(9)),
     )
-    cache = make_cache(make_node("n").capacity(pods=10), objects=there)
+    cache = make_cache(make_node("n").capacity(pods=10), objects=objects)
     framework = make_framework(DynamicResources, shared={MAY_DEFER: True})
 
-    def counted() -> tuple[int, int]:
+    def device_counts() -> tuple[int, int]:
         cycle = Cycle(framework, cache.update_snapshot(), WANTING)
         cycle.run_pre_filter_plugins()
-        found, in_use = cycle.read(DEVICE_TOTALS)(GPU, Rows.of(cycle.snapshot))
-        return int(found[0]), int(in_use[0])
+        total, in_use = cycle.read(DEVICE_TOTALS)(GPU, Rows.of(cycle.snapshot))
+        return int(total[0]), int(in_use[0])
 
     with pytest.raises(LongWork) as raised:
-        counted()
+        device_counts()
     for _ in range(20):
         raised.value.work(lambda: True)
-    assert counted() == (1000, 0)
+    assert device_counts() == (1000, 0)
 
 
 # What is suggested.

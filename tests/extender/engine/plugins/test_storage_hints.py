@@ -144,7 +144,7 @@ def test_csi_node_change_queues_the_pod_when_it_may_lift_a_limit(
     ("the pod has no inline volume of the driver", CLAIMING, (True, False), False),
 )
 def test_a_driver_changes(pod: PodBuilder, published: tuple[bool, bool], worth_it: bool) -> None:
-    old, new = (make_csi_driver(publishes_capacity=each) for each in published)
+    old, new = (make_csi_driver(publishes_capacity=is_published) for is_published in published)
 
     assert is_worth_a_try(VolumeBinding, pod, updated(EventResource.CSI_DRIVER), old, new) is worth_it
 
@@ -173,7 +173,7 @@ def test_an_invalid_capacity_is_an_error_of_the_hint() -> None:
 
 
 @cases(
-    "plugin, pod, gone, worth_it",
+    "plugin, pod, deleted, worth_it",
     ("Restrictions: the disk", VolumeRestrictions, USING_DISK, RUNNING.volume(gce_disk("d")), True),
     ("Restrictions: another", VolumeRestrictions, USING_DISK, RUNNING.volume(gce_disk("e")), False),
     (
@@ -199,8 +199,8 @@ def test_an_invalid_capacity_is_an_error_of_the_hint() -> None:
         True,
     ),
 )
-def test_a_pod_with_volumes_is_gone(plugin: type[Plugin], pod: PodBuilder, gone: PodBuilder, worth_it: bool) -> None:
-    assert is_worth_a_try(plugin, pod, EVENT_ASSIGNED_POD_DELETE, gone, None) is worth_it
+def test_a_pod_with_volumes_is_gone(plugin: type[Plugin], pod: PodBuilder, deleted: PodBuilder, worth_it: bool) -> None:
+    assert is_worth_a_try(plugin, pod, EVENT_ASSIGNED_POD_DELETE, deleted, None) is worth_it
 
 
 @cases(
@@ -289,7 +289,7 @@ def serving(name: str | None) -> DeviceClass:
 
 
 @cases(
-    "asked, old, new, worth_it",
+    "resource, old, new, worth_it",
     ("a class for it comes", GPU, None, serving(GPU), True),
     ("a class for something else", GPU, None, serving("example.com/fpga"), False),
     ("a class for nothing of the kind", GPU, None, serving(None), False),
@@ -299,11 +299,11 @@ def serving(name: str | None) -> DeviceClass:
     ("it does no more", GPU, serving(GPU), serving(None), False),
 )
 def test_a_device_class_serves_an_extended_resource(
-    asked: str, old: DeviceClass | None, new: DeviceClass, worth_it: bool
+    resource: str, old: DeviceClass | None, new: DeviceClass, worth_it: bool
 ) -> None:
     event = ClusterEvent(EventResource.DEVICE_CLASS, ActionType.ADD if old is None else ActionType.UPDATE)
 
-    assert is_worth_a_try(NodeResourcesFit, POD.req({asked: 1}), event, old, new) is worth_it
+    assert is_worth_a_try(NodeResourcesFit, POD.req({resource: 1}), event, old, new) is worth_it
 
 
 @cases("objects, worth_it", ("a class serves it", [serving(GPU)], True), ("none does", [serving(None)], False))
@@ -318,7 +318,7 @@ def test_hints_look_at_the_cluster_as_it_is_known_now() -> None:
     cache = make_cache()
     plugin = DynamicResources(None, make_framework(live=cache))
     event = ClusterEvent(EventResource.RESOURCE_CLAIM, ActionType.ADD)
-    (hint,) = (each.hint for each in plugin.events_to_register() if each.event.matches(event))
+    (hint,) = (entry.hint for entry in plugin.events_to_register() if entry.event.matches(event))
     assert hint is not None
     assert hint(using(NAMED).obj(), None, OURS) is QueueingHint.QUEUE_SKIP
 

@@ -45,7 +45,7 @@ def test_the_sum_is_that_of_the_terms_that_match(seed: int) -> None:
     for _ in range(40):
         labels = {key: rng.choice(VALUES) for key in rng.sample(KEYS, rng.randrange(4))}
         namespace = rng.choice(NAMESPACES)
-        expected = sum(each.weight for each in terms if each.term.matches(namespace, labels, {}))
+        expected = sum(weighted.weight for weighted in terms if weighted.term.matches(namespace, labels, {}))
 
         assert weights.of(namespace, labels) == expected, f"{labels} in {namespace}, seed {seed}"
         assert not expected or weights.wanted is None or not weights.wanted.isdisjoint(labels.items())
@@ -69,11 +69,11 @@ def an_excluding_term(rng: random.Random, number: int) -> dict[str, Any]:
 def test_the_terms_of_a_class_that_only_exclude_labels_are_counted_by_topology_key(seed: int) -> None:
     rng = random.Random(seed)
     number = 200
-    required, preferred = ([an_excluding_term(rng, each) for each in range(number)] for _ in range(2))
+    required, preferred = ([an_excluding_term(rng, place) for place in range(number)] for _ in range(2))
     anti = {
         "requiredDuringSchedulingIgnoredDuringExecution": required,
         "preferredDuringSchedulingIgnoredDuringExecution": [
-            {"weight": rng.randint(1, 9), "podAffinityTerm": each} for each in preferred
+            {"weight": rng.randint(1, 9), "podAffinityTerm": term} for term in preferred
         ],
     }
     pods = AffinityClass("one", json.dumps([None, anti]).encode())
@@ -81,14 +81,14 @@ def test_the_terms_of_a_class_that_only_exclude_labels_are_counted_by_topology_k
     index.add(pods)
 
     for _ in range(20):
-        labels = {key: rng.choice(VALUES) for key in rng.sample([*KEYS, *(f"key-{each}" for each in range(number))], 5)}
+        labels = {key: rng.choice(VALUES) for key in rng.sample([*KEYS, *(f"key-{n}" for n in range(number))], 5)}
         namespace = rng.choice(NAMESPACES)
-        found = index.matching(Incoming(namespace, frozenset(labels.items()), frozenset()), 1, keys)
+        matches = index.matching(Incoming(namespace, frozenset(labels.items()), frozenset()), 1, keys)
 
         refused = [term.topology_key for term in terms.anti_affinity if term.matches(namespace, labels, {})]
         liked = [weighted for weighted in terms.preferred if weighted.term.matches(namespace, labels, {})]
-        of_key = {key: sum(each.weight for each in liked if each.term.topology_key == key) for key in keys}
-        assert {each.topology_key: dict(each.numbers)[0] for each in found.anti_affinity} == {
+        of_key = {key: sum(weighted.weight for weighted in liked if weighted.term.topology_key == key) for key in keys}
+        assert {row.topology_key: dict(row.numbers)[0] for row in matches.anti_affinity} == {
             key: refused.count(key) for key in keys
         }
-        assert {each.topology_key: dict(each.numbers)[0] for each in found.weights} == of_key
+        assert {row.topology_key: dict(row.numbers)[0] for row in matches.weights} == of_key

@@ -23,10 +23,10 @@ def everywhere(snapshot: Snapshot) -> fwk.GroupPlacement:
 
 def placements(*scheduled: PodBuilder, key: str = ZONE) -> dict[str, set[str]]:
     snapshot = make_snapshot(*NODES)
-    found = TopologyPlacementGenerator().generate_placements(
+    result = TopologyPlacementGenerator().generate_placements(
         make_pod_group(topology_key=key), [pod.obj() for pod in scheduled], everywhere(snapshot), snapshot
     )
-    return {each.name: {snapshot.nodes.objects[place].name for place in each.nodes} for each in found}
+    return {placement.name: {snapshot.nodes.objects[place].name for place in placement.nodes} for placement in result}
 
 
 def test_each_value_of_the_label_is_a_placement() -> None:

@@ -78,9 +78,9 @@ def answers(
 
 def refusals(pod: PodBuilder, *objects: HasMetadata) -> dict[str, list[str]]:
     """Node -> why it is refused, for good; nodes that pass are left out."""
-    found = answers(pod, *objects)
-    assert all(status == unresolvable(*status.reasons) for status in found.values() if not status.is_success)
-    return {node: list(status.reasons) for node, status in found.items() if not status.is_success}
+    statuses = answers(pod, *objects)
+    assert all(status == unresolvable(*status.reasons) for status in statuses.values() if not status.is_success)
+    return {node: list(status.reasons) for node, status in statuses.items() if not status.is_success}
 
 
 @cases(
@@ -145,9 +145,9 @@ def test_a_claim_bound_by_hand_waits_for_the_volume_controller() -> None:
     claim = make_claim("c", volume="pv")
     by_hand = msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, annotations={}))
 
-    found = answers(claiming("c"), by_hand, make_volume("pv"), make_class())
+    statuses = answers(claiming("c"), by_hand, make_volume("pv"), make_class())
 
-    assert found["a"] == unresolvable("pod has unbound immediate PersistentVolumeClaims")
+    assert statuses["a"] == unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
 
 @cases(
@@ -187,7 +187,7 @@ def test_in_tree_volumes_on_migrated_nodes(migrated: list[str], refused: dict[st
     """A node that serves EBS volumes through the CSI driver reaches them where that driver says."""
     volume = make_volume("pv", claim="c", ebs="vol-1", affinity=in_zone("z1"))
 
-    found = answers(
+    statuses = answers(
         claiming("c"),
         make_claim("c", volume="pv"),
         volume,
@@ -195,7 +195,7 @@ def test_in_tree_volumes_on_migrated_nodes(migrated: list[str], refused: dict[st
         nodes=[zoned("a", "z1")],
     )
 
-    assert {node: list(status.reasons) for node, status in found.items() if not status.is_success} == refused
+    assert {node: list(status.reasons) for node, status in statuses.items() if not status.is_success} == refused
 
 
 def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
@@ -203,10 +203,10 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
     volume = make_volume("pv", claim="c", ebs="aws://z1/no-volume")
     nodes = make_csi_node("a", migrated=["kubernetes.io/aws-ebs"])
 
-    found = answers(claiming("c"), make_claim("c", volume="pv"), volume, nodes)
+    statuses = answers(claiming("c"), make_claim("c", volume="pv"), volume, nodes)
 
     why = "could not translate pv: failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (aws://z1/no-volume)"
-    assert found == {"a": error(why), "b": SUCCESS}
+    assert statuses == {"a": error(why), "b": SUCCESS}
 
 
 @cases(
@@ -255,10 +255,7 @@ def changed(volume: Any, **spec: object) -> Any:
     ("other attributes", {"volume_attributes_class_name": "gold"}, {}),
 )
 def test_volumes_of_another_kind_do_not_match(claim: dict[str, str], volume: dict[str, str]) -> None:
-    objects: list[HasMetadata] = [
-        changed(local_claim(), **claim),
-        changed(local_volume(), **volume),
-    ]
+    objects: list[HasMetadata] = [changed(local_claim(), **claim), changed(local_volume(), **volume)]
 
     assert refusals(claiming("c"), LOCAL, *objects) == {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}
 
@@ -285,28 +282,28 @@ def test_no_volume_is_bound_twice(volumes: list[str], refused: list[str]) -> Non
     objects: list[HasMetadata] = [local_volume(f"v{number}", size=size) for number, size in enumerate(volumes)]
     claims = [local_claim("large", size="2Gi"), local_claim("small")]
 
-    found = refusals(claiming("large", "small"), LOCAL, *claims, *objects)
+    refused_nodes = refusals(claiming("large", "small"), LOCAL, *claims, *objects)
 
-    assert found == {node: [NOTHING_TO_BIND] for node in refused}
+    assert refused_nodes == {node: [NOTHING_TO_BIND] for node in refused}
 
 
 @cases(
-    "volumes, left",
+    "volumes, nodes_left",
     ("three zonal ones", [("v", "z1", "1Gi"), ("w", "z1", "1Gi"), ("x", "z1", "1Gi")], ["a"]),
     ("two are not enough for three", [("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi")], []),
     ("zonal ones and others", [("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi"), ("y", "", "9Gi")], ["a", "b"]),
     ("of all sizes", [("v", "z1", "9Gi"), ("w", "", "1Gi"), ("x", "z1", "2Gi")], ["a"]),
 )
-def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: list[str]) -> None:
+def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], nodes_left: list[str]) -> None:
     """Each takes the smallest that the others left."""
     objects: list[HasMetadata] = [
         local_volume(name, size=size, affinity=in_zone(zone) if zone else None) for name, zone, size in volumes
     ]
     claims = [local_claim(name) for name in ("c", "d", "e")]
 
-    found = refusals(claiming("c", "d", "e"), LOCAL, *claims, *objects)
+    refused_nodes = refusals(claiming("c", "d", "e"), LOCAL, *claims, *objects)
 
-    assert [node for node in ("a", "b") if node not in found] == left
+    assert [node for node in ("a", "b") if node not in refused_nodes] == nodes_left
 
 
 @cases(
@@ -328,10 +325,10 @@ def test_sizes_that_cannot_be_read(objects: list[HasMetadata], why: str) -> None
 def test_a_selector_that_cannot_be_used_is_an_error() -> None:
     selector = LabelSelector(match_expressions=[LabelSelectorRequirement(key="disk", operator="Like", values=["s"])])
 
-    found = answers(claiming("c"), LOCAL, local_claim(selector=selector))
+    statuses = answers(claiming("c"), LOCAL, local_claim(selector=selector))
 
     why = 'error creating internal label selector for claim: default/c: "Like" is not a valid label selector operator'
-    assert found == {"a": error(why), "b": error(why)}
+    assert statuses == {"a": error(why), "b": error(why)}
 
 
 @cases(
@@ -345,9 +342,7 @@ def test_a_selector_that_cannot_be_used_is_an_error() -> None:
 def test_delayed_claims_get_volumes_provisioned_where_the_class_allows_it(
     storage_class: HasMetadata, refused: list[str]
 ) -> None:
-    found = refusals(claiming("c"), make_claim("c"), storage_class)
-
-    assert found == {node: [NOTHING_TO_BIND] for node in refused}
+    assert refusals(claiming("c"), make_claim("c"), storage_class) == {node: [NOTHING_TO_BIND] for node in refused}
 
 
 def host(*names: str) -> LabelSelector:
@@ -372,9 +367,9 @@ def host(*names: str) -> LabelSelector:
 )
 def test_storage_capacity(capacities: list[HasMetadata], refused: list[str]) -> None:
     """A driver that publishes how much room it has must have enough."""
-    found = refusals(claiming("c"), make_claim("c"), make_class(), make_csi_driver(), *capacities)
+    refused_nodes = refusals(claiming("c"), make_claim("c"), make_class(), make_csi_driver(), *capacities)
 
-    assert found == {node: [NO_ROOM] for node in refused}
+    assert refused_nodes == {node: [NO_ROOM] for node in refused}
 
 
 @cases(
@@ -405,9 +400,9 @@ def test_all_reasons_of_a_node_are_reported() -> None:
         local_claim("waits"),
     ]
 
-    found = refusals(claiming("bound", "waits"), LOCAL, *objects)
+    refused_nodes = refusals(claiming("bound", "waits"), LOCAL, *objects)
 
-    assert found == {"a": [NOT_REACHED, NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}
+    assert refused_nodes == {"a": [NOT_REACHED, NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}
 
 
 def test_volumes_are_not_scored() -> None:

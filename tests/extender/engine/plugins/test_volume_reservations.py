@@ -64,10 +64,10 @@ def test_a_volume_that_was_reserved_is_taken() -> None:
     scheduler = Scheduler(*with_local_volumes("a", "b"))
     _, status = scheduler.reserve(pod("first", "c"), "a")
 
-    _, left = scheduler.feasible(pod("second", "d"))
+    _, nodes_left = scheduler.feasible(pod("second", "d"))
 
     assert status.is_success
-    assert left == ["b"]
+    assert nodes_left == ["b"]
 
 
 def test_an_assumed_volume_names_its_claim() -> None:
@@ -87,10 +87,10 @@ def test_provisioning_selects_the_node() -> None:
     scheduler = Scheduler(make_class(), make_claim("c"))
     state, _ = scheduler.reserve(pod("first", "c"), "a")
 
-    _, left = scheduler.feasible(pod("second", "c"))
+    _, nodes_left = scheduler.feasible(pod("second", "c"))
 
     assert [claim.metadata.annotations[SELECTED_NODE_ANNOTATION] for claim in state.read(ASSUMED).claims] == ["a"]
-    assert left == ["a"]
+    assert nodes_left == ["a"]
 
 
 def test_unreserve_frees_the_volumes() -> None:
@@ -113,16 +113,16 @@ def test_unreserve_frees_the_volumes() -> None:
 def test_what_pods_share_is_free_when_the_last_one_leaves(objects: list[HasMetadata], other: str, leaves: int) -> None:
     scheduler = Scheduler(*objects)
     pods = [pod("first", "c"), pod("second", "c")]
-    states = [scheduler.reserve(each, "a")[0] for each in pods]
+    states = [scheduler.reserve(user, "a")[0] for user in pods]
     third = pod("third", other)
-    taken = scheduler.feasible(third)[1]
+    nodes_before = scheduler.feasible(third)[1]
 
     for _ in range(2):  # the second time does nothing
         scheduler.plugin.unreserve(states[leaves], pods[leaves], "a")
-        assert scheduler.feasible(third)[1] == taken
+        assert scheduler.feasible(third)[1] == nodes_before
     scheduler.plugin.unreserve(states[1 - leaves], pods[1 - leaves], "a")
 
-    assert len(scheduler.feasible(third)[1]) == len(taken) + 1
+    assert len(scheduler.feasible(third)[1]) == len(nodes_before) + 1
 
 
 def test_unreserve_without_a_reservation_does_nothing() -> None:

@@ -26,7 +26,7 @@ CLAIMS = [make_claim("once", access="ReadWriteOncePod"), make_claim("often")]
 
 
 @cases(
-    "wanted, there, answer",
+    "volume, used, answer",
     ("another GCE disk", gce_disk("a"), gce_disk("b"), SUCCESS),
     ("the same GCE disk", gce_disk("a"), gce_disk("a"), NO_DISK),
     ("one of two writes", gce_disk("a", read_only=True), gce_disk("a"), NO_DISK),
@@ -42,12 +42,12 @@ CLAIMS = [make_claim("once", access="ReadWriteOncePod"), make_claim("often")]
     ("Ceph, both only read", rbd_image("a", "m1", read_only=True), rbd_image("a", "m1", read_only=True), SUCCESS),
     ("names of different kinds are not compared", gce_disk("a"), ebs_disk("a"), SUCCESS),
 )
-def test_disks(wanted: Volume, there: Volume, answer: Status) -> None:
+def test_disks(volume: Volume, used: Volume, answer: Status) -> None:
     """A node attaches a disk for one pod, unless all only read it."""
-    snapshot = make_snapshot(make_node("n"), make_node("empty"), pods=[make_pod("r").volume(there).node("n")])
-    found = filter_nodes(VolumeRestrictions(), snapshot, make_pod().volume(wanted).obj())
+    snapshot = make_snapshot(make_node("n"), make_node("empty"), pods=[make_pod("r").volume(used).node("n")])
+    statuses = filter_nodes(VolumeRestrictions(), snapshot, make_pod().volume(volume).obj())
 
-    assert found == {"n": answer, "empty": SUCCESS}
+    assert statuses == {"n": answer, "empty": SUCCESS}
 
 
 @cases(

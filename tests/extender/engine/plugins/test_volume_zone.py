@@ -1,13 +1,4 @@
-from extender.engine.framework import (
-    SKIP,
-    SUCCESS,
-    ActionType,
-    CycleState,
-    EventResource,
-    Rows,
-    Status,
-    unresolvable,
-)
+from extender.engine.framework import SKIP, SUCCESS, ActionType, CycleState, EventResource, Rows, Status, unresolvable
 from extender.engine.plugins.volume_zone import VolumeZone
 from extender.testing import filter_nodes, make_node, make_pod, make_snapshot
 from extender.values.objects.meta import HasMetadata

@@ -80,12 +80,12 @@ def bound_claims_say(node: Node, bound: list[PersistentVolumeClaim], objects: Cl
 
 
 def best_volume(
-    node: Node, claim: PersistentVolumeClaim, taken: set[str], objects: ClusterObjects
+    node: Node, claim: PersistentVolumeClaim, taken_names: set[str], objects: ClusterObjects
 ) -> PersistentVolume | None:
     best: PersistentVolume | None = None
     size = claims.requested_storage(claim) or Quantity()
     for volume in objects.pvs.values():
-        if claims.volume_class(volume) != claims.claim_class(claim) or volume.metadata.name in taken:
+        if claims.volume_class(volume) != claims.claim_class(claim) or volume.metadata.name in taken_names:
             continue
         is_its_own = claims.is_bound_to(volume, claim)
         if (volume.spec.claim_ref is not None and not is_its_own) or claims.storage_capacity(volume) < size:
@@ -124,14 +124,14 @@ def delayed_claims_say(node: Node, delayed: list[PersistentVolumeClaim], objects
     if any(name not in (None, node.name) for name in selected.values()):
         return NOTHING_TO_BIND
     to_provision = [claim for claim in delayed if selected[claim.metadata.name] is not None]
-    taken: set[str] = set()
-    others = [claim for claim in delayed if selected[claim.metadata.name] is None]
-    for claim in sorted(others, key=lambda claim: claims.requested_storage(claim) or Quantity()):
-        volume = best_volume(node, claim, taken, objects)
+    taken_names: set[str] = set()
+    unselected = [claim for claim in delayed if selected[claim.metadata.name] is None]
+    for claim in sorted(unselected, key=lambda claim: claims.requested_storage(claim) or Quantity()):
+        volume = best_volume(node, claim, taken_names, objects)
         if volume is None:
             to_provision.append(claim)
         else:
-            taken.add(volume.metadata.name)
+            taken_names.add(volume.metadata.name)
     for claim in to_provision:
         storage_class = objects.storage_classes[claims.claim_class(claim)]
         if storage_class.provisioner in ("", "kubernetes.io/no-provisioner"):
@@ -149,10 +149,10 @@ def delayed_claims_say(node: Node, delayed: list[PersistentVolumeClaim], objects
 
 
 def volume_binding(node: Node, pods: list[Pod], pod: Pod, objects: ClusterObjects, everyone: list[Pod]) -> list[str]:
-    own = [claim for volume in pod.spec.volumes if (claim := claim_of(pod, volume, objects)) is not None]
+    pod_claims = [claim for volume in pod.spec.volumes if (claim := claim_of(pod, volume, objects)) is not None]
     reasons = (
-        bound_claims_say(node, [claim for claim in own if claims.is_fully_bound(claim)], objects),
-        delayed_claims_say(node, [claim for claim in own if not claims.is_fully_bound(claim)], objects),
+        bound_claims_say(node, [claim for claim in pod_claims if claims.is_fully_bound(claim)], objects),
+        delayed_claims_say(node, [claim for claim in pod_claims if not claims.is_fully_bound(claim)], objects),
     )
     return [reason for reason in reasons if reason is not None]
 
@@ -182,8 +182,8 @@ def volume_restrictions(
 ) -> list[str]:
     if any(is_same_disk(mine, theirs) for mine in pod.spec.volumes for other in pods for theirs in other.spec.volumes):
         return [NO_DISK]
-    named = {volume.persistent_volume_claim.claim_name for volume in pod.spec.volumes if volume.persistent_volume_claim}
-    exclusive = {name for name in named if "ReadWriteOncePod" in objects.pvcs[pod.namespace, name].spec.access_modes}
+    names = {volume.persistent_volume_claim.claim_name for volume in pod.spec.volumes if volume.persistent_volume_claim}
+    exclusive = {name for name in names if "ReadWriteOncePod" in objects.pvcs[pod.namespace, name].spec.access_modes}
     used = {
         volume.persistent_volume_claim.claim_name
         for other in everyone
@@ -230,18 +230,18 @@ def csi_volumes(pod: Pod, node: Node, objects: ClusterObjects) -> Iterator[tuple
 def node_volume_limits(
     node: Node, pods: list[Pod], pod: Pod, objects: ClusterObjects, everyone: list[Pod]
 ) -> list[str]:
-    wanted = {*csi_volumes(pod, node, objects)}
+    added = {*csi_volumes(pod, node, objects)}
     limits = dict(attach_profile(objects.csi_nodes[node.name]).limits) if node.name in objects.csi_nodes else {}
-    if not wanted or not limits:
+    if not added or not limits:
         return []
     attached = {volume for other in pods for volume in csi_volumes(other, node, objects)}
-    wanted -= attached
+    added -= attached
     for attachment in objects.volume_attachments.values():
         volume = objects.pvs.get(attachment.spec.source.persistent_volume_name or "")
         if attachment.spec.node_name == node.name and volume is not None and volume.spec.csi is not None:
             attached.add((attachment.spec.attacher, volume.spec.csi.volume_handle))
-    for driver in {driver for driver, _ in wanted} & limits.keys():
-        if sum(driver == other for other, _ in attached) + sum(driver == other for other, _ in wanted) > limits[driver]:
+    for driver in {driver for driver, _ in added} & limits.keys():
+        if sum(driver == other for other, _ in attached) + sum(driver == other for other, _ in added) > limits[driver]:
             return [TOO_MANY]
     return []
 

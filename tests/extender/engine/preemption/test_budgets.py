@@ -41,9 +41,9 @@ WEB, DB, BARE = make_pod().label(app="web"), make_pod().label(app="db"), make_po
 def marks(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows: list[int] | None = None) -> str:
     """An x for every pod that violates a budget; the pods in order of importance, row by row."""
     rows = rows or [0] * len(pods)
-    named = [pods[place].name(f"p{place}").node(f"n{row}").obj() for place, row in enumerate(rows)]
-    snapshot = make_snapshot(*(make_node(f"n{row}") for row in sorted(set(rows))), pods=named, objects=budgets)
-    slots = np.array([snapshot.pods.slots[pod.uid] for pod in named], np.intp)
+    named_pods = [pods[place].name(f"p{place}").node(f"n{row}").obj() for place, row in enumerate(rows)]
+    snapshot = make_snapshot(*(make_node(f"n{row}") for row in sorted(set(rows))), pods=named_pods, objects=budgets)
+    slots = np.array([snapshot.pods.slots[pod.uid] for pod in named_pods], np.intp)
     return "".join("x" if violates else "." for violates in violating(snapshot, slots, np.array(rows, np.intp), V1_36))
 
 
@@ -110,12 +110,12 @@ _SELECTORS = st.builds(
 def test_a_pod_violates_a_used_up_budget_whose_selector_matches_it(
     labels: list[dict[str, str]], selectors: list[LabelSelector]
 ) -> None:
-    pods = [make_pod().label(**each) for each in labels]
+    pods = [make_pod().label(**pod_labels) for pod_labels in labels]
 
-    found = marks(pods, [budget(0, selector, name=f"b{place}") for place, selector in enumerate(selectors)])
+    marked = marks(pods, [budget(0, selector, name=f"b{place}") for place, selector in enumerate(selectors)])
 
     selecting = [*map(selector_of, selectors)]
-    assert found == "".join("x" if any(selector.matches(each) for selector in selecting) else "." for each in labels)
+    assert marked == "".join("x" if any(it.matches(pod_labels) for it in selecting) else "." for pod_labels in labels)
 
 
 def test_every_budget_that_selects_a_pod_is_charged() -> None:
@@ -162,7 +162,7 @@ def test_thousands_of_budgets_are_counted_as_one_after_the_other_would_be() -> N
         )
         for number in range(2500)
     ]
-    generous = [each for each in budgets if each.status.disruptions_allowed > 11]
+    generous = [pdb for pdb in budgets if pdb.status.disruptions_allowed > 11]
 
     assert marks(pods, generous, rows) == one_by_one(pods, generous, rows)
     assert marks(pods, budgets, rows) == one_by_one(pods, budgets, rows)
@@ -171,10 +171,10 @@ def test_thousands_of_budgets_are_counted_as_one_after_the_other_would_be() -> N
 def one_by_one(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows: list[int]) -> str:
     """What upstream does, budget by budget."""
     violate: set[int] = set()
-    for each in budgets:
-        selector, counts = selector_of(each.spec.selector), dict.fromkeys(rows, each.status.disruptions_allowed)
+    for pdb in budgets:
+        selector, counts = selector_of(pdb.spec.selector), dict.fromkeys(rows, pdb.status.disruptions_allowed)
         for place, row in enumerate(rows):
-            is_its = each.metadata.namespace == "default" and f"p{place}" not in each.status.disrupted_pods
+            is_its = pdb.metadata.namespace == "default" and f"p{place}" not in pdb.status.disrupted_pods
             if is_its and selector.matches(pods[place].obj().labels):
                 counts[row] -= 1
                 if counts[row] < 0:
@@ -198,9 +198,9 @@ def test_the_budgets_that_an_eviction_violates_are_named(
     pods = [WEB.name(f"p{place}").node("n").obj() for place in range(2)]
     snapshot = make_snapshot(make_node("n"), pods=pods, objects=budgets)
 
-    found = broken_budgets(snapshot, snapshot.all_nodes, make_pod("preemptor").priority(1).obj(), V1_36)
+    broken = broken_budgets(snapshot, snapshot.all_nodes, make_pod("preemptor").priority(1).obj(), V1_36)
 
-    assert {pod.name: found[pod.uid] for pod in pods if pod.uid in found} == names
+    assert {pod.name: broken[pod.uid] for pod in pods if pod.uid in broken} == names
 
 
 def test_no_victims_violate_no_budget() -> None:

@@ -46,9 +46,9 @@ def candidates(victims: Mapping[str, Sequence[PodBuilder]], violations: Mapping[
     return Candidates.of(snapshot, listed, V1_36)
 
 
-def chosen(of: Candidates) -> list[str]:
+def chosen(options: Candidates) -> list[str]:
     """The nodes that no criterion tells apart."""
-    return [of.at(place).node for place in pick_one_node_for_preemption(of).tolist()]
+    return [options.at(place).node for place in pick_one_node_for_preemption(options).tolist()]
 
 
 @cases(
@@ -103,13 +103,13 @@ def test_the_first_victim_stands_for_all_whatever_its_priority() -> None:
 def test_own_criteria_replace_all_others() -> None:
     """Upstream's OrderedScoreFuncs."""
 
-    def most_victims(of: Candidates) -> Int64s:
-        return -fewest_victims(of)
+    def most_victims(options: Candidates) -> Int64s:
+        return -fewest_victims(options)
 
-    found = candidates({"a": [v(0)], "b": [v(9), v(9)], "c": [v(5), v(5)]}, {"b": 7})
+    options = candidates({"a": [v(0)], "b": [v(9), v(9)], "c": [v(5), v(5)]}, {"b": 7})
 
     def chosen_by(*criteria: ScoreFunction) -> list[int]:
-        return [*pick_one_node_for_preemption(replace(found, rules=replace(V1_36, criteria=criteria)))]
+        return [*pick_one_node_for_preemption(replace(options, rules=replace(V1_36, criteria=criteria)))]
 
     assert chosen_by(most_victims) == [1, 2]
     assert chosen_by(most_victims, fewest_pdb_violations) == [2]
@@ -117,18 +117,18 @@ def test_own_criteria_replace_all_others() -> None:
 
 
 def test_candidates_are_spelled_out_as_they_were_given() -> None:
-    found = candidates({"a": [v(3), v(2)], "b": [v(1)]}, {"b": 1})
+    options = candidates({"a": [v(3), v(2)], "b": [v(1)]}, {"b": 1})
 
-    listed = [(one.node, [pod.name for pod in one.victims], one.num_pdb_violations) for one in found.listed()]
+    listed = [(one.node, [pod.name for pod in one.victims], one.num_pdb_violations) for one in options.listed()]
 
     assert listed == [("a", ["a-0", "a-1"], 0), ("b", ["b-0"], 1)]
 
 
-@pytest.mark.parametrize("taken", [[], [1], [2, 0], [0, 1, 2], [1, 1]])
-def test_some_candidates_keep_their_victims(taken: list[int]) -> None:
-    found = candidates({"a": [v(3), v(2)], "b": [v(1)], "c": [v(4), v(4), v(4)]}, {"b": 1})
+@pytest.mark.parametrize("places", [[], [1], [2, 0], [0, 1, 2], [1, 1]])
+def test_some_candidates_keep_their_victims(places: list[int]) -> None:
+    options = candidates({"a": [v(3), v(2)], "b": [v(1)], "c": [v(4), v(4), v(4)]}, {"b": 1})
 
-    assert found.take(np.array(taken, np.intp)).listed() == [found.at(place) for place in taken]
+    assert options.take(np.array(places, np.intp)).listed() == [options.at(place) for place in places]
 
 
 def naive_choice(listed: Sequence[Candidate]) -> list[str]:
@@ -138,7 +138,7 @@ def naive_choice(listed: Sequence[Candidate]) -> list[str]:
         top = max(pod.priority for pod in one.victims)
         return min(start_time(pod) for pod in one.victims if pod.priority == top)
 
-    left = list(listed)
+    rivals = list(listed)
     for cost in (
         lambda one: one.num_pdb_violations,
         lambda one: one.victims[0].priority,
@@ -146,9 +146,9 @@ def naive_choice(listed: Sequence[Candidate]) -> list[str]:
         lambda one: len(one.victims),
         lambda one: -earliest(one),
     ):
-        least = min(cost(one) for one in left)
-        left = [one for one in left if cost(one) == least]
-    return [one.node for one in left]
+        lowest = min(cost(one) for one in rivals)
+        rivals = [one for one in rivals if cost(one) == lowest]
+    return [one.node for one in rivals]
 
 
 @settings(deadline=None, max_examples=examples(200))
@@ -161,9 +161,9 @@ def test_the_choice_is_that_of_the_criteria_told_one_by_one(chance: random.Rando
         ]
         for number in range(chance.randint(1, 5))
     }
-    found = candidates(victims, {node: chance.randrange(2) for node in victims})
+    options = candidates(victims, {node: chance.randrange(2) for node in victims})
 
-    assert chosen(found) == naive_choice(found.listed())
+    assert chosen(options) == naive_choice(options.listed())
 
 
 def test_candidates_are_ordered_by_five_criteria() -> None:

@@ -34,9 +34,9 @@ def victim(*conditions: Condition, priority: int = 1, is_terminating: bool = Tru
 
 
 def why_not(
-    pod: PodBuilder, *others: Pod, statuses: fwk.NodeStatuses = REFUSED, rules: fwk.PreemptionRules = V1_36
+    pod: PodBuilder, *running: Pod, statuses: fwk.NodeStatuses = REFUSED, rules: fwk.PreemptionRules = V1_36
 ) -> str | None:
-    return why_not_eligible(pod.obj(), make_snapshot(make_node("n"), pods=others), statuses, rules)
+    return why_not_eligible(pod.obj(), make_snapshot(make_node("n"), pods=running), statuses, rules)
 
 
 def test_a_pod_may_preempt() -> None:
@@ -94,7 +94,7 @@ def test_a_nominated_node_that_is_gone_does_not_hold_it_back() -> None:
 
 def test_terminating_pod_that_may_not_be_a_victim_does_not_block_preemption() -> None:
     """A plugin may say which pods are eligible (upstream's IsEligiblePod)."""
-    others, everybody = replace(V1_36, may_go=lambda pod: pod.name != "victim"), replace(V1_36, may_go=lambda pod: True)
+    sparing, anyone = replace(V1_36, may_go=lambda pod: pod.name != "victim"), replace(V1_36, may_go=lambda pod: True)
 
-    assert why_not(NOMINATED, victim(condition()), rules=others) is None
-    assert why_not(NOMINATED, victim(condition()), rules=everybody) == TERMINATING
+    assert why_not(NOMINATED, victim(condition()), rules=sparing) is None
+    assert why_not(NOMINATED, victim(condition()), rules=anyone) == TERMINATING

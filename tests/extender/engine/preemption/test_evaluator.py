@@ -89,7 +89,7 @@ def test_room_is_made() -> None:
 
 
 @cases(
-    "asks, pods, gone",
+    "asks, pods, names",
     ("the more important one is reprieved", 1, LOW_AND_HIGH, ["low"]),
     (
         "the older one is reprieved",
@@ -113,10 +113,10 @@ def test_room_is_made() -> None:
         ["leaving", "low"],
     ),
 )
-def test_fewest_and_least_important_pods_are_victims(asks: int, pods: list[PodBuilder], gone: list[str]) -> None:
+def test_fewest_and_least_important_pods_are_victims(asks: int, pods: list[PodBuilder], names: list[str]) -> None:
     outcome = preempt(make_snapshot(node("n"), pods=pods), make_pod("preemptor").req(cpu=asks).priority(10))
 
-    assert victims(outcome) == {"n": gone}
+    assert victims(outcome) == {"n": names}
 
 
 HIGH = pod("high", "n", priority=5)
@@ -127,7 +127,7 @@ def web(name: str, **options: int) -> PodBuilder:
 
 
 @cases(
-    "asks, pods, allowed, gone, violations",
+    "asks, pods, allowed, names, violations",
     ("a pod with a spent budget is reprieved first", 1, [web("web", priority=1), HIGH], 0, ["high"], 0),
     ("a pod with budget left is not", 1, [web("web", priority=1), HIGH], 1, ["web"], 0),
     ("broken twice", 2, [web("a"), web("b")], 0, ["a", "b"], 2),
@@ -135,15 +135,14 @@ def web(name: str, **options: int) -> PodBuilder:
     ("most important first all the same", 2, [web("web", priority=1), HIGH], 0, ["high", "web"], 1),
 )
 def test_budgets_are_broken_only_when_there_is_no_other_way(
-    asks: int, pods: list[PodBuilder], allowed: int, gone: list[str], violations: int
+    asks: int, pods: list[PodBuilder], allowed: int, names: list[str], violations: int
 ) -> None:
     """Between equals the one that breaks the budget stands first, as in the order in which they were reprieved."""
     outcome = preempt(
-        make_snapshot(node("n"), pods=pods, objects=[budget(allowed)]),
-        make_pod("preemptor").req(cpu=asks).priority(10),
+        make_snapshot(node("n"), pods=pods, objects=[budget(allowed)]), make_pod("preemptor").req(cpu=asks).priority(10)
     )
 
-    assert victims(outcome) == {"n": gone}
+    assert victims(outcome) == {"n": names}
     assert num_violations(outcome) == violations
 
 
@@ -224,7 +223,7 @@ def four_nodes(*with_budget: int) -> Snapshot:
 
 
 @cases(
-    "offset, enough, with_budget, found",
+    "offset, enough, with_budget, node_names",
     ("as many as are enough", 0, 2, (), ["n0", "n1"]),
     ("from the offset on, and round", 3, 2, (), ["n3", "n0"]),
     ("all", 0, 4, (), ["n0", "n1", "n2", "n3"]),
@@ -233,13 +232,13 @@ def four_nodes(*with_budget: int) -> Snapshot:
     ("one of two breaks none: enough", 0, 2, (0,), ["n1", "n0"]),
 )
 def test_the_dry_run_stops_when_there_are_enough(
-    offset: int, enough: int, with_budget: tuple[int, ...], found: list[str]
+    offset: int, enough: int, with_budget: tuple[int, ...], node_names: list[str]
 ) -> None:
     outcome = preempt(
         four_nodes(*with_budget), evaluator=lambda framework: Evaluator(framework, lambda _: (offset, enough))
     )
 
-    assert list(victims(outcome)) == found
+    assert list(victims(outcome)) == node_names
 
 
 # What is said.
@@ -420,7 +419,7 @@ def preempt_where_filters_are_content(*extenders: Extender) -> fwk.PreemptionOut
 
 
 @cases(
-    "answers, gone",
+    "answers, names",
     ("one adds a victim", [adding("a")], ["a"]),
     ("one adds two, in its order", [adding("b", "a")], ["b", "a"]),
     ("the first passes it on", [passing, adding("a")], ["a"]),
@@ -431,15 +430,15 @@ def preempt_where_filters_are_content(*extenders: Extender) -> fwk.PreemptionOut
     ("the second refuses the node", [adding("a"), dropping], None),
 )
 def test_extenders_say_whom_to_evict_where_filters_need_nobody_to_go(
-    answers: list[Answer], gone: list[str] | None
+    answers: list[Answer], names: list[str] | None
 ) -> None:
-    outcome = preempt_where_filters_are_content(*(Extender(f"e{place}", each) for place, each in enumerate(answers)))
+    outcome = preempt_where_filters_are_content(*(Extender(f"e{place}", says) for place, says in enumerate(answers)))
 
-    if gone is None:
+    if names is None:
         assert (outcome.status, outcome.chosen) == (fwk.unschedulable("no candidate node for preemption"), None)
     else:
         assert outcome.chosen is not None
-        assert [victim.name for victim in outcome.chosen.victims] == gone
+        assert [victim.name for victim in outcome.chosen.victims] == names
         assert outcome.nominated_node == "n"
 
 
@@ -503,16 +502,16 @@ def test_an_extender_that_fails_ends_the_search(answer: Answer, error: str) -> N
 
 
 @cases(
-    "answer, left",
+    "answer, nodes_left",
     ("fails", failing, ["n0", "n1", "n2", "n3"]),
     ("names no victim", naming_nobody_on_the_first, ["n1", "n2", "n3"]),
 )
-def test_failing_ignorable_extender_does_not_end_the_search(answer: Answer, left: list[str]) -> None:
+def test_failing_ignorable_extender_does_not_end_the_search(answer: Answer, nodes_left: list[str]) -> None:
     last = Extender("last", passing)
 
     outcome = preempt(four_nodes(), framework=with_extenders(Extender("e", answer, is_ignorable=True), last))
 
-    assert last.asked == [left]
+    assert last.asked == [nodes_left]
     assert outcome.status.is_success
 
 

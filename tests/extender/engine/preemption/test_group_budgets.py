@@ -19,13 +19,13 @@ from tests.kit.tables import cases
 
 def violating(units: list[list[PodBuilder]], budgets: list[PodDisruptionBudget]) -> Mask:
     """The units in order of importance, and which of them violate a budget."""
-    named = [
+    named_pods = [
         pod.name(f"p{unit}-{place}").node("n").obj()
         for unit, pods in enumerate(units)
         for place, pod in enumerate(pods)
     ]
-    snapshot = make_snapshot(make_node("n"), pods=named, objects=budgets)
-    slots = np.array([snapshot.pods.slots[pod.uid] for pod in named], np.intp)
+    snapshot = make_snapshot(make_node("n"), pods=named_pods, objects=budgets)
+    slots = np.array([snapshot.pods.slots[pod.uid] for pod in named_pods], np.intp)
     first = np.r_[0, np.cumsum([len(pods) for pods in units])].astype(np.intp)
     return violates_budgets(VictimUnits(snapshot, slots, first, np.arange(len(units)), np.zeros(len(units), np.int64)))
 
@@ -46,7 +46,7 @@ EXISTS = LabelSelector(match_expressions=[LabelSelectorRequirement("app", "Exist
 def test_units_use_budgets_up(
     units: list[list[PodBuilder]], budgets: list[PodDisruptionBudget], expected: list[int]
 ) -> None:
-    assert violating(units, budgets).tolist() == [bool(each) for each in expected]
+    assert violating(units, budgets).tolist() == [bool(flag) for flag in expected]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -66,15 +66,15 @@ def test_violations_of_units_equal_those_counted_pod_by_pod(seed: int) -> None:
     excluding.append(LabelSelector())
     budgets = [budget(chance.randrange(30), chance.choice(excluding), name=f"b{number}") for number in range(20)]
 
-    left, expected = [each.status.disruptions_allowed for each in budgets], []
+    allowed, expected = [pdb.status.disruptions_allowed for pdb in budgets], []
     for unit in units:
         for pod in unit:
-            asked = [
-                place for place, each in enumerate(budgets) if selector_of(each.spec.selector).matches(pod.obj().labels)
+            matching = [
+                place for place, pdb in enumerate(budgets) if selector_of(pdb.spec.selector).matches(pod.obj().labels)
             ]
-            refused = next((place for place in asked if left[place] <= 0), None)
-            for place in asked if refused is None else asked[: asked.index(refused)]:
-                left[place] -= 1
+            refused = next((place for place in matching if allowed[place] <= 0), None)
+            for place in matching if refused is None else matching[: matching.index(refused)]:
+                allowed[place] -= 1
             if refused is not None:
                 expected.append(True)
                 break

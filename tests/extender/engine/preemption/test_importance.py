@@ -32,9 +32,7 @@ def test_priority_then_age_then_uid() -> None:
         make_pod("alone").priority(-1),
     ]
 
-    order = names_in_order(pods, [1, 1, 1, 1, 1, 1, 0])
-
-    assert order == ["alone", "high", "old", "twin", "young", "waiting", "low"]
+    assert names_in_order(pods, [1, 1, 1, 1, 1, 1, 0]) == ["alone", "high", "old", "twin", "young", "waiting", "low"]
 
 
 @cases(
@@ -47,9 +45,7 @@ def test_priority_then_age_then_uid() -> None:
 def test_equal_pods_come_by_uid_in_whatever_order_they_came(uids: list[str]) -> None:
     orders = [[make_pod(uid).uid(uid) for uid in order] for order in permutations(uids)]
 
-    found = [names_in_order(pods) for pods in orders]
-
-    assert found == [sorted(uids)] * 6
+    assert [names_in_order(pods) for pods in orders] == [sorted(uids)] * 6
 
 
 def test_equal_pods_come_by_uid_after_others_have_gone() -> None:

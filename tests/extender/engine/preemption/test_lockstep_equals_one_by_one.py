@@ -18,14 +18,7 @@ from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import Rows
-from extender.testing import (
-    PodBuilder,
-    RandomCluster,
-    make_cache,
-    make_framework,
-    make_pod,
-    random_cluster,
-)
+from extender.testing import PodBuilder, RandomCluster, make_cache, make_framework, make_pod, random_cluster
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import (
     NO_VICTIMS,
@@ -119,8 +112,8 @@ def in_lockstep(case: Case) -> dict[str, Outcome]:
     run = dry_run(state, case.pod, np.arange(len(snapshot.nodes)), replace(V1_36, may_go=may_go))
     outcomes: dict[str, Outcome] = {node: _plain(status) for node, status in run.statuses.explicit.items()}
     outcomes |= dict.fromkeys(run.fits_as_is, ("fits", (), 0))
-    for found in run.candidates.listed():
-        outcomes[found.node] = ("candidate", tuple(pod.key for pod in found.victims), found.num_pdb_violations)
+    for choice in run.candidates.listed():
+        outcomes[choice.node] = ("candidate", tuple(pod.key for pod in choice.victims), choice.num_pdb_violations)
     return outcomes
 
 
@@ -167,13 +160,13 @@ def _on_one_node(case: Case, node: str, framework: Framework, skipped: frozenset
 
 def _violating(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) -> list[Pod]:
     """Each pod takes one from every budget that selects it, and violates where nothing was left."""
-    left = [budget.status.disruptions_allowed for budget in budgets]
+    allowed = [budget.status.disruptions_allowed for budget in budgets]
     violating: list[Pod] = []
     for pod in pods:
         for place, budget in enumerate(budgets):
             if selector_of(budget.spec.selector).matches(pod.labels):
-                left[place] -= 1
-                if left[place] < 0 and pod not in violating:
+                allowed[place] -= 1
+                if allowed[place] < 0 and pod not in violating:
                     violating.append(pod)
     return violating
 
@@ -187,13 +180,13 @@ def _filtered(case: Case, cache: Cache, node: str, framework: Framework, skipped
     ]
     for pod in coming:
         cache.add_pod(pod)
-    status = _asked(case.pod, cache, node, framework, skipped)
+    status = _filter_status(case.pod, cache, node, framework, skipped)
     for pod in reversed(coming):
         cache.remove_pod(pod)
-    return _asked(case.pod, cache, node, framework, skipped) if coming and status.is_success else status
+    return _filter_status(case.pod, cache, node, framework, skipped) if coming and status.is_success else status
 
 
-def _asked(pod: Pod, cache: Cache, node: str, framework: Framework, skipped: frozenset[str]) -> Status:
+def _filter_status(pod: Pod, cache: Cache, node: str, framework: Framework, skipped: frozenset[str]) -> Status:
     snapshot = cache.update_snapshot()
     state = Cycle(framework, snapshot, pod)
     outcome = state.run_pre_filter_plugins()
@@ -214,9 +207,7 @@ def test_lockstep_equals_one_by_one(chance: random.Random) -> None:
     """Victims, budget violations and refusals are those of looking at each node by itself."""
     case = make_case(random_cluster(chance), chance)
 
-    outcomes = in_lockstep(case)
-
-    assert outcomes == one_by_one(case)
+    assert in_lockstep(case) == one_by_one(case)
 
 
 @settings(deadline=None, max_examples=examples(150))
@@ -228,9 +219,7 @@ def test_lockstep_equals_one_by_one_where_pods_share_volumes(seed: int) -> None:
     chance = random.Random(seed)
     case = make_case(random_cluster_with_volumes(chance), chance)
 
-    outcomes = _or_error(in_lockstep, case)
-
-    assert outcomes == _or_error(one_by_one, case)
+    assert _or_error(in_lockstep, case) == _or_error(one_by_one, case)
 
 
 def _or_error(run: Callable[[Case], dict[str, Outcome]], case: Case) -> dict[str, Outcome] | None:

@@ -50,7 +50,7 @@ class Duel:
         self.num_rivals += 1
         self.cache.add_pod(make_pod(f"rival-{self.num_rivals}").uid(f"r{self.num_rivals}").req(cpu=2).node("n").obj())
 
-    def tried(self, pod: Pod = PREEMPTOR) -> fwk.PostFilterResult:
+    def attempt(self, pod: Pod = PREEMPTOR) -> fwk.PostFilterResult:
         """An attempt of the pod; the victims go at once."""
         if pod.uid in self.nominated:
             pod = replaced(pod, status=replaced(pod.status, nominated_node_name="n"))
@@ -76,7 +76,7 @@ def fight(duel: Duel, hours: int) -> list[float]:
     """
     began, moments = duel.now, list[float]()
     while duel.now - began < timedelta(hours=hours) and len(moments) < 100:
-        result = duel.tried()
+        result = duel.attempt()
         if result.candidate is not None:
             moments.append((duel.now - began).total_seconds())
             duel.rival_comes()
@@ -103,9 +103,9 @@ def test_the_pauses_grow() -> None:
 def test_status_of_a_paused_preemptor_names_the_pod_that_took_its_room() -> None:
     duel = Duel()
     for _ in range(2):
-        assert duel.tried().candidate is not None
+        assert duel.attempt().candidate is not None
         duel.rival_comes()
-    paused = duel.tried()
+    paused = duel.attempt()
     assert paused.candidate is None
     assert paused.retry_after == 10
     words = "after 2 wasted preemptions in a row; the room on node n was taken by default/rival-3"
@@ -116,16 +116,16 @@ def test_status_of_a_paused_preemptor_names_the_pod_that_took_its_room() -> None
 def test_first_preemption_is_not_paused_by_that_of_another_pod() -> None:
     duel = Duel()
     for _ in range(3):
-        duel.tried()
+        duel.attempt()
         duel.rival_comes()
     other = replaced(PREEMPTOR, metadata=replaced(PREEMPTOR.metadata, name="other", uid="other"))
-    assert duel.tried(other).candidate is not None
+    assert duel.attempt(other).candidate is not None
 
 
 def test_a_preemption_whose_victims_have_not_gone_is_not_wasted() -> None:
     duel = Duel()
     for _ in range(3):
-        result = duel.tried()
+        result = duel.attempt()
         assert result.candidate is not None
         for victim in result.candidate.victims:
             duel.cache.add_pod(victim)  # it takes its time
@@ -135,7 +135,7 @@ def test_a_preemption_whose_victims_have_not_gone_is_not_wasted() -> None:
 def test_a_preemption_that_the_scheduler_itself_gave_up_is_not_wasted() -> None:
     duel = Duel()
     for _ in range(3):
-        assert duel.tried().candidate is not None
+        assert duel.attempt().candidate is not None
         duel.nominated.clear()  # the node was cordoned for a moment
         duel.rival_comes()
     assert duel.metrics() == (0, 0)
@@ -148,11 +148,11 @@ def test_ordinary_churn_raises_no_alarm(seed: int) -> None:
     duel = Duel()
     for number in range(50):
         pod = replaced(PREEMPTOR, metadata=replaced(PREEMPTOR.metadata, name=f"p{number}", uid=f"p{number}"))
-        assert duel.tried(pod).candidate is not None
+        assert duel.attempt(pod).candidate is not None
         if chance.random() < 0.3:  # a race
             duel.rival_comes()
             duel.now += timedelta(seconds=chance.random() * 5)
-            assert duel.tried(pod).candidate is not None
+            assert duel.attempt(pod).candidate is not None
         placed = replaced(pod, spec=replaced(pod.spec, node_name="n"))
         duel.cache.add_pod(placed)
         duel.cache.remove_pod(placed)

@@ -43,9 +43,9 @@ STRICT: Final = budget(0)
 
 def each_rules(*expected: object) -> pytest.MarkDecorator:
     """The four sets of rules, oldest first, each with what it does."""
-    named = zip((V1_12, V1_17, V1_25, V1_36), expected, strict=True)
+    pairs = zip((V1_12, V1_17, V1_25, V1_36), expected, strict=True)
     return pytest.mark.parametrize(
-        ("rules", "expected"), [pytest.param(rules, value, id=rules.name) for rules, value in named]
+        ("rules", "expected"), [pytest.param(rules, value, id=rules.name) for rules, value in pairs]
     )
 
 
@@ -59,7 +59,7 @@ HIGH_AND_LOW = [pod("high", priority=9), pod("low", priority=1, app="web")]
 
 def cluster(budgets: Sequence[PodDisruptionBudget] = (), **nodes: tuple[int, Sequence[PodBuilder]]) -> Snapshot:
     """Node name -> its CPUs and the pods on it."""
-    pods = [each.node(name).obj() for name, (_, on_node) in nodes.items() for each in on_node]
+    pods = [builder.node(name).obj() for name, (_, on_node) in nodes.items() for builder in on_node]
     return make_snapshot(
         *(make_node(name).capacity(cpu=cpus) for name, (cpus, _) in nodes.items()), pods=pods, objects=budgets
     )
@@ -78,7 +78,7 @@ def preempt(
 
 def victims(outcome: fwk.PreemptionOutcome) -> list[str]:
     assert outcome.chosen is not None
-    return [gone.name for gone in outcome.chosen.victims]
+    return [victim.name for victim in outcome.chosen.victims]
 
 
 # Who has to go.
@@ -158,11 +158,11 @@ def test_an_extender_sees_nodes_without_victims_and_may_say_that_a_node_needs_no
     refuses = Extender("refuses", lambda offered: [one for one in offered if one.victims])
     spares = Extender("spares", lambda offered: [fwk.Candidate(one.node, (), 0) for one in offered])
 
-    left = preempt(cluster(full=full, free=free), V1_17, extenders=[refuses])
+    reduced = preempt(cluster(full=full, free=free), V1_17, extenders=[refuses])
     spared = preempt(cluster(full=full), V1_17, extenders=[spares])
 
     assert refuses.asked == [["free", "full"]]
-    assert (left.nominated_node, victims(left)) == ("full", ["low"])
+    assert (reduced.nominated_node, victims(reduced)) == ("full", ["low"])
     assert (spared.nominated_node, victims(spared)) == ("full", [])
 
 
@@ -315,75 +315,73 @@ def reference(
     nodes: dict[str, tuple[int, list[Pod]]], budgets: Sequence[PodDisruptionBudget], cpu: int, release: str
 ) -> list[Choice]:
     """The choices among which the release does not decide, by its own words, node by node and pod by pod."""
-    found = [
+    choices = [
         choice
         for name, (cpus, pods) in nodes.items()
         if (choice := _on_node(name, cpus, pods, budgets, cpu, release)) is not None
         and (choice.victims or release in ("v1.12", "v1.17"))
     ]
-    free = [choice for choice in found if not choice.victims]
+    free = [choice for choice in choices if not choice.victims]
     if free:
         return free
     criteria: list[Callable[[Choice], float]] = [
         lambda choice: choice.violations,
         lambda choice: choice.victims[0].priority,
-        lambda choice: sum(gone.priority + 2**31 for gone in choice.victims),
+        lambda choice: sum(victim.priority + 2**31 for victim in choice.victims),
         lambda choice: len(choice.victims),
         lambda choice: -_since(choice.victims),
     ]
     for criterion in criteria[: 4 if release == "v1.12" else 5]:
-        if found:
-            least = min(map(criterion, found))
-            found = [choice for choice in found if criterion(choice) == least]
-    return found
+        if choices:
+            lowest = min(map(criterion, choices))
+            choices = [choice for choice in choices if criterion(choice) == lowest]
+    return choices
 
 
 def _on_node(
     name: str, cpus: int, pods: list[Pod], budgets: Sequence[PodDisruptionBudget], cpu: int, release: str
 ) -> Choice | None:
-    possible = [each for each in pods if each.priority < 100]
+    possible = [pod for pod in pods if pod.priority < 100]
     if not possible and release in ("v1.25", "v1.36"):
         return None
-    used = sum(_cpu(each) for each in pods if each not in possible)
+    used = sum(_cpu(pod) for pod in pods if pod not in possible)
     if used + cpu > cpus:
         return None
     possible.sort(
-        key=(lambda each: -each.priority)
-        if release == "v1.12"
-        else (lambda each: (-each.priority, each.status.start_time))
+        key=(lambda pod: -pod.priority) if release == "v1.12" else (lambda pod: (-pod.priority, pod.status.start_time))
     )
     violating = _violating(possible, budgets, counts=release in ("v1.25", "v1.36"))
-    gone = []
-    for each in [*violating, *(each for each in possible if each not in violating)]:
-        if used + _cpu(each) + cpu <= cpus:
-            used += _cpu(each)
+    evicted = []
+    for pod in [*violating, *(pod for pod in possible if pod not in violating)]:
+        if used + _cpu(pod) + cpu <= cpus:
+            used += _cpu(pod)
         else:
-            gone.append(each)
+            evicted.append(pod)
     if release == "v1.36":
-        gone.sort(key=lambda each: (-each.priority, each.status.start_time))
-    return Choice(name, tuple(gone), sum(each in violating for each in gone))
+        evicted.sort(key=lambda pod: (-pod.priority, pod.status.start_time))
+    return Choice(name, tuple(evicted), sum(pod in violating for pod in evicted))
 
 
 def _violating(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget], *, counts: bool) -> list[Pod]:
-    left = {one.metadata.name: one.status.disruptions_allowed for one in budgets}
+    allowed = {one.metadata.name: one.status.disruptions_allowed for one in budgets}
     violating: list[Pod] = []
-    for each in pods:
+    for pod in pods:
         for one in budgets:
             assert one.spec.selector is not None
-            if each.labels.items() >= (one.spec.selector.match_labels or {}).items():
-                left[one.metadata.name] -= counts
-                if left[one.metadata.name] < (0 if counts else 1) and each not in violating:
-                    violating.append(each)
+            if pod.labels.items() >= (one.spec.selector.match_labels or {}).items():
+                allowed[one.metadata.name] -= counts
+                if allowed[one.metadata.name] < (0 if counts else 1) and pod not in violating:
+                    violating.append(pod)
     return violating
 
 
-def _cpu(each: Pod) -> int:
-    return int(each.metadata.annotations["cpus"])
+def _cpu(pod: Pod) -> int:
+    return int(pod.metadata.annotations["cpus"])
 
 
 def _since(pods: Sequence[Pod]) -> float:
-    highest = max(each.priority for each in pods)
-    times = (each.status.start_time or "" for each in pods if each.priority == highest)
+    highest = max(pod.priority for pod in pods)
+    times = (pod.status.start_time or "" for pod in pods if pod.priority == highest)
     return float(min(times)[11:13])
 
 
@@ -410,7 +408,7 @@ def test_each_release_chooses_as_a_reference_that_looks_at_one_pod_at_a_time(
         for number in range(chance.randint(0, 2))
     ]
     cpu = chance.randint(1, 3)
-    everyone = [each for _, pods in nodes.values() for each in pods]
+    everyone = [pod for _, pods in nodes.values() for pod in pods]
     snapshot = make_snapshot(
         *(make_node(name).capacity(cpu=cpus) for name, (cpus, _) in nodes.items()), pods=everyone, objects=budgets
     )
@@ -421,8 +419,8 @@ def test_each_release_chooses_as_a_reference_that_looks_at_one_pod_at_a_time(
     if outcome.chosen is None:
         assert not expected
     else:
-        made = outcome.chosen
-        names = tuple(gone.name for gone in made.victims)
-        assert (made.node, names, made.num_pdb_violations) in [
-            (choice.node, tuple(gone.name for gone in choice.victims), choice.violations) for choice in expected
+        candidate = outcome.chosen
+        names = tuple(victim.name for victim in candidate.victims)
+        assert (candidate.node, names, candidate.num_pdb_violations) in [
+            (choice.node, tuple(victim.name for victim in choice.victims), choice.violations) for choice in expected
         ]

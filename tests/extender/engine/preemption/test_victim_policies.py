@@ -80,7 +80,7 @@ def a_cycle(snapshot: Snapshot, preemptor: Pod) -> Cycle:
     return state
 
 
-def found(snapshot: Snapshot, preemptor: Pod, rules: fwk.PreemptionRules) -> fwk.Candidates:
+def candidates_for(snapshot: Snapshot, preemptor: Pod, rules: fwk.PreemptionRules) -> fwk.Candidates:
     """What the Evaluator finds on all nodes."""
     state = a_cycle(snapshot, preemptor)
     fits_somewhere = state.run_pre_filter_plugins().status.is_success
@@ -94,7 +94,7 @@ def victims(
 ) -> set[str]:
     """The victims on the node n, of a preemptor that needs `cpu` of its four cores; none if it cannot have them."""
     snapshot = make_snapshot(node(), pods=pods, objects=objects)
-    candidates = found(snapshot, make_pod("preemptor").req(cpu=cpu).priority(100).obj(), rules)
+    candidates = candidates_for(snapshot, make_pod("preemptor").req(cpu=cpu).priority(100).obj(), rules)
     return {pod.name for candidate in candidates.listed() for pod in candidate.victims}
 
 
@@ -103,9 +103,9 @@ def victims(
 
 def test_pods_with_certain_labels_stay() -> None:
     rules = rules_of(Protection(selector=LabelSelector(match_labels={"keep": "yes"})))
-    kept, other = victim("kept", cpu=2).label(keep="yes"), victim("other", cpu=2)
-    assert victims([kept, other], rules, cpu=2) == {"other"}
-    assert victims([kept, other], rules) == set()
+    protected, other = victim("kept", cpu=2).label(keep="yes"), victim("other", cpu=2)
+    assert victims([protected, other], rules, cpu=2) == {"other"}
+    assert victims([protected, other], rules) == set()
 
 
 def test_pods_that_have_not_run_for_long_stay() -> None:
@@ -136,8 +136,8 @@ def test_a_priority_class_may_tolerate_preemption(
     metadata = {"name": "tolerant", "annotations": {prefix + name: value for name, value in annotations.items()}}
     tolerant = convert(PriorityClass, {"metadata": metadata, "value": 0})
     rules = rules_of(Protection(preemption_toleration=True))
-    gone = victims([of_class(victim("tolerates", cpu=4), "tolerant")], rules, objects=[tolerant])
-    assert gone == (set() if is_protected else {"tolerates"})
+    evicted = victims([of_class(victim("tolerates", cpu=4), "tolerant")], rules, objects=[tolerant])
+    assert evicted == (set() if is_protected else {"tolerates"})
 
 
 def test_budget_is_never_violated_when_the_policy_forbids_it() -> None:
@@ -186,7 +186,7 @@ def test_nodes_that_break_one_of_two_limits_are_left_alone() -> None:
     snapshot = make_snapshot(*map(node, ("many", "dear", "cheap")), pods=[*many, dear, cheap])
     rules = rules_of(Protection(max_victims=1, max_lost_gpu_time=Duration.of(3600)))
 
-    candidates = found(snapshot, make_pod("preemptor").req(cpu=4).priority(100).obj(), rules)
+    candidates = candidates_for(snapshot, make_pod("preemptor").req(cpu=4).priority(100).obj(), rules)
 
     assert [candidate.node for candidate in candidates.listed()] == ["cheap"]
 
@@ -209,9 +209,9 @@ def test_a_pod_of_lower_priority_goes_first_whatever_it_loses() -> None:
 def test_one_dear_pod_is_taken_where_sparing_it_would_cost_more() -> None:
     """Sparing pods in the order of their losses would spare the dear one first, at the price of two others."""
     dear = victim("dear", cpu=2, hours=1).annotation(price="10")
-    others = [victim(name, hours=20).annotation(price="9") for name in ("b", "c")]
+    cheap = [victim(name, hours=20).annotation(price="9") for name in ("b", "c")]
     cost = EvictionCost(per_hour="0.0", fixed='double(annotations["price"])')
-    assert victims([dear, *others], rules_of(cost=cost), cpu=2) == {"dear"}
+    assert victims([dear, *cheap], rules_of(cost=cost), cpu=2) == {"dear"}
 
 
 def test_the_cost_is_an_expression_over_the_pod() -> None:
@@ -236,22 +236,22 @@ def test_a_pod_whose_cost_cannot_be_computed_loses_its_gpus() -> None:
 
 
 def answer_to(
-    named: Sequence[PodBuilder], rules: fwk.PreemptionRules, others: Sequence[PodBuilder] = (), *, cpu: int = 2
+    named_pods: Sequence[PodBuilder], rules: fwk.PreemptionRules, other_pods: Sequence[PodBuilder] = (), *, cpu: int = 2
 ) -> set[str]:
     """The victims on the node n that the preempt verb answers to a caller who named some."""
-    snapshot = make_snapshot(node(), pods=[*named, *others])
-    given = {"n": MetaVictims.of(tuple(pod.obj().uid for pod in named), 0)}
+    snapshot = make_snapshot(node(), pods=[*named_pods, *other_pods])
+    candidates = {"n": MetaVictims.of(tuple(pod.obj().uid for pod in named_pods), 0)}
     preemptor = make_pod("preemptor").req(cpu=cpu).priority(100).obj()
-    answer = choose_victims(Cycle(framework_with(rules), snapshot, preemptor), given)
+    answer = choose_victims(Cycle(framework_with(rules), snapshot, preemptor), candidates)
     names = {pod.uid: pod.name for pod in snapshot.pods.objects if pod is not None}
     return {names[uid] for victims in answer.values() for uid in victims.uids}
 
 
 def test_a_protected_victim_of_a_caller_is_replaced() -> None:
-    kept, other = victim("kept", cpu=2).label(keep="yes"), victim("other", cpu=2)
+    protected, other = victim("kept", cpu=2).label(keep="yes"), victim("other", cpu=2)
     protects = rules_of(Protection(selector=LabelSelector(match_labels={"keep": "yes"})))
-    assert answer_to([kept], rules_of(), [other]) == {"kept"}
-    assert answer_to([kept], protects, [other]) == {"other"}
+    assert answer_to([protected], rules_of(), [other]) == {"kept"}
+    assert answer_to([protected], protects, [other]) == {"other"}
 
 
 def test_a_dear_victim_of_a_caller_is_replaced_by_a_cheap_one() -> None:
@@ -287,24 +287,20 @@ def test_no_victim_is_protected_and_no_budget_is_violated(chance: random.Random)
     )
     rules = rules_of(protect, chance.choice((None, EvictionCost(), EvictionCost(fixed="double(priority)"))))
     snapshot = case.cache().update_snapshot()
-    live = {each.node: list(each.victims) for each in found(snapshot, case.pod, rules).listed()}
-    for chosen in (live, _asked(case, snapshot, rules)):
+    live = {candidate.node: list(candidate.victims) for candidate in candidates_for(snapshot, case.pod, rules).listed()}
+    for chosen in (live, _verb_answer(case, snapshot, rules)):
         for pods in chosen.values():
             _check_protection(case, protect, pods)
 
 
-def _asked(case: Case, snapshot: Snapshot, rules: fwk.PreemptionRules) -> dict[str, list[Pod]]:
+def _verb_answer(case: Case, snapshot: Snapshot, rules: fwk.PreemptionRules) -> dict[str, list[Pod]]:
     """The answer to a caller who names all pods of lower priority."""
-    named = {
-        place.name: tuple(
-            pod.uid
-            for pod in case.cluster.pods
-            if pod.spec.node_name == place.name and pod.priority < case.pod.priority
-        )
-        for place in case.cluster.nodes
+    lower = [pod for pod in case.cluster.pods if pod.priority < case.pod.priority]
+    candidates = {
+        node.name: MetaVictims.of(tuple(pod.uid for pod in lower if pod.spec.node_name == node.name), 0)
+        for node in case.cluster.nodes
     }
-    given = {name: MetaVictims.of(uids, 0) for name, uids in named.items()}
-    answer = choose_victims(Cycle(framework_with(rules), snapshot, case.pod), given)
+    answer = choose_victims(Cycle(framework_with(rules), snapshot, case.pod), candidates)
     pods = {pod.uid: pod for pod in case.cluster.pods}
     return {name: [pods[uid] for uid in chosen.uids] for name, chosen in answer.items()}
 
@@ -315,10 +311,10 @@ def _check_protection(case: Case, protect: Protection, chosen: Sequence[Pod]) ->
         assert protect.selector is None or not selector_of(protect.selector).matches(pod.labels)
         assert not protect.min_run_time.nanoseconds, "these pods have not started"
     if protect.never_violate_budgets:
-        for each in case.budgets:
-            selector = selector_of(each.spec.selector)
+        for pdb in case.budgets:
+            selector = selector_of(pdb.spec.selector)
             charged = [pod for pod in chosen if pod.namespace == "default" and selector.matches(pod.labels)]
-            assert sum(not pod.is_terminating for pod in charged) <= each.status.disruptions_allowed
+            assert sum(not pod.is_terminating for pod in charged) <= pdb.status.disruptions_allowed
 
 
 def framework_with(rules: fwk.PreemptionRules) -> Framework:
@@ -343,7 +339,7 @@ def test_no_preemption_loses_more_than_upstreams_unless_it_spares_budgets_or_pri
     price_of_pod = f"double(size(labels)) * {chance.random()} + requests[?'cpu'].orValue(0.0)"
     cost = EvictionCost(per_hour="0.0", fixed=price_of_pod)
     snapshot = case.cache().update_snapshot()
-    plain, cheap = found(snapshot, case.pod, V1_36), found(snapshot, case.pod, rules_of(cost=cost))
+    plain, cheap = candidates_for(snapshot, case.pod, V1_36), candidates_for(snapshot, case.pod, rules_of(cost=cost))
     if not len(plain):
         assert not len(cheap)
         return
@@ -439,11 +435,11 @@ def test_the_example_of_the_docs_is_valid_and_is_printed_as_it_was_read() -> Non
     text = Path("docs/victim-policies.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     (example,) = (block for block in blocks if "kind: KubeSchedulerConfiguration" in block)
-    written = yaml.safe_load(example)["profiles"][0]["pluginConfig"][0]["args"]
+    example_args = yaml.safe_load(example)["profiles"][0]["pluginConfig"][0]["args"]
     loaded = load(example.encode())
     args = loaded.profiles[0].plugin_config["DefaultPreemption"]
     assert isinstance(args, DefaultPreemptionArgs)
     DefaultPreemption(args, make_framework())
     printed = write_args(args)
-    assert {name: printed[name] for name in written}["cost"] == {"perHour": "gpus", "fixed": "0.0"}
-    assert set(written) <= set(printed)
+    assert {name: printed[name] for name in example_args}["cost"] == {"perHour": "gpus", "fixed": "0.0"}
+    assert set(example_args) <= set(printed)

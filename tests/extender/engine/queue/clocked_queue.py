@@ -44,7 +44,7 @@ class ClockedQueue:
     ) -> None:
         self.now = 1000.0
         self.store: dict[str, Pod] = {}
-        hints = {event: [QueueingHintFunction(*each) for each in hints.items()] for event, hints in registered.items()}
+        hints = {event: [QueueingHintFunction(*row) for row in hints.items()] for event, hints in registered.items()}
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
             {"default-scheduler": hints},
@@ -67,7 +67,7 @@ class ClockedQueue:
         assert info is not None
         return info
 
-    def tried(self, builder: PodBuilder) -> QueuedPodInfo:
+    def in_flight(self, builder: PodBuilder) -> QueuedPodInfo:
         """A pod that came and is in flight."""
         self.add(builder)
         return self.pop()
@@ -79,14 +79,14 @@ class ClockedQueue:
 
     def refused(self, builder: PodBuilder, *plugins: str, pending: tuple[str, ...] = ()) -> QueuedPodInfo:
         """A pod that came, was tried, and came back."""
-        info = self.tried(builder)
+        info = self.in_flight(builder)
         self.refuse(info, *plugins, pending=pending)
         return info
 
     def places(self) -> dict[str, str]:
         """Pod name -> where it is; a pod in two places is told as such."""
         queue = self.queue
-        found: dict[str, str] = {}
+        by_pod: dict[str, str] = {}
         for place, infos in (
             ("active", queue.pods_in_active_q()),
             ("backoff", queue.pods_in_backoff_q()),
@@ -95,6 +95,6 @@ class ClockedQueue:
             ("in flight", queue.in_flight_pods()),
         ):
             for info in infos:
-                shown = "gated" if place == "unschedulable" and info.is_gated else place
-                found[info.pod.name] = f"{found[info.pod.name]}, {shown}" if info.pod.name in found else shown
-        return found
+                label = "gated" if place == "unschedulable" and info.is_gated else place
+                by_pod[info.pod.name] = f"{by_pod[info.pod.name]}, {label}" if info.pod.name in by_pod else label
+        return by_pod

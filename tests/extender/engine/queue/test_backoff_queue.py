@@ -12,8 +12,8 @@ def queue_at(now: float, *, pops_early: bool = True, **options: float) -> Backof
     return BackoffQueue(lambda: now, lambda info: info.timestamp, pops_early=pops_early, **options)
 
 
-def info_of(*, refused: int = 0, failed: int = 0, at: float = 10.25, name: str = "a") -> QueuedPodInfo:
-    info = QueuedPodInfo(make_pod(name).obj(), at)
+def info_of(*, refused: int = 0, failed: int = 0, timestamp: float = 10.25, name: str = "a") -> QueuedPodInfo:
+    info = QueuedPodInfo(make_pod(name).obj(), timestamp)
     info.unschedulable_count = refused
     info.consecutive_errors_count = failed
     info.set_rejector_plugins([] if failed else ["Fit"])
@@ -50,7 +50,7 @@ def test_without_a_maximum_there_is_no_backoff() -> None:
 
 
 def test_the_initial_backoff_is_cut_to_the_maximum() -> None:
-    assert queue_at(0, initial_backoff=60, max_backoff=30).backoff_time(info_of(refused=1, at=0)) == 30
+    assert queue_at(0, initial_backoff=60, max_backoff=30).backoff_time(info_of(refused=1, timestamp=0)) == 30
 
 
 def test_failed_pods_back_off_apart_but_for_as_long() -> None:

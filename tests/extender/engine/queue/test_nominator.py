@@ -8,8 +8,8 @@ from extender.values.objects.pod import Pod
 from tests.kit.tables import cases
 
 
-def nominator_of(*known: PodBuilder) -> Nominator:
-    store: dict[str, Pod] = {pod.key: pod for pod in (builder.obj() for builder in known)}
+def nominator_of(*builders: PodBuilder) -> Nominator:
+    store: dict[str, Pod] = {pod.key: pod for pod in (builder.obj() for builder in builders)}
     return Nominator(store.get)
 
 
@@ -38,13 +38,13 @@ def test_a_second_nomination_replaces_the_first() -> None:
     assert names(nominator) == {"n1": ["b"], "n2": ["a"]}
 
 
-@pytest.mark.parametrize("known", [[], [make_pod("a").node("n2")]], ids=["gone", "bound"])
-def test_a_pod_that_was_deleted_or_has_a_node_loses_its_nomination(known: list[PodBuilder]) -> None:
+@pytest.mark.parametrize("builders", [[], [make_pod("a").node("n2")]], ids=["gone", "bound"])
+def test_a_pod_that_was_deleted_or_has_a_node_loses_its_nomination(builders: list[PodBuilder]) -> None:
     store = {"default/a": make_pod("a").obj()}
     nominator = Nominator(store.get)
     nominator.add(make_pod("a").obj(), "n1")
     store.clear()
-    store |= {builder.obj().key: builder.obj() for builder in known}
+    store |= {builder.obj().key: builder.obj() for builder in builders}
 
     nominator.add(make_pod("a").obj(), "n1")
 

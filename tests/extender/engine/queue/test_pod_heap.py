@@ -24,8 +24,8 @@ def info(name: str, timestamp: float) -> QueuedPodInfo:
 
 def heap_of(*infos: QueuedPodInfo) -> PodHeap:
     heap = PodHeap(lambda info: info.timestamp)
-    for each in infos:
-        heap.add_or_update(each)
+    for entry in infos:
+        heap.add_or_update(entry)
     return heap
 
 
@@ -41,7 +41,7 @@ def test_a_pod_added_again_takes_the_place_of_what_was_there() -> None:
     heap.add_or_update(info("a", 3))
 
     assert len(heap) == 2
-    assert [(each.pod.name, each.timestamp) for each in heap] == [("b", 2), ("a", 3)]
+    assert [(entry.pod.name, entry.timestamp) for entry in heap] == [("b", 2), ("a", 3)]
 
 
 def test_a_missing_pod_is_none() -> None:
@@ -74,11 +74,11 @@ def test_any_steps_leave_what_a_sorted_list_would_hold(steps: list[tuple[str, st
                 assert (removed is None) == (naive.pop(name, None) is None)
             case _:
                 popped = heap.pop()
-                least = min(naive, key=naive.__getitem__, default=None)
-                assert (popped.pod.name if popped else None) == least
-                naive.pop(least or "", None)
+                first = min(naive, key=naive.__getitem__, default=None)
+                assert (popped.pod.name if popped else None) == first
+                naive.pop(first or "", None)
 
-        assert [each.pod.name for each in heap] == sorted(naive, key=naive.__getitem__)
+        assert [entry.pod.name for entry in heap] == sorted(naive, key=naive.__getitem__)
         assert len(heap) == len(naive)
 
 

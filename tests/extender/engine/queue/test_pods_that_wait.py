@@ -40,10 +40,10 @@ def test_a_refused_pod_is_changed(hint: object, place: str) -> None:
 
 
 def test_first_helpful_change_of_several_requeues_the_pod() -> None:
-    asked: list[str] = []
+    pod_names: list[str] = []
 
     def hint(pod: Pod, old: object, new: object) -> QueueingHint:
-        asked.append(pod.name)
+        pod_names.append(pod.name)
         return QueueingHint.QUEUE
 
     clocked = ClockedQueue({POD_LABEL: {"Fit": hint}})
@@ -52,7 +52,7 @@ def test_first_helpful_change_of_several_requeues_the_pod() -> None:
     clocked.queue.update(make_pod("a").obj(), make_pod("a").label(app="web").obj(), [POD_LABEL, POD_LABEL])
 
     assert clocked.places() == {"a": "backoff"}
-    assert asked == ["a"]
+    assert pod_names == ["a"]
 
 
 def test_an_update_does_not_end_the_backoff_of_a_pod() -> None:
@@ -69,7 +69,7 @@ def test_an_update_does_not_end_the_backoff_of_a_pod() -> None:
 
 def test_a_change_of_a_pod_in_flight_is_kept_for_when_it_comes_back() -> None:
     clocked = ClockedQueue({POD_LABEL: {"Fit": always}})
-    info = clocked.tried(make_pod("a"))
+    info = clocked.in_flight(make_pod("a"))
 
     clocked.queue.update(make_pod("a").obj(), make_pod("a").label(app="web").obj(), [POD_LABEL])
     clocked.refuse(info, "Fit")
@@ -170,21 +170,21 @@ def test_a_change_that_does_not_open_the_gate_leaves_the_pod_gated() -> None:
 )
 def test_a_gated_pod_is_moved_only_by_events_of_its_gating_plugin(event: ClusterEvent) -> None:
     """Another plugin that refused it earlier is not asked, nor is its gate."""
-    asked: list[str] = []
+    pod_names: list[str] = []
 
     def gate(pod: Pod) -> str:
-        asked.append(pod.name)
+        pod_names.append(pod.name)
         return open_gate_named(pod)
 
     clocked = ClockedQueue({NODE_ADD: {"Fit": always}, POD_LABEL: {"Gate": always}}, gate=gate)
     clocked.add(make_pod("a").label(gate="closed"))
     clocked.queue.unschedulable_pods()[0].unschedulable_plugins |= {"Fit"}
-    asked.clear()
+    pod_names.clear()
 
     clocked.queue.move_all_to_active_or_backoff_queue(event, None, None)
 
     assert clocked.places() == {"a": "gated"}
-    assert asked == []
+    assert pod_names == []
 
 
 def test_a_gate_may_open_when_the_cluster_changes() -> None:
@@ -311,7 +311,7 @@ async def test_run_flushes_both_queues_periodically() -> None:
         now=loop.time,
         pod_lister=lambda uid: None,
     )
-    tried: dict[str, float] = {}
+    pop_times: dict[str, float] = {}
     await asyncio.sleep(0.25)
     for name, plugins in (("failed", []), ("refused", ["Fit"])):
         queue.add(make_pod(name).obj())
@@ -320,20 +320,20 @@ async def test_run_flushes_both_queues_periodically() -> None:
         info.set_rejector_plugins(plugins)
         queue.add_unschedulable_if_not_present(info)
     flushing = asyncio.create_task(queue.run())
-    while len(tried) < 2:
+    while len(pop_times) < 2:
         info = await queue.pop()
         assert info is not None
-        tried[info.pod.name] = loop.time()
+        pop_times[info.pod.name] = loop.time()
     flushing.cancel()
     await asyncio.wait([flushing])
 
-    assert tried == {"failed": 2.0, "refused": 330.25}
+    assert pop_times == {"failed": 2.0, "refused": 330.25}
 
 
 def test_a_pod_that_asks_to_be_tried_again_earlier_does_not_wait_as_long_as_others() -> None:
     """A delayed preemption says when."""
     clocked = ClockedQueue({}, max_in_unschedulable_pods=300)
-    info = clocked.tried(make_pod("delayed"))
+    info = clocked.in_flight(make_pod("delayed"))
     info.retry_after = 20.0
     clocked.refuse(info, "Fit")
     clocked.refused(make_pod("other"), "Fit")
@@ -361,7 +361,7 @@ def test_a_nomination_shows_the_pod_as_it_is_now() -> None:
 def test_a_nomination_is_of_a_pod_not_of_its_name() -> None:
     """The pod was made again while its predecessor was being tried."""
     clocked = ClockedQueue()
-    info = clocked.tried(make_pod("a").uid("old"))
+    info = clocked.in_flight(make_pod("a").uid("old"))
     clocked.queue.add_nominated_pod(info.pod, "n1")
 
     clocked.add(make_pod("a").uid("new"))

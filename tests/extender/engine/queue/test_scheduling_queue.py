@@ -39,15 +39,13 @@ def test_a_pod_that_cannot_be_put_into_an_order_comes_last() -> None:
     for name in ("odd", "raises", "even"):
         queue.add(make_pod(name).obj())
 
-    tried = [info.pod.name for _ in range(3) if (info := queue.pop_nowait()) is not None]
-
-    assert tried == ["even", "odd", "raises"]
+    assert [info.pod.name for _ in range(3) if (info := queue.pop_nowait()) is not None] == ["even", "odd", "raises"]
 
 
 def test_a_pod_that_is_requeued_as_failed_backs_off_wherever_it_is() -> None:
     """What is to be done about a failure has gone wrong itself: before the pod was back in the queue, or after that."""
     clocked = ClockedQueue()
-    before = clocked.tried(make_pod("before"))
+    before = clocked.in_flight(make_pod("before"))
     after = clocked.refused(make_pod("after"), "Fit")
 
     clocked.queue.requeue_failed(before)
@@ -76,9 +74,7 @@ def test_the_most_important_pod_is_tried_first_and_of_equals_the_one_that_waits_
     clocked = ClockedQueue()
     clocked.add(make_pod("first").priority(1), make_pod("second").priority(1), make_pod("important").priority(9))
 
-    tried = [clocked.pop().pod.name for _ in range(3)]
-
-    assert tried == ["important", "first", "second"]
+    assert [clocked.pop().pod.name for _ in range(3)] == ["important", "first", "second"]
 
 
 def test_a_pod_whose_priority_changed_moves_up() -> None:
@@ -110,9 +106,9 @@ def test_with_an_empty_active_q_a_backoff_is_cut_short() -> None:
     clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
     assert clocked.places() == {"small": "backoff", "great": "backoff"}
 
-    tried = [clocked.pop().pod.name for _ in range(2)]
+    names = [clocked.pop().pod.name for _ in range(2)]
 
-    assert tried == ["great", "small"]
+    assert names == ["great", "small"]
     assert clocked.queue.incoming["active", "PopFromBackoffQ"] == 2
 
 
@@ -232,7 +228,7 @@ def test_event_during_an_attempt_decides_where_the_pod_goes(
 ) -> None:
     """A node comes while a pod is tried without it."""
     clocked = ClockedQueue({NODE_ADD: {"Other": always, "Fit": always}})
-    info = clocked.tried(make_pod("a"))
+    info = clocked.in_flight(make_pod("a"))
     clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
 
     clocked.refuse(info, *refused_by, pending=tuple(pending))
@@ -243,7 +239,7 @@ def test_event_during_an_attempt_decides_where_the_pod_goes(
 def test_most_helpful_of_several_events_decides_where_the_pod_goes() -> None:
     """A node that may help comes first, then the claim that a plugin has waited for."""
     clocked = ClockedQueue({NODE_ADD: {"Fit": always}, PVC_ADD: {"Claims": always}})
-    info = clocked.tried(make_pod("a"))
+    info = clocked.in_flight(make_pod("a"))
     for event in (NODE_ADD, PVC_ADD):
         clocked.queue.move_all_to_active_or_backoff_queue(event, None, None)
 
@@ -279,7 +275,7 @@ def test_events_are_dropped_once_no_pod_is_in_flight() -> None:
 def test_a_pod_that_comes_back_after_it_was_done_is_tried_again() -> None:
     """Nobody kept the changes since: better once too often than never."""
     clocked = ClockedQueue()
-    info = clocked.tried(make_pod("a"))
+    info = clocked.in_flight(make_pod("a"))
     clocked.queue.done(info.pod.uid)
 
     clocked.refuse(info, "Fit")
@@ -289,7 +285,7 @@ def test_a_pod_that_comes_back_after_it_was_done_is_tried_again() -> None:
 
 def test_a_queued_pod_is_not_queued_a_second_time() -> None:
     clocked = ClockedQueue()
-    info = clocked.tried(make_pod("a").uid("old"))
+    info = clocked.in_flight(make_pod("a").uid("old"))
     clocked.add(make_pod("a").uid("new"))
 
     with pytest.raises(AlreadyQueuedError, match="Pod default/a is already present in the active queue"):
@@ -302,7 +298,7 @@ def test_a_queued_pod_is_not_queued_a_second_time() -> None:
 def test_a_pod_in_flight_is_not_tried_a_second_time() -> None:
     """A pod that is queued again while it is tried is dropped when it comes up."""
     clocked = ClockedQueue()
-    clocked.tried(make_pod("a"))
+    clocked.in_flight(make_pod("a"))
     clocked.add(make_pod("a"))
 
     assert clocked.queue.pop_nowait() is None
@@ -359,10 +355,10 @@ def test_a_refused_pod_that_is_gated_later_waits_for_the_events_of_its_gate() ->
 
 
 def test_a_hint_sees_the_pod_and_the_change() -> None:
-    seen: list[tuple[object, ...]] = []
+    calls: list[tuple[object, ...]] = []
 
-    def hint(*given: object) -> QueueingHint:
-        seen.append(given)
+    def hint(*arguments: object) -> QueueingHint:
+        calls.append(arguments)
         return QueueingHint.QUEUE_SKIP
 
     clocked = ClockedQueue({NODE_ADD: {"Fit": hint}})
@@ -370,14 +366,14 @@ def test_a_hint_sees_the_pod_and_the_change() -> None:
 
     clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
 
-    assert seen == [(info.pod, None, NODE)]
+    assert calls == [(info.pod, None, NODE)]
 
 
 def test_an_event_that_no_plugin_registered_for_moves_no_pod() -> None:
     """Not even pods of a profile that the queue does not know; nor is it kept for pods in flight."""
     clocked = ClockedQueue()
     clocked.refused(make_pod("a").scheduler_name("stranger"), "Fit")
-    info = clocked.tried(make_pod("b"))
+    info = clocked.in_flight(make_pod("b"))
 
     clocked.queue.move_all_to_active_or_backoff_queue(PVC_ADD, None, None)
 

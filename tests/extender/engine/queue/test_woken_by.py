@@ -51,7 +51,7 @@ def test_an_activated_pod_was_woken_by_its_activation() -> None:
 def test_a_pod_that_is_taken_from_its_backoff_for_want_of_others_was_woken_by_that() -> None:
     """An event during the attempt has let it back off, so no event has woken it since."""
     clocked = ClockedQueue()
-    info = clocked.tried(make_pod("p"))
+    info = clocked.in_flight(make_pod("p"))
     clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
     clocked.refuse(info, "Fit")
 

@@ -20,10 +20,10 @@ class OneTeam(fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin):
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, node: fwk.NodeInfo) -> fwk.Status:
         teams = {other.labels.get("team", "") for other in node.pods}
-        others = sorted(teams - {"", pod.labels.get("team", "")})
+        rivals = sorted(teams - {"", pod.labels.get("team", "")})
         if node.labels.get("shared") == "never":
             return fwk.unresolvable("node(s) were not to be shared")
-        return fwk.unschedulable(*(f"node(s) belonged to team {team}" for team in others)) if others else fwk.SUCCESS
+        return fwk.unschedulable(*(f"node(s) belonged to team {team}" for team in rivals)) if rivals else fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, node: fwk.NodeInfo) -> int:
         return len(node.pods)
@@ -61,12 +61,12 @@ def test_every_node_is_asked_by_itself() -> None:
 def test_a_node_is_shown_with_the_pods_of_the_hypothesis() -> None:
     """So that such plugins take part in preemption without knowing of it."""
     framework, rows, red = make_framework(OneTeam), Rows.of(SNAPSHOT), SNAPSHOT.nodes.index["red"]
-    without = rows.changed(moves((red, slot_of(SNAPSHOT, "r1"), -1), (red, slot_of(SNAPSHOT, "r2"), -1)))
+    emptied = rows.changed(moves((red, slot_of(SNAPSHOT, "r1"), -1), (red, slot_of(SNAPSHOT, "r2"), -1)))
 
     state = Cycle(framework, SNAPSHOT, BLUE)
 
     assert not state.run_filter_plugins(rows).ok[red]
-    assert state.run_filter_plugins(without).ok[red]
+    assert state.run_filter_plugins(emptied).ok[red]
 
 
 def test_filter_of_single_nodes_keeps_the_laws() -> None:

@@ -82,7 +82,7 @@ def test_a_search_that_is_narrowed_to_nothing_is_over(plugins: list[Looks], mess
 )
 def test_a_pre_filter_that_refuses_is_named(says: list[fwk.Status], status: fwk.Status, looked: int) -> None:
     """Preemption wants to see what all plugins keep, unless there will be none."""
-    plugins = [Looks(f"P{place}", said) for place, said in enumerate(says)]
+    plugins = [Looks(f"P{place}", answer) for place, answer in enumerate(says)]
     framework = make_framework(*plugins)
 
     outcome = Cycle(framework, nodes("a"), POD).run_pre_filter_plugins()
@@ -270,8 +270,8 @@ def test_a_pre_filter_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: ob
     with pytest.raises(PluginError) as caught:
         Cycle(framework, nodes("a"), POD).run_pre_filter_plugins()
 
-    said = f'running PreFilter plugin "Answers": {message}'
-    assert (caught.value.plugin, without_place(str(caught.value))) == ("Answers", said)
+    expected = f'running PreFilter plugin "Answers": {message}'
+    assert (caught.value.plugin, without_place(str(caught.value))) == ("Answers", expected)
 
 
 TWO_ROWS = np.array([True, False])
@@ -311,8 +311,8 @@ def test_a_filter_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: object
     with pytest.raises(PluginError) as caught:
         Cycle(framework, snapshot, POD).run_filter_plugins(Rows.of(snapshot))
 
-    said = f'running "Answers" filter plugin: {message}'
-    assert (caught.value.plugin, without_place(str(caught.value))) == ("Answers", said)
+    expected = f'running "Answers" filter plugin: {message}'
+    assert (caught.value.plugin, without_place(str(caught.value))) == ("Answers", expected)
 
 
 def test_the_cause_is_kept() -> None:

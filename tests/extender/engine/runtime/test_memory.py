@@ -206,7 +206,7 @@ class Counts(fwk.FilterPlugin, fwk.ScorePlugin):
         self.scored += rows.names
         return np.asarray(100 - rows.pod_count)
 
-    def asked(self) -> tuple[list[str], list[str]]:
+    def nodes_asked(self) -> tuple[list[str], list[str]]:
         """The nodes it was asked about since the last time, by Filter and by Score."""
         answer = sorted(self.filtered), sorted(self.scored)
         self.filtered, self.scored = [], []
@@ -230,23 +230,23 @@ def test_an_equal_pod_asks_about_nothing() -> None:
     plugin, cache = Counts(), three_nodes()
     framework = make_framework(plugin)
     first = cycle(framework, cache, make_pod("p").uid("1").obj())
-    asked_first = plugin.asked()
+    asked_first = plugin.nodes_asked()
     second = cycle(framework, cache, make_pod("q").uid("2").obj())
 
     assert first == second == (["a", "b", "c"], [100, 100, 100])
     assert asked_first == (["a", "b", "c"], ["a", "b", "c"])
-    assert plugin.asked() == ([], [])
+    assert plugin.nodes_asked() == ([], [])
 
 
 def test_only_the_nodes_that_changed_are_asked_about_again() -> None:
     plugin, cache = Counts(), three_nodes()
     framework = make_framework(plugin)
     cycle(framework, cache, make_pod("p").obj())
-    plugin.asked()
+    plugin.nodes_asked()
     cache.assume_pod(make_pod("p").node("b").obj())
 
     assert cycle(framework, cache, make_pod("q").obj()) == (["a", "b", "c"], [100, 99, 100])
-    assert plugin.asked() == (["b"], ["b"])
+    assert plugin.nodes_asked() == (["b"], ["b"])
 
 
 @final
@@ -289,34 +289,34 @@ def test_another_kind_of_pod_asks_about_every_node(other: PodBuilder) -> None:
     plugin, cache = Counts(), three_nodes()
     framework = make_framework(plugin)
     cycle(framework, cache, make_pod("p").obj())
-    plugin.asked()
+    plugin.nodes_asked()
     cycle(framework, cache, other.obj())
 
-    assert plugin.asked() == (["a", "b", "c"], ["a", "b", "c"])
+    assert plugin.nodes_asked() == (["a", "b", "c"], ["a", "b", "c"])
 
 
 def test_when_the_nodes_are_numbered_anew_everything_is_asked_again() -> None:
     plugin, cache = Counts(), three_nodes()
     framework = make_framework(plugin)
     cycle(framework, cache, make_pod("p").obj())
-    plugin.asked()
+    plugin.nodes_asked()
     cache.remove_node(make_node("a").obj())
     cache.add_node(make_node("z").obj())
 
     assert cycle(framework, cache, make_pod("q").obj())[0] == ["b", "c", "z"]
-    assert plugin.asked() == (["b", "c", "z"], ["b", "c", "z"])
+    assert plugin.nodes_asked() == (["b", "c", "z"], ["b", "c", "z"])
 
 
 def test_another_cluster_has_another_memory() -> None:
     """Two caches count their generations apart."""
-    plugin, here, there = Counts(), three_nodes(), three_nodes()
+    plugin, cache, other_cache = Counts(), three_nodes(), three_nodes()
     framework = make_framework(plugin)
-    cycle(framework, here, make_pod("p").obj())
+    cycle(framework, cache, make_pod("p").obj())
     for name in ("x", "y"):
-        there.add_pod(make_pod(name).node("a").obj())
+        other_cache.add_pod(make_pod(name).node("a").obj())
 
-    assert cycle(framework, there, make_pod("q").obj())[0] == ["b", "c"]
-    assert cycle(framework, here, make_pod("r").obj())[0] == ["a", "b", "c"]
+    assert cycle(framework, other_cache, make_pod("q").obj())[0] == ["b", "c"]
+    assert cycle(framework, cache, make_pod("r").obj())[0] == ["a", "b", "c"]
 
 
 def test_a_plugin_that_failed_is_asked_again() -> None:
@@ -353,21 +353,21 @@ def test_no_more_than_so_many_kinds_are_remembered() -> None:
     """The kind longest unasked is forgotten, which costs asking and changes nothing."""
     plugin, cache = Counts(), three_nodes()
     framework = make_framework(plugin)
-    kept = kept_signatures(num_nodes=3)
-    for number in (0, *range(1, kept), 0, kept):
+    capacity = kept_signatures(num_nodes=3)
+    for number in (0, *range(1, capacity), 0, capacity):
         cycle(framework, cache, make_pod("p").label(kind=str(number)).obj())
-    plugin.asked()
+    plugin.nodes_asked()
     cycle(framework, cache, make_pod("p").label(kind="0").obj())
-    remembered = plugin.asked()
+    remembered = plugin.nodes_asked()
     cycle(framework, cache, make_pod("p").label(kind="1").obj())
 
     assert remembered == ([], [])
-    assert plugin.asked() == (["a", "b", "c"], ["a", "b", "c"])
+    assert plugin.nodes_asked() == (["a", "b", "c"], ["a", "b", "c"])
 
 
-@pytest.mark.parametrize(("num_nodes", "kept"), [(0, 1024), (100, 1024), (5_000, 209), (100_000, KEPT_SIGNATURES)])
-def test_fewer_kinds_are_remembered_the_more_nodes_there_are(num_nodes: int, kept: int) -> None:
-    assert kept_signatures(num_nodes) == kept
+@pytest.mark.parametrize(("num_nodes", "expected"), [(0, 1024), (100, 1024), (5_000, 209), (100_000, KEPT_SIGNATURES)])
+def test_fewer_kinds_are_remembered_the_more_nodes_there_are(num_nodes: int, expected: int) -> None:
+    assert kept_signatures(num_nodes) == expected
 
 
 def test_a_large_pod_has_no_large_signature() -> None:
@@ -420,9 +420,9 @@ def test_pods_that_a_plugin_can_tell_apart_do_not() -> None:
     framework = make_framework(plugin)
     cache.assume_pod(make_pod("p").node("b").obj())
     with_tier = cycle(framework, cache, make_pod("p").label(tier="web").obj())
-    without = cycle(framework, cache, make_pod("q").obj())
+    without_tier = cycle(framework, cache, make_pod("q").obj())
 
-    assert (with_tier, without) == ((["a", "b", "c"], [13, 12, 13]), (["a", "c"], [10, 10]))
+    assert (with_tier, without_tier) == ((["a", "b", "c"], [13, 12, 13]), (["a", "c"], [10, 10]))
 
 
 def test_a_plugin_that_does_not_sign_pods_keeps_those_beside_it_from_sharing() -> None:
@@ -455,9 +455,9 @@ def test_an_image_that_more_nodes_have_counts_for_more_once_the_node_gets_a_pod(
     cache.update_node(node("b", "other:1"), node("b", "app:1"))
     cache.assume_pod(make_pod("x").node("a").obj())
     after = signed_cycle(framework, cache, pods[1])
-    again = signed_cycle(default_framework(), cache, pods[1])
+    fresh = signed_cycle(default_framework(), cache, pods[1])
 
-    assert before[1:] != after[1:] == again[1:]
+    assert before[1:] != after[1:] == fresh[1:]
 
 
 # Plugins that skip equal pods.
@@ -514,11 +514,11 @@ def test_a_plugin_that_skips_equal_pods_is_asked_about_the_first_of_them_only() 
     framework = make_framework(plugin)
     first = signed_cycle(framework, cache, make_pod("p").uid("1").obj())
     assert first[1:] == (["a", "b", "c"], [0, 0, 0])
-    asked = plugin.times_asked
+    times = plugin.times_asked
     second = signed_cycle(framework, cache, make_pod("q").uid("2").obj())
     assert second[1:] == first[1:]
     assert second[0].skip_filter_plugins == second[0].skip_score_plugins == {"SkipsUnlabelled"}
-    assert plugin.times_asked == asked
+    assert plugin.times_asked == times
 
 
 def test_a_plugin_that_skips_equal_pods_is_asked_about_other_pods() -> None:
@@ -544,7 +544,7 @@ def test_a_sampled_cycle_asks_every_plugin_so_that_each_has_its_time() -> None:
     for number in range(2):
         pod = make_pod("p").uid(str(number)).obj()
         state = Cycle(
-            framework, cache.update_snapshot(), pod, observe=lambda *seen: observed.append((seen[1], seen[3]))
+            framework, cache.update_snapshot(), pod, observe=lambda *call: observed.append((call[1], call[3]))
         )
         state.pod_signature = signature_of(pod)
         state.run_pre_filter_plugins()
@@ -585,8 +585,8 @@ def test_a_plugin_that_succeeds_for_equal_pods_is_asked_once_and_its_state_is_in
     plugin, cache = KeepsTheNamespace(), three_nodes()
     framework = make_framework(plugin)
     for uid in "123":
-        asked = signed_cycle(framework, cache, make_pod("p").namespace("ns").uid(uid).obj())
-        assert asked[1:] == (["a", "b", "c"], [2, 2, 2])
+        result = signed_cycle(framework, cache, make_pod("p").namespace("ns").uid(uid).obj())
+        assert result[1:] == (["a", "b", "c"], [2, 2, 2])
     assert plugin.times_asked == 2
     assert signed_cycle(framework, cache, make_pod("p").namespace("other").uid("4").obj())[2] == [5, 5, 5]
     assert plugin.times_asked == 4

@@ -23,7 +23,7 @@ def post_filter(*plugins: fwk.Plugin) -> fwk.PostFilterResult:
 
 
 @cases(
-    "says, status, tried",
+    "says, status, count",
     ("no plugins", [], fwk.unschedulable(), 0),
     ("success ends it", [fwk.SUCCESS, NO], fwk.SUCCESS, 1),
     ("success makes refusals forgotten", [NO, fwk.SUCCESS], fwk.SUCCESS, 2),
@@ -33,13 +33,13 @@ def post_filter(*plugins: fwk.Plugin) -> fwk.PostFilterResult:
     ("an error ends it", [NO, BROKEN, fwk.SUCCESS], BROKEN.by("P1"), 2),
     ("skip is no answer here: an error", [fwk.SKIP, fwk.SUCCESS], fwk.Status(fwk.Code.ERROR, (), "P0"), 1),
 )
-def test_post_filters_are_tried_until_one_settles_it(says: list[fwk.Status], status: fwk.Status, tried: int) -> None:
-    plugins = [Tries(f"P{place}", said) for place, said in enumerate(says)]
+def test_post_filters_are_tried_until_one_settles_it(says: list[fwk.Status], status: fwk.Status, count: int) -> None:
+    plugins = [Tries(f"P{place}", answer) for place, answer in enumerate(says)]
 
     result = post_filter(*plugins)
 
     assert result.status == status
-    assert sum(plugin.tried for plugin in plugins) == tried
+    assert sum(plugin.tried for plugin in plugins) == count
 
 
 @cases(

@@ -203,9 +203,9 @@ def test_profiles_are_worked_out_by_name():
 def test_profiles_that_do_not_go_together(profiles, error):
     points_of = {**POINTS_OF, "Other": {"queueSort"}}
 
-    found = refusal(lambda: resolve_all(Configuration(profiles=tuple(profiles)), points_of))
+    message = refusal(lambda: resolve_all(Configuration(profiles=tuple(profiles)), points_of))
 
-    assert found == f"initializing profiles: {error}"
+    assert message == f"initializing profiles: {error}"
 
 
 @cases(
@@ -219,9 +219,9 @@ def test_a_plugin_that_would_refuse_its_arguments_stops_the_profile(args, error)
         for config in Profile().plugin_configs
     )
 
-    found = refusal(lambda: resolve_all(complete(Configuration(profiles=(Profile(plugin_configs=configs),))), POINTS))
+    message = refusal(lambda: resolve_all(complete(Configuration(profiles=(Profile(plugin_configs=configs),))), POINTS))
 
-    assert found == (
+    assert message == (
         "initializing profiles: creating profile for scheduler name default-scheduler: initializing plugin "
         f'"NodeResourcesFit": {error}'
     )
@@ -230,6 +230,6 @@ def test_a_plugin_that_would_refuse_its_arguments_stops_the_profile(args, error)
 def test_extenders_come_before_profiles():
     extender = Extender(managed_resources=(ExtenderManagedResource("a.b/c", ignored_by_scheduler=True),))
 
-    found = refusal(lambda: resolve_all(complete(Configuration(profiles=(profile(),), extenders=(extender,))), {}))
+    message = refusal(lambda: resolve_all(complete(Configuration(profiles=(profile(),), extenders=(extender,))), {}))
 
-    assert found == "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config"
+    assert message == "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config"

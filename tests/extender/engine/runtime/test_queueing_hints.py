@@ -47,15 +47,15 @@ class MakesRoom(fwk.PostFilterPlugin):
 class Gate(fwk.PreEnqueuePlugin):
     """Holds back pods with its name among their labels; breaks at others."""
 
-    asked: list[str]
+    calls: list[str]
 
-    def __init__(self, name: str, asked: list[str]) -> None:
+    def __init__(self, name: str, calls: list[str]) -> None:
         super().__init__()
         self.name = name  # type: ignore[misc]
-        self.asked = asked
+        self.calls = calls
 
     def pre_enqueue(self, pod: Pod) -> fwk.Status:
-        self.asked.append(self.name)
+        self.calls.append(self.name)
         match pod.labels.get(self.name):
             case "breaks":
                 raise RuntimeError("broken")
@@ -87,19 +87,19 @@ def test_registering_for_new_nodes_registers_for_their_taints(action: fwk.Action
     table = queueing_hint_map({"P": [fwk.on(NODE, action, lambda pod, old, new: fwk.QueueingHint.QUEUE_SKIP)]})
 
     extra = table.get(fwk.ClusterEvent(NODE, TAINT), ())
-    assert [each.hint for each in extra] == ([always_queue] if hears_of_taints else [])
+    assert [hint.hint for hint in extra] == ([always_queue] if hears_of_taints else [])
 
 
 def test_plugins_share_events() -> None:
     table = queueing_hint_map({"P": [fwk.on(POD, ADD)], "Q": [fwk.on(POD, ADD)]})
 
-    assert {event.label: [each.plugin_name for each in hints] for event, hints in table.items()} == {
+    assert {event.label: [hint.plugin_name for hint in hints] for event, hints in table.items()} == {
         "PodAdd": ["P", "Q"]
     }
 
 
 @cases(
-    "labels, gated_by, answer, asked",
+    "labels, gated_by, answer, order",
     ("no gate closed", {}, "", "", "abc"),
     ("the first closed gate", {"b": "closed", "c": "closed"}, "", "b", "ab"),
     ("the one that gated it so far, first of all", {"b": "closed", "c": "closed"}, "c", "c", "c"),
@@ -107,10 +107,10 @@ def test_plugins_share_events() -> None:
     ("a raising gate holds it back", {"a": "breaks"}, "", "a", "a"),
 )
 def test_first_gate_that_holds_the_pod_back_is_reported(
-    labels: dict[str, str], gated_by: str, answer: str, asked: str
+    labels: dict[str, str], gated_by: str, answer: str, order: str
 ) -> None:
-    seen: list[str] = []
+    calls: list[str] = []
 
-    gate = gating_plugin([Gate(name, seen) for name in "abc"], make_pod().label(labels).obj(), gated_by)
+    gate = gating_plugin([Gate(name, calls) for name in "abc"], make_pod().label(labels).obj(), gated_by)
 
-    assert (gate, "".join(seen)) == (answer, asked)
+    assert (gate, "".join(calls)) == (answer, order)

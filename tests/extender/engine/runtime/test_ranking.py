@@ -86,10 +86,10 @@ def test_a_ranking_has_the_scores_of_the_score_plugins_whatever_their_span(zones
     state, rows = scored(make_framework(Wealth(), weights={"Wealth": weight}), make_snapshot(*nodes))
     ranking, every_row = state.ranking(rows), np.arange(len(rows))
 
-    scores, shown = state.run_score_plugins(rows), state.scores_at(rows, every_row)
+    scores, row_scores = state.run_score_plugins(rows), state.scores_at(rows, every_row)
     assert ranking.total.tolist() == scores.total.tolist()
-    assert shown.raw["Wealth"].tolist() == zones
-    assert shown.weighted["Wealth"].tolist() == scores.weighted["Wealth"].tolist()
+    assert row_scores.raw["Wealth"].tolist() == zones
+    assert row_scores.weighted["Wealth"].tolist() == scores.weighted["Wealth"].tolist()
 
 
 def test_equal_nodes_are_distinguished_once_one_changes() -> None:

@@ -48,8 +48,8 @@ def frameworks(with_plugins: Registry, *profiles: str) -> dict[str, Framework]:
 
 
 def framework(with_plugins: Registry, profile: str) -> Framework:
-    (made,) = frameworks(with_plugins, profile).values()
-    return made
+    (only,) = frameworks(with_plugins, profile).values()
+    return only
 
 
 # A stranger that works.
@@ -62,8 +62,8 @@ def test_out_of_tree_plugin_runs_at_the_points_of_its_base_classes(name: str) ->
         *(make_node(f"n{spare}").capacity(cpu=1).label(spare=str(spare)) for spare in range(3)),
         make_node("n").capacity(cpu=1),
     )
-    made = framework(registry(entry(name)), f"{{plugins: {{multiPoint: {{enabled: [{{name: {name}, weight: 7}}]}}}}}}")
-    state = Cycle(made, snapshot, make_pod().obj())
+    built = framework(registry(entry(name)), f"{{plugins: {{multiPoint: {{enabled: [{{name: {name}, weight: 7}}]}}}}}}")
+    state = Cycle(built, snapshot, make_pod().obj())
 
     state.run_pre_filter_plugins()
     verdicts = state.run_filter_plugins(Rows.of(snapshot))
@@ -71,44 +71,44 @@ def test_out_of_tree_plugin_runs_at_the_points_of_its_base_classes(name: str) ->
     state.run_pre_score_plugins(feasible)
     scores = state.run_score_plugins(feasible)
 
-    assert [name for name, _ in made.plugins.filter][-1] == name
+    assert [name for name, _ in built.plugins.filter][-1] == name
     assert verdicts.status_of(2).plugin == name
     assert dict(zip(feasible.names, scores.weighted[name].tolist(), strict=True)) == {"n0": 700, "n1": 0, "n": 700}
 
 
 def test_out_of_tree_plugin_runs_only_where_it_is_enabled() -> None:
-    made = framework(registry(entry("Spare")), "{plugins: {score: {enabled: [{name: Spare, weight: 2}]}}}")
+    profile = framework(registry(entry("Spare")), "{plugins: {score: {enabled: [{name: Spare, weight: 2}]}}}")
 
-    assert "Spare" not in [name for name, _ in made.plugins.filter]
-    assert [(scorer.name, scorer.weight) for scorer in made.plugins.score][-1] == ("Spare", 2)
+    assert "Spare" not in [name for name, _ in profile.plugins.filter]
+    assert [(scorer.name, scorer.weight) for scorer in profile.plugins.score][-1] == ("Spare", 2)
 
 
 def test_out_of_tree_plugin_gets_its_arguments_as_written() -> None:
-    made = framework(
+    profile = framework(
         registry(entry("Picky")),
         "{plugins: {filter: {enabled: [{name: Picky}]}}, pluginConfig: [{name: Picky, args: {size: 3, unknown: [a]}}]}",
     )
 
-    name, plugin = made.plugins.filter[-1]
+    name, plugin = profile.plugins.filter[-1]
     assert (name, plugin.arguments) == ("Picky", {"size": 3, "unknown": ["a"]})
 
 
 def test_a_plugin_goes_by_the_name_it_is_registered_under() -> None:
     """Not by its class's: a profile, a message and the registry must mean the same."""
-    made = framework(
+    profile = framework(
         registry(entry("Reserve-2", f"{STRANGERS}:Spare")), "{plugins: {filter: {enabled: [{name: Reserve-2}]}}}"
     )
 
-    assert [name for name, _ in made.plugins.filter][-1] == "Reserve-2"
+    assert [name for name, _ in profile.plugins.filter][-1] == "Reserve-2"
 
 
 def test_a_plugin_is_made_once_a_profile() -> None:
     enabled = "plugins: {multiPoint: {enabled: [{name: Spare}]}}"
 
-    made = frameworks(registry(entry("Spare")), f"{{schedulerName: a, {enabled}}}", f"{{schedulerName: b, {enabled}}}")
+    built = frameworks(registry(entry("Spare")), f"{{schedulerName: a, {enabled}}}", f"{{schedulerName: b, {enabled}}}")
 
-    filters = {profile: framework.plugins.filter[-1][1] for profile, framework in made.items()}
-    scorers = {profile: framework.plugins.score[-1].plugin for profile, framework in made.items()}
+    filters = {profile: framework.plugins.filter[-1][1] for profile, framework in built.items()}
+    scorers = {profile: framework.plugins.score[-1].plugin for profile, framework in built.items()}
     assert all(filters[profile] is scorers[profile] for profile in "ab")  # type: ignore[comparison-overlap]
     assert filters["a"] is not filters["b"]
 
@@ -185,9 +185,9 @@ def test_one_class_has_one_name(entries: list[EntryPoint]) -> None:
 
 
 def test_all_faulty_plugins_are_reported_at_once() -> None:
-    gone, taken = entry("Gone", "no_such_module:Gone"), entry("NodeName", f"{STRANGERS}:OneByOne")
+    absent, duplicate = entry("Gone", "no_such_module:Gone"), entry("NodeName", f"{STRANGERS}:OneByOne")
 
-    refused = refusals(entry("Unfinished"), entry("Spare"), gone, taken)
+    refused = refusals(entry("Unfinished"), entry("Spare"), absent, duplicate)
 
     assert list(refused) == ['plugin "Unfinished"', 'plugin "Gone"', 'plugin "NodeName"']
 

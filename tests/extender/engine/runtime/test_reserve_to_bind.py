@@ -31,29 +31,29 @@ class Says(fwk.ReservePlugin, fwk.PermitPlugin, fwk.PreBindPlugin, fwk.BindPlugi
     """The same at each point; and notes down that it was asked."""
 
     def __init__(
-        self, says: fwk.Status | Exception, asked: list[str] | None = None, *, seconds: float = 0.0, flight: Any = None
+        self, says: fwk.Status | Exception, calls: list[str] | None = None, *, seconds: float = 0.0, flight: Any = None
     ) -> None:
         super().__init__()
         self.says = says
-        self.asked = [] if asked is None else asked
+        self.calls = [] if calls is None else calls
         self.seconds = seconds
         self.flight = flight or fwk.PreFlight(fwk.SUCCESS)
         self.takes = 0.0
 
-    def _said(self) -> fwk.Status:
-        self.asked.append(self.name)
+    def _answer(self) -> fwk.Status:
+        self.calls.append(self.name)
         if isinstance(self.says, Exception):
             raise self.says
         return self.says
 
     def reserve(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
-        return self._said()
+        return self._answer()
 
     def unreserve(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
-        self._said()
+        self._answer()
 
     def permit(self, state: fwk.CycleState, pod: Pod, node: str) -> tuple[fwk.Status, float]:
-        return self._said(), self.seconds
+        return self._answer(), self.seconds
 
     def pre_bind_pre_flight(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.PreFlight:
         if isinstance(self.flight, Exception):
@@ -62,15 +62,15 @@ class Says(fwk.ReservePlugin, fwk.PermitPlugin, fwk.PreBindPlugin, fwk.BindPlugi
         return self.flight
 
     async def pre_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
-        self.asked.append(f"{self.name} begins")
+        self.calls.append(f"{self.name} begins")
         await asyncio.sleep(self.takes)
-        return self._said()
+        return self._answer()
 
     async def bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
-        return self._said()
+        return self._answer()
 
     async def post_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
-        self._said()
+        self._answer()
 
 
 def cycle(*plugins: fwk.Plugin) -> Cycle:
@@ -99,11 +99,11 @@ def outcomes(point: str, errors: Sequence[fwk.Status], also: Sequence[fwk.Status
         errors: what makes no sense there.
         also: what stays what it is besides Success.
     """
-    failed = [(each, "") for each in errors] + [(ERROR, "broken"), (BROKEN, "broken")]
+    failed = [(status, "") for status in errors] + [(ERROR, "broken"), (BROKEN, "broken")]
     table: list[tuple[Any, fwk.Status]] = [
-        *((each, each) for each in (OK, *also)),
-        *((each, each.by("X")) for each in (U, UAU, PENDING)),
-        *((each, fwk.error(f'running {point} plugin "X": {why}').by("X")) for each, why in failed),
+        *((status, status) for status in (OK, *also)),
+        *((status, status.by("X")) for status in (U, UAU, PENDING)),
+        *((status, fwk.error(f'running {point} plugin "X": {why}').by("X")) for status, why in failed),
     ]
     return pytest.mark.parametrize(("says", "comes_of_it"), table, ids=str)
 
@@ -111,30 +111,30 @@ def outcomes(point: str, errors: Sequence[fwk.Status], also: Sequence[fwk.Status
 @outcomes("Reserve", (SKIP, WAIT))
 def test_reserve(says: Any, comes_of_it: fwk.Status) -> None:
     """The first that is no Success ends it."""
-    asked: list[str] = []
+    calls: list[str] = []
 
-    status = run_reserve_plugins(cycle(X(says, asked), Y(OK, asked)), POD, "n")
+    status = run_reserve_plugins(cycle(X(says, calls), Y(OK, calls)), POD, "n")
 
     assert status_without_place(status) == comes_of_it
-    assert asked == (["X", "Y"] if says is OK else ["X"])
+    assert calls == (["X", "Y"] if says is OK else ["X"])
 
 
 def test_unreserve_runs_in_reverse_order_even_if_a_plugin_raises() -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
-    run_unreserve_plugins(cycle(X(OK, asked), Y(BROKEN, asked), Z(OK, asked)), POD, "n")
+    run_unreserve_plugins(cycle(X(OK, calls), Y(BROKEN, calls), Z(OK, calls)), POD, "n")
 
-    assert asked == ["Z", "Y", "X"]
+    assert calls == ["Z", "Y", "X"]
 
 
 @outcomes("Permit", (SKIP,))
 def test_permit(says: Any, comes_of_it: fwk.Status) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
-    status, timeouts = run_permit_plugins(cycle(X(says, asked), Y(OK, asked)), POD, "n")
+    status, timeouts = run_permit_plugins(cycle(X(says, calls), Y(OK, calls)), POD, "n")
 
     assert (status_without_place(status), timeouts) == (comes_of_it, {})
-    assert asked == (["X", "Y"] if says is OK else ["X"])
+    assert calls == (["X", "Y"] if says is OK else ["X"])
 
 
 def test_waiting_plugins_hold_the_pod_fifteen_minutes_at_most() -> None:
@@ -194,24 +194,24 @@ def test_neighbours_that_may_run_beside_each_other_do() -> None:
 
 @outcomes("PreBind", (SKIP, WAIT))
 def test_pre_bind(says: Any, comes_of_it: fwk.Status) -> None:
-    asked: list[str] = []
-    framework = make_framework(X(says, asked), Y(OK, asked))
+    calls: list[str] = []
+    framework = make_framework(X(says, calls), Y(OK, calls))
     plan = run_pre_bind_pre_flights(Cycle(framework, make_snapshot(), POD), POD, "n")
 
     assert status_without_place(run(run_pre_bind_plugins(plan, cycle(), POD, "n"))) == comes_of_it
-    assert ("Y" in asked) is (says is OK)
+    assert ("Y" in calls) is (says is OK)
 
 
 def test_parallel_pre_bind_plugins_report_the_first_failure_in_order() -> None:
-    asked: list[str] = []
+    calls: list[str] = []
     beside = fwk.PreFlight(OK, allow_parallel=True)
-    slow, quick = X(ERROR, asked, flight=beside), Y(U, asked, flight=beside)
+    slow, quick = X(ERROR, calls, flight=beside), Y(U, calls, flight=beside)
     slow.takes = 5.0
     plan = run_pre_bind_pre_flights(cycle(slow, quick), POD, "n")
 
     status = run(run_pre_bind_plugins(plan, cycle(), POD, "n"))
 
-    assert asked == ["X begins", "Y begins", "Y", "X"]
+    assert calls == ["X begins", "Y begins", "Y", "X"]
     assert status == fwk.error('running PreBind plugin "X": broken').by("X")
 
 
@@ -221,18 +221,18 @@ def test_bind(says: Any, comes_of_it: fwk.Status) -> None:
 
 
 def test_next_bind_plugin_runs_only_after_a_skip() -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
-    assert run(run_bind_plugins(cycle(X(SKIP, asked), Y(OK, asked), Z(OK, asked)), POD, "n")) == OK
-    assert asked == ["X", "Y"]
+    assert run(run_bind_plugins(cycle(X(SKIP, calls), Y(OK, calls), Z(OK, calls)), POD, "n")) == OK
+    assert calls == ["X", "Y"]
 
 
 def test_every_post_bind_plugin_runs_even_if_another_raises() -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
-    run(run_post_bind_plugins(cycle(X(BROKEN, asked), Y(OK, asked)), POD, "n"))
+    run(run_post_bind_plugins(cycle(X(BROKEN, calls), Y(OK, calls)), POD, "n"))
 
-    assert asked == ["X", "Y"]
+    assert calls == ["X", "Y"]
 
 
 def test_a_plugin_that_something_else_cancels_has_failed() -> None:

@@ -157,7 +157,7 @@ def test_raw_scores_cannot_be_written_to() -> None:
 )
 def test_default_normalising(scores: list[int], normalised: list[int], reversed_: list[int]) -> None:
     """Each score as a share of the highest; where less is better, what is left to it."""
-    given = np.array(scores, np.int64)
+    raw = np.array(scores, np.int64)
 
-    assert fwk.default_normalize_score(given).tolist() == normalised
-    assert fwk.default_normalize_score(given, reverse=True).tolist() == reversed_
+    assert fwk.default_normalize_score(raw).tolist() == normalised
+    assert fwk.default_normalize_score(raw, reverse=True).tolist() == reversed_

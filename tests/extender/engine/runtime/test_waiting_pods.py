@@ -24,45 +24,43 @@ async def test_waiting_pod_proceeds_once_all_plugins_allow_it() -> None:
 async def test_plugin_that_does_not_hold_the_pod_cannot_release_it() -> None:
     waiting = HeldPod(POD, {"First": 3.0})
     waiting.allow("Stranger")
-    found = await waiting.wait()
+    status = await waiting.wait()
 
-    assert found.code is fwk.Code.UNSCHEDULABLE
+    assert status.code is fwk.Code.UNSCHEDULABLE
 
 
 async def test_a_refusal_is_signed() -> None:
     waiting = HeldPod(POD, {"First": 10.0})
     assert waiting.reject("First", "no")
-    found = await waiting.wait()
 
-    assert found == fwk.unschedulable("no").by("First")
+    assert await waiting.wait() == fwk.unschedulable("no").by("First")
 
 
 async def test_preempted_waiting_pod_ends_with_an_error() -> None:
     """An error, so that it comes back after a pause and waits for no event."""
     waiting = HeldPod(POD, {"First": 10.0})
     assert waiting.preempt("DefaultPreemption", "preempted")
-    found = await waiting.wait()
 
-    assert found == fwk.error("preempted").by("DefaultPreemption")
+    assert await waiting.wait() == fwk.error("preempted").by("DefaultPreemption")
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(10.0, "10s"), (300.0, "5m0s"), (0.5, "500ms"), (900.0, "15m0s"), (90.5, "1m30.5s")], ids=str
+    ("seconds", "text"), [(10.0, "10s"), (300.0, "5m0s"), (0.5, "500ms"), (900.0, "15m0s"), (90.5, "1m30.5s")], ids=str
 )
-async def test_the_first_whose_time_is_up_refuses_the_pod_in_gos_words(seconds: float, said: str) -> None:
+async def test_the_first_whose_time_is_up_refuses_the_pod_in_gos_words(seconds: float, text: str) -> None:
     waiting = HeldPod(POD, {"ExaminedService": 10_000.0, "Hasty": seconds})
     status, time = await waiting.wait(), asyncio.get_running_loop().time()
 
-    assert status == fwk.unschedulable(f"rejected due to timeout after waiting {said} at plugin Hasty").by("Hasty")
+    assert status == fwk.unschedulable(f"rejected due to timeout after waiting {text} at plugin Hasty").by("Hasty")
     assert time == pytest.approx(seconds)
 
 
 async def test_timeout_of_a_waiting_pod_runs_before_it_is_awaited() -> None:
     waiting = HeldPod(POD, {"First": 2.0})
     await asyncio.sleep(5)
-    found = await waiting.wait()
+    status = await waiting.wait()
 
-    assert found.message == "rejected due to timeout after waiting 2s at plugin First"
+    assert status.message == "rejected due to timeout after waiting 2s at plugin First"
 
 
 async def test_the_time_of_a_plugin_that_has_let_go_does_not_run() -> None:
@@ -70,9 +68,9 @@ async def test_the_time_of_a_plugin_that_has_let_go_does_not_run() -> None:
     waiting.allow("Hasty")
     await asyncio.sleep(5)
     waiting.allow("ExaminedService")
-    found = await waiting.wait()
+    status = await waiting.wait()
 
-    assert found.is_success
+    assert status.is_success
 
 
 async def test_after_the_first_word_nothing_counts() -> None:
@@ -82,9 +80,9 @@ async def test_after_the_first_word_nothing_counts() -> None:
     assert not waiting.reject("First", "no")
     assert not waiting.preempt("DefaultPreemption", "preempted")
     await asyncio.sleep(5)
-    found = await waiting.wait()
+    status = await waiting.wait()
 
-    assert found.is_success
+    assert status.is_success
 
 
 async def test_pods_are_known_by_uid_until_they_are_removed() -> None:

@@ -31,7 +31,7 @@ class Stage:
     writes: RecordedWrites
     now: list[float]
 
-    def told(self, old: PodBuilder | Pod | None, new: PodBuilder | Pod | None) -> None:
+    def tell(self, old: PodBuilder | Pod | None, new: PodBuilder | Pod | None) -> None:
         self.handlers.changed(_pod(old), _pod(new))
 
     def node(self, node: NodeBuilder) -> None:
@@ -44,7 +44,7 @@ class Stage:
 
     def refused(self, pod: PodBuilder, *plugins: str) -> QueuedPodInfo:
         """The pod came, was tried, and was refused by these plugins; long ago."""
-        self.told(None, pod)
+        self.tell(None, pod)
         info = self.popped()
         info.set_rejector_plugins(plugins)
         self.world.queue.add_unschedulable_if_not_present(info)
@@ -58,7 +58,7 @@ class Stage:
         info = self.world.queue.get(pod.obj().key)
         return info is not None and info.pod.uid == pod.obj().uid
 
-    def written(self, kind: type[Any]) -> list[Any]:
+    def calls_of(self, kind: type[Any]) -> list[Any]:
         return [call for call in self.writes.calls if isinstance(call, kind)]
 
 

@@ -71,7 +71,7 @@ def decided_with(plugin: Noting, timeouts: dict[str, float] | None = None) -> tu
     stage = a_stage(plugin)
     stage.node(make_node("n").capacity(cpu="2"))
     stage.refused(BIG, FIT)
-    stage.told(None, P)
+    stage.tell(None, P)
     stage.popped()
     assumed = stage.world.cluster.assume(P.obj().uid, "n")
     assert assumed is not None
@@ -80,7 +80,7 @@ def decided_with(plugin: Noting, timeouts: dict[str, float] | None = None) -> tu
 
 
 def nominations(stage: Stage) -> list[str | None]:
-    return [call.nominated_node_name for call in stage.written(fwk.PatchPodStatus)]
+    return [call.nominated_node_name for call in stage.calls_of(fwk.PatchPodStatus)]
 
 
 async def test_a_pod_is_prepared_bound_and_told_of() -> None:
@@ -91,9 +91,9 @@ async def test_a_pod_is_prepared_bound_and_told_of() -> None:
     await asyncio.sleep(0)
 
     assert plugin.asked == ["pre_bind", "bind", "post_bind"]
-    (event,) = stage.written(fwk.RecordEvent)
-    said = (event.type, event.reason, event.action, event.note)
-    assert said == ("Normal", "Scheduled", "Binding", "Successfully assigned default/p to n")
+    (event,) = stage.calls_of(fwk.RecordEvent)
+    fields = (event.type, event.reason, event.action, event.note)
+    assert fields == ("Normal", "Scheduled", "Binding", "Successfully assigned default/p to n")
     assert stage.world.cluster.cache.is_assumed(P.obj())
 
 
@@ -108,15 +108,15 @@ async def test_the_pod_is_no_longer_in_flight_once_it_is_prepared() -> None:
     assert in_flight == [0, 0, 0]
 
 
-@pytest.mark.parametrize(("flight", "written"), [(fwk.SUCCESS, ["n"]), (fwk.SKIP, [])], ids=str)
+@pytest.mark.parametrize(("flight", "node_names"), [(fwk.SUCCESS, ["n"]), (fwk.SKIP, [])], ids=str)
 async def test_the_node_is_written_down_when_there_is_something_to_wait_for(
-    flight: fwk.Status, written: list[str]
+    flight: fwk.Status, node_names: list[str]
 ) -> None:
     stage, decided = decided_with(Noting(flight=flight))
     await binding_cycle(stage.world, stage.framework, decided)
     await asyncio.sleep(0)
 
-    assert nominations(stage) == written
+    assert nominations(stage) == node_names
 
 
 IN_BIND, BOTH = 'running Bind plugin "Noting": x', ["pre_bind", "bind"]
@@ -133,9 +133,9 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize(("plugin", "message", "is_rejected", "asked"), FAILURES)
+@pytest.mark.parametrize(("plugin", "message", "is_rejected", "calls"), FAILURES)
 async def test_failed_binding_is_unreserved_and_forgotten(
-    plugin: Noting, message: str, is_rejected: bool, asked: list[str]
+    plugin: Noting, message: str, is_rejected: bool, calls: list[str]
 ) -> None:
     """First what plugins keep, then the room in the cache; after an error the room is news to all, after a refusal only
     once the pod is back.
@@ -148,7 +148,7 @@ async def test_failed_binding_is_unreserved_and_forgotten(
     assert failure is not None
     assert (without_place(failure.status.message), failure.status.is_rejected) == (message, is_rejected)
     assert (failure.unschedulable_plugins, failure.nominate) == (frozenset(), "")
-    assert plugin.asked == [*asked, "unreserve"]
+    assert plugin.asked == [*calls, "unreserve"]
     assert plugin.seen is True
     assert stage.world.cluster.cache.pod(P.obj().uid) is None
     assert stage.is_tried(BIG) is not is_rejected
@@ -254,4 +254,4 @@ async def test_a_binding_that_no_watch_has_shown_is_requested_again(seconds: flo
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(unconfirmed.run(), seconds)
 
-    assert [call.node for call in stage.written(fwk.BindPod)] == ["n"] * times
+    assert [call.node for call in stage.calls_of(fwk.BindPod)] == ["n"] * times

@@ -90,7 +90,7 @@ def test_resource_change_reported_by_the_kubelet_is_a_scheduling_event(
 
     old, new = (replaced(pod, status=replaced(pod.status, **status)) for status in (before, after))
 
-    assert [each.label for each in pod_scheduling_properties_change(old, new)] == [f"AssignedPod{event}"]
+    assert [change.label for change in pod_scheduling_properties_change(old, new)] == [f"AssignedPod{event}"]
 
 
 def ready(status: str, reason: str = "") -> NodeBuilder:
@@ -122,6 +122,6 @@ def with_annotation(value: str) -> NodeBuilder:
 )
 def test_changes_of_a_node(old: NodeBuilder, new: NodeBuilder, events: list[str]) -> None:
     """Most changes of nodes are told as nothing."""
-    told = node_scheduling_properties_change(old.obj(), new.obj())
+    changes = node_scheduling_properties_change(old.obj(), new.obj())
 
-    assert [event.label for event in told] == [f"Node{event}" for event in events]
+    assert [event.label for event in changes] == [f"Node{event}" for event in events]

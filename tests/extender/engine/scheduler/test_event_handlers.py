@@ -24,8 +24,8 @@ def two_nodes() -> Stage:
 
 
 def on_node(stage: Stage, pod: PodBuilder) -> str:
-    known = stage.world.cluster.cache.pod(pod.obj().uid)
-    return known.spec.node_name if known is not None else ""
+    cached_pod = stage.world.cluster.cache.pod(pod.obj().uid)
+    return cached_pod.spec.node_name if cached_pod is not None else ""
 
 
 def changed(pod: PodBuilder, version: str) -> Pod:
@@ -35,7 +35,7 @@ def changed(pod: PodBuilder, version: str) -> Pod:
 
 async def test_a_pod_without_a_node_is_queued() -> None:
     stage = two_nodes()
-    stage.told(None, P)
+    stage.tell(None, P)
 
     assert stage.is_tried(P)
     assert on_node(stage, P) == ""
@@ -43,7 +43,7 @@ async def test_a_pod_without_a_node_is_queued() -> None:
 
 async def test_pod_bound_by_another_scheduler_takes_its_room() -> None:
     stage = two_nodes()
-    stage.told(None, P.scheduler_name("other").node("n"))
+    stage.tell(None, P.scheduler_name("other").node("n"))
 
     assert on_node(stage, P) == "n"
     assert not stage.waits(P)
@@ -52,9 +52,9 @@ async def test_pod_bound_by_another_scheduler_takes_its_room() -> None:
 async def test_a_pod_of_another_scheduler_is_neither_queued_nor_looked_at() -> None:
     stage = two_nodes()
     theirs = P.scheduler_name("other")
-    stage.told(None, theirs)
-    stage.told(theirs, changed(theirs.label(app="x"), "2"))
-    stage.told(theirs, None)
+    stage.tell(None, theirs)
+    stage.tell(theirs, changed(theirs.label(app="x"), "2"))
+    stage.tell(theirs, None)
 
     assert not stage.waits(P)
     assert stage.world.queue.pending_counts()["active"] == 0
@@ -63,8 +63,8 @@ async def test_a_pod_of_another_scheduler_is_neither_queued_nor_looked_at() -> N
 async def test_a_finished_pod_is_gone() -> None:
     stage = two_nodes()
     stage.refused(BIG, FIT)
-    stage.told(None, P.node("n"))
-    stage.told(P.node("n"), P.node("n").phase("Succeeded"))
+    stage.tell(None, P.node("n"))
+    stage.tell(P.node("n"), P.node("n").phase("Succeeded"))
 
     assert on_node(stage, P) == ""
     assert stage.is_tried(BIG)
@@ -73,18 +73,18 @@ async def test_a_finished_pod_is_gone() -> None:
 async def test_unchanged_version_of_a_pod_is_not_queued_again() -> None:
     """A pod that was tried meanwhile would be queued a second time."""
     stage = two_nodes()
-    stage.told(None, changed(P, "1"))
+    stage.tell(None, changed(P, "1"))
     info = stage.popped()
     stage.world.queue.done(info.pod.uid)
-    stage.told(changed(P, "1"), changed(P, "1"))
+    stage.tell(changed(P, "1"), changed(P, "1"))
 
     assert not stage.waits(P)
 
 
 async def test_a_pod_that_others_bind_leaves_the_queue() -> None:
     stage = two_nodes()
-    stage.told(None, P)
-    stage.told(P, P.node("n"))
+    stage.tell(None, P)
+    stage.tell(P, P.node("n"))
 
     assert not stage.waits(P)
     assert on_node(stage, P) == "n"
@@ -92,10 +92,10 @@ async def test_a_pod_that_others_bind_leaves_the_queue() -> None:
 
 async def test_bound_pod_confirms_its_assumption() -> None:
     stage = two_nodes()
-    stage.told(None, P)
+    stage.tell(None, P)
     stage.popped()
     stage.world.cluster.assume(P.obj().uid, "n")
-    stage.told(P, P.node("n"))
+    stage.tell(P, P.node("n"))
 
     assert on_node(stage, P) == "n"
     assert not stage.world.cluster.cache.is_assumed(P.obj())
@@ -103,20 +103,20 @@ async def test_bound_pod_confirms_its_assumption() -> None:
 
 async def test_a_pod_that_others_bind_elsewhere_is_there_and_not_where_it_was_assumed() -> None:
     stage = two_nodes()
-    stage.told(None, P)
+    stage.tell(None, P)
     stage.popped()
     stage.world.cluster.assume(P.obj().uid, "n")
-    stage.told(P, P.node("m"))
+    stage.tell(P, P.node("m"))
 
     assert on_node(stage, P) == "m"
 
 
 async def test_an_assumed_pod_that_changes_is_left_alone() -> None:
     stage = two_nodes()
-    stage.told(None, changed(P, "1"))
+    stage.tell(None, changed(P, "1"))
     stage.world.queue.done(stage.popped().pod.uid)
     stage.world.cluster.assume(P.obj().uid, "n")
-    stage.told(changed(P, "1"), changed(P.nominated_node("n"), "2"))
+    stage.tell(changed(P, "1"), changed(P.nominated_node("n"), "2"))
 
     assert not stage.waits(P)
     assert stage.world.queue.nominated_pods() == {}
@@ -127,30 +127,30 @@ async def test_an_assumed_pod_that_goes_makes_room_at_once() -> None:
     """Deleted, or on its way out: in both cases nobody has to wait for its binding to fail."""
     stage = two_nodes()
     for goes in (None, changed(P.terminating(), "2")):
-        stage.told(None, changed(P, "1"))
+        stage.tell(None, changed(P, "1"))
         stage.world.queue.done(stage.popped().pod.uid)
         stage.world.cluster.assume(P.obj().uid, "n")
         waits = BIG.uid(f"big-{goes is None}").name(f"big-{goes is None}")
         stage.refused(waits, FIT)
 
-        stage.told(changed(P, "1"), goes)
+        stage.tell(changed(P, "1"), goes)
 
         assert on_node(stage, P) == ""
         assert stage.is_tried(waits)
-        stage.told(waits, None)
+        stage.tell(waits, None)
 
 
 async def test_a_pod_that_waits_for_leave_and_goes_is_refused() -> None:
     """Its room is free once what was kept for it is; that others may look already is said at once."""
     stage = two_nodes()
-    stage.told(None, P)
+    stage.tell(None, P)
     stage.popped()
     assumed = stage.world.cluster.assume(P.obj().uid, "n")
     assert assumed is not None
     waiting = stage.world.waiting_pods.add(assumed, {"Hold": 60.0})
     stage.refused(BIG, FIT)
 
-    stage.told(P, None)
+    stage.tell(P, None)
 
     assert (await waiting.wait()).message == "removed"
     assert stage.is_tried(BIG)
@@ -158,8 +158,8 @@ async def test_a_pod_that_waits_for_leave_and_goes_is_refused() -> None:
 
 async def test_a_pod_that_goes_leaves_the_queue() -> None:
     stage = two_nodes()
-    stage.told(None, P)
-    stage.told(P, None)
+    stage.tell(None, P)
+    stage.tell(P, None)
 
     assert not stage.waits(P)
     assert stage.world.pod_by_key("default/p") is None
@@ -167,9 +167,9 @@ async def test_a_pod_that_goes_leaves_the_queue() -> None:
 
 async def test_a_pod_that_leaves_a_node_makes_room() -> None:
     stage = two_nodes()
-    stage.told(None, P.node("n"))
+    stage.tell(None, P.node("n"))
     stage.refused(BIG, FIT)
-    stage.told(P.node("n"), None)
+    stage.tell(P.node("n"), None)
 
     assert on_node(stage, P) == ""
     assert stage.is_tried(BIG)
@@ -178,10 +178,10 @@ async def test_a_pod_that_leaves_a_node_makes_room() -> None:
 async def test_a_missed_deletion_of_an_old_state_takes_the_pod_from_its_node() -> None:
     """What was known of the pod last is older than its binding."""
     stage = two_nodes()
-    stage.told(None, P)
+    stage.tell(None, P)
     stage.world.queue.done(stage.popped().pod.uid)
     stage.world.cluster.assume(P.obj().uid, "n")
-    stage.told(P, None)
+    stage.tell(P, None)
 
     assert on_node(stage, P) == ""
     assert not stage.waits(P)
@@ -190,8 +190,8 @@ async def test_a_missed_deletion_of_an_old_state_takes_the_pod_from_its_node() -
 async def test_another_pod_of_the_name_is_a_deletion_and_a_new_pod() -> None:
     stage = two_nodes()
     old, new = P.uid("old").node("n"), P.uid("new")
-    stage.told(None, old)
-    stage.told(old, new)
+    stage.tell(None, old)
+    stage.tell(old, new)
 
     assert on_node(stage, old) == ""
     assert stage.is_tried(new)
@@ -201,12 +201,12 @@ async def test_ended_nomination_requeues_only_pods_that_had_to_respect_it() -> N
     stage = two_nodes()
     promised = make_pod("promised").req(cpu="2").priority(5).nominated_node("n")
     below, above = BIG.name("below").uid("below").priority(5), BIG.name("above").uid("above").priority(6)
-    stage.told(None, changed(promised, "1"))
+    stage.tell(None, changed(promised, "1"))
     stage.popped()
     stage.refused(below, FIT)
     stage.refused(above, FIT)
 
-    stage.told(changed(promised, "1"), changed(promised.nominated_node(""), "2"))
+    stage.tell(changed(promised, "1"), changed(promised.nominated_node(""), "2"))
 
     assert stage.is_tried(below)
     assert not stage.is_tried(above)
@@ -215,10 +215,10 @@ async def test_ended_nomination_requeues_only_pods_that_had_to_respect_it() -> N
 async def test_deleted_nominated_pod_requeues_pods_that_had_to_respect_it() -> None:
     stage = two_nodes()
     promised = make_pod("promised").req(cpu="2").priority(5).nominated_node("n")
-    stage.told(None, promised)
+    stage.tell(None, promised)
     stage.refused(BIG, FIT)
 
-    stage.told(promised, None)
+    stage.tell(promised, None)
 
     assert stage.is_tried(BIG)
     assert stage.world.queue.nominated_pods() == {}
@@ -226,9 +226,9 @@ async def test_deleted_nominated_pod_requeues_pods_that_had_to_respect_it() -> N
 
 async def test_nomination_is_kept_for_queued_pods() -> None:
     stage = two_nodes()
-    stage.told(None, P.nominated_node("n"))
-    stage.told(None, make_pod("gated").nominated_node("n").gate("wait"))
-    stage.told(None, make_pod("theirs").nominated_node("n").scheduler_name("other"))
+    stage.tell(None, P.nominated_node("n"))
+    stage.tell(None, make_pod("gated").nominated_node("n").gate("wait"))
+    stage.tell(None, make_pod("theirs").nominated_node("n").scheduler_name("other"))
 
     nominated = stage.world.queue.nominated_pods()
     assert {node: [pod.name for pod in pods] for node, pods in nominated.items()} == {"n": ["p"]}
@@ -239,10 +239,10 @@ async def test_pod_that_demanded_too_much_is_tried_again_when_it_demands_less() 
     much, less, more = (P.label(note="x" * size) for size in (80_000, 10, 90_000))
     stage.refused(much, DEMANDS)
 
-    stage.told(much, changed(more, "2"))
-    stage.told(changed(more, "2"), changed(more, "3"))
+    stage.tell(much, changed(more, "2"))
+    stage.tell(changed(more, "2"), changed(more, "3"))
     was_tried = stage.is_tried(P)
-    stage.told(changed(more, "3"), changed(less, "4"))
+    stage.tell(changed(more, "3"), changed(less, "4"))
 
     assert not was_tried
     assert stage.is_tried(P)

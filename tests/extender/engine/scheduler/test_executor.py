@@ -36,7 +36,7 @@ class Events:
         self.notes.append((call.regarding.name, call.note))
 
 
-class Told:
+class Eviction:
     """What the executor did, and what it said."""
 
     def __init__(self, *, in_memory: tuple[Pod, ...] = ()) -> None:
@@ -73,11 +73,11 @@ class Told:
 
 
 async def test_victim_gets_its_disruption_condition_before_it_is_deleted() -> None:
-    told = Told()
+    eviction = Eviction()
 
-    assert await told.evict(FIRST)
+    assert await eviction.evict(FIRST)
 
-    patch, delete = told.writes.calls
+    patch, delete = eviction.writes.calls
     assert isinstance(patch, fwk.PatchPodStatus)
     (condition,) = patch.conditions
     assert (condition.type, condition.status, condition.reason, condition.message) == (
@@ -88,60 +88,60 @@ async def test_victim_gets_its_disruption_condition_before_it_is_deleted() -> No
     )
     assert isinstance(delete, fwk.DeletePod)
     assert (delete.uid, delete.grace_period_seconds) == (FIRST.uid, None)
-    assert told.notes == [("first", f"Preempted by pod {PREEMPTOR.uid} on node n")]
+    assert eviction.notes == [("first", f"Preempted by pod {PREEMPTOR.uid} on node n")]
 
 
 async def test_the_last_victim_goes_last() -> None:
-    told = Told()
+    eviction = Eviction()
 
-    assert await told.evict(FIRST, SECOND, THIRD)
+    assert await eviction.evict(FIRST, SECOND, THIRD)
 
-    assert told.told_to_go()[-1] == "third"
-    assert sorted(told.told_to_go()) == ["first", "second", "third"]
+    assert eviction.told_to_go()[-1] == "third"
+    assert sorted(eviction.told_to_go()) == ["first", "second", "third"]
 
 
 async def test_terminating_victim_is_not_evicted_again() -> None:
-    told = Told()
+    eviction = Eviction()
 
-    assert await told.evict(make_pod("leaving").node("n").terminating().obj(), FIRST)
+    assert await eviction.evict(make_pod("leaving").node("n").terminating().obj(), FIRST)
 
-    assert told.told_to_go() == ["first"]
+    assert eviction.told_to_go() == ["first"]
 
 
 async def test_nothing_is_written_when_all_victims_are_terminating() -> None:
     """Lower nominations stay. Upstream: prepareCandidateAsync, which returns before it clears them."""
-    told = Told()
+    eviction = Eviction()
 
     lower = make_pod("lower").nominated_node("n").obj()
-    assert await told.evict(make_pod("leaving").node("n").terminating().obj(), lower=(lower,))
+    assert await eviction.evict(make_pod("leaving").node("n").terminating().obj(), lower=(lower,))
 
-    assert told.writes.calls == []
+    assert eviction.writes.calls == []
 
 
 async def test_a_victim_that_is_not_bound_yet_loses_its_room_in_memory() -> None:
-    told = Told(in_memory=(FIRST,))
+    eviction = Eviction(in_memory=(FIRST,))
 
-    assert await told.evict(FIRST, SECOND)
+    assert await eviction.evict(FIRST, SECOND)
 
-    assert told.told_to_go() == ["second"]
-    assert told.notes[0] == ("first", f"Preempted by pod {PREEMPTOR.uid} on node n (in kube-scheduler memory).")
+    assert eviction.told_to_go() == ["second"]
+    assert eviction.notes[0] == ("first", f"Preempted by pod {PREEMPTOR.uid} on node n (in kube-scheduler memory).")
 
 
 async def test_lower_nominations_are_cleared() -> None:
-    told = Told()
+    eviction = Eviction()
     lower = make_pod("lower").nominated_node("n").obj()
 
-    assert await told.evict(FIRST, lower=(lower,))
+    assert await eviction.evict(FIRST, lower=(lower,))
 
-    (patch,) = [call for call in told.writes.calls if isinstance(call, fwk.PatchPodStatus) and call.name == "lower"]
+    (patch,) = [call for call in eviction.writes.calls if isinstance(call, fwk.PatchPodStatus) and call.name == "lower"]
     assert patch.nominated_node_name == ""
 
 
 async def test_lower_nomination_that_cannot_be_cleared_changes_nothing() -> None:
-    told = Told()
-    told.writes.fail(fwk.PatchPodStatus, fwk.CallError("refused"), after=0)
+    eviction = Eviction()
+    eviction.writes.fail(fwk.PatchPodStatus, fwk.CallError("refused"), after=0)
 
-    assert await told.evict(FIRST, lower=(make_pod("lower").nominated_node("n").obj(),))
+    assert await eviction.evict(FIRST, lower=(make_pod("lower").nominated_node("n").obj(),))
 
 
 @pytest.mark.parametrize("refusal", [fwk.CallNotFound("gone"), fwk.CallConflict("another pod")], ids=str)
@@ -149,12 +149,12 @@ async def test_lower_nomination_that_cannot_be_cleared_changes_nothing() -> None
 async def test_victim_that_is_already_gone_is_no_failure_and_records_no_event(
     call: type[Any], refusal: fwk.CallError
 ) -> None:
-    told = Told()
-    told.writes.fail(call, refusal)
+    eviction = Eviction()
+    eviction.writes.fail(call, refusal)
 
-    assert await told.evict(FIRST)
+    assert await eviction.evict(FIRST)
 
-    assert told.notes == []
+    assert eviction.notes == []
 
 
 @cases(
@@ -167,39 +167,41 @@ async def test_a_victim_that_another_preemption_evicts_is_no_failure(
     victims: tuple[Pod, ...], told_to_go: list[str]
 ) -> None:
     """The newer call for it includes this one. The other preemption deletes it, and records the event."""
-    told = Told()
-    told.writes.fail(fwk.PatchPodStatus, fwk.CallMerged("a call of the same type was enqueued for this object"))
+    eviction = Eviction()
+    eviction.writes.fail(fwk.PatchPodStatus, fwk.CallMerged("a call of the same type was enqueued for this object"))
 
-    assert await told.evict(*victims)
+    assert await eviction.evict(*victims)
 
-    assert (told.told_to_go(), [pod for pod, *_ in told.notes]) == (told_to_go, told_to_go)
+    assert (eviction.told_to_go(), [pod for pod, *_ in eviction.notes]) == (told_to_go, told_to_go)
 
 
 async def test_a_victim_that_is_bound_meanwhile_is_a_failure() -> None:
     """The more important call for it is no eviction."""
-    told = Told()
-    told.writes.fail(fwk.PatchPodStatus, fwk.CallSkipped("a more relevant call is already enqueued for this object"))
+    eviction = Eviction()
+    eviction.writes.fail(
+        fwk.PatchPodStatus, fwk.CallSkipped("a more relevant call is already enqueued for this object")
+    )
 
-    assert not await told.evict(FIRST)
+    assert not await eviction.evict(FIRST)
 
 
 @pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
 async def test_last_victim_stays_when_another_cannot_be_evicted(call: type[Any]) -> None:
     """The preemptor is tried again then."""
-    told = Told()
-    told.writes.fail(call, fwk.CallError("refused"))
+    eviction = Eviction()
+    eviction.writes.fail(call, fwk.CallError("refused"))
 
-    assert not await told.evict(FIRST, SECOND, THIRD)
+    assert not await eviction.evict(FIRST, SECOND, THIRD)
 
-    assert "third" not in told.told_to_go()
-    assert not told.preemptions.is_running(PREEMPTOR.uid, None)
+    assert "third" not in eviction.told_to_go()
+    assert not eviction.preemptions.is_running(PREEMPTOR.uid, None)
 
 
 async def test_when_the_last_one_cannot_be_told_the_preemptor_is_tried_again() -> None:
-    told = Told()
-    told.writes.fail(fwk.DeletePod, fwk.CallError("refused"), after=1)
+    eviction = Eviction()
+    eviction.writes.fail(fwk.DeletePod, fwk.CallError("refused"), after=1)
 
-    assert not await told.evict(FIRST, SECOND)
+    assert not await eviction.evict(FIRST, SECOND)
 
 
 # How long the preemptor is held back.
@@ -228,16 +230,16 @@ def test_a_preemptor_is_held_back_until_its_last_victim_is_on_its_way_out() -> N
 
 async def test_preemption_ends_once_the_last_victim_terminates_before_its_answer() -> None:
     """The watch may show it on its way out before the API server's answer arrives; of the others that is not enough."""
-    told, held_back = Told(), dict[str, bool]()
-    perform = told.writes.perform
+    eviction, held_back = Eviction(), dict[str, bool]()
+    perform = eviction.writes.perform
 
     async def noting(call: Any) -> Any:
         if isinstance(call, fwk.DeletePod):
-            held_back[call.uid] = told.preemptions.is_running(PREEMPTOR.uid, cache_with())
+            held_back[call.uid] = eviction.preemptions.is_running(PREEMPTOR.uid, cache_with())
         return await perform(call)
 
-    told.writes.perform = noting  # type: ignore[method-assign]
-    await told.evict(FIRST, SECOND)
+    eviction.writes.perform = noting  # type: ignore[method-assign]
+    await eviction.evict(FIRST, SECOND)
 
     assert held_back == {FIRST.uid: True, SECOND.uid: False}
 
@@ -252,11 +254,11 @@ def test_preemption_stays_running_without_a_followed_cluster() -> None:
 
 @cases("uid, cleared", ("the nominee", "lower", ["lower"]), ("another pod of its name", "another", []))
 async def test_a_pod_that_has_the_name_of_a_lower_nominee_is_left_alone(uid: str, cleared: list[str]) -> None:
-    told = ToldScheduler()
-    world, lower = told.alone.world, make_pod("lower").priority(1)
-    told.comes(make_node("n"), lower.uid(uid))
+    scheduler = ToldScheduler()
+    world, lower = scheduler.alone.world, make_pod("lower").priority(1)
+    scheduler.comes(make_node("n"), lower.uid(uid))
     world.queue.add_nominated_pod(lower.uid("lower").obj(), "n")
-    framework = told.alone.frameworks["default-scheduler"]
+    framework = scheduler.alone.frameworks["default-scheduler"]
     prepared = Executor(world, RunningPreemptions()).prepare(
         framework, PREEMPTOR, fwk.Candidate("n", (FIRST,), 0), "DefaultPreemption"
     )
@@ -265,17 +267,17 @@ async def test_a_pod_that_has_the_name_of_a_lower_nominee_is_left_alone(uid: str
 
 
 @cases(
-    "known, evicted",
+    "builder, evicted",
     ("waits", make_pod("preemptor").priority(100), ["first"]),
     ("has a node", make_pod("preemptor").priority(100).node("m"), []),
     ("is gone", make_pod("somebody").priority(100), []),
 )
-async def test_victims_are_evicted_for_a_pod_that_still_waits_alone(known: PodBuilder, evicted: list[str]) -> None:
-    told = ToldScheduler()
-    told.comes(make_node("n"), make_node("m"), known)
-    executor, candidate = Executor(told.alone.world, RunningPreemptions()), fwk.Candidate("n", (FIRST,), 0)
-    framework = told.alone.frameworks["default-scheduler"]
+async def test_victims_are_evicted_for_a_pod_that_still_waits_alone(builder: PodBuilder, evicted: list[str]) -> None:
+    scheduler = ToldScheduler()
+    scheduler.comes(make_node("n"), make_node("m"), builder)
+    executor, candidate = Executor(scheduler.alone.world, RunningPreemptions()), fwk.Candidate("n", (FIRST,), 0)
+    framework = scheduler.alone.frameworks["default-scheduler"]
     prepared = executor.prepare(framework, PREEMPTOR, candidate, "DefaultPreemption")
     await executor.execute(prepared, fwk.PatchPodStatus.of(PREEMPTOR, nominated_node_name="n"))
 
-    assert [call.name for call in told.writes.calls if isinstance(call, fwk.DeletePod)] == evicted
+    assert [call.name for call in scheduler.writes.calls if isinstance(call, fwk.DeletePod)] == evicted

@@ -30,19 +30,19 @@ UNKNOWN_NODE = {"Nodes": {"items": [{"metadata": {"name": "x"}}]}}
 Says = Callable[[Any], Any]
 
 
-def an_extender(says: Says, asked: list[Any] | None = None, **options: Any) -> HTTPExtender:
+def an_extender(says: Says, calls: list[Any] | None = None, **options: Any) -> HTTPExtender:
     """An extender that answers each call by what `says` makes of its arguments; a number is a status."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         arguments = json.loads(request.content)
-        if asked is not None:
-            asked.append(arguments)
-        said = says(arguments)
-        return httpx.Response(said) if isinstance(said, int) else httpx.Response(200, json=said)
+        if calls is not None:
+            calls.append(arguments)
+        reply = says(arguments)
+        return httpx.Response(reply) if isinstance(reply, int) else httpx.Response(200, json=reply)
 
     verbs: dict[str, Any] = {"filter_verb": "filter", "prioritize_verb": "prioritize", "bind_verb": "bind"}
-    others: dict[str, Any] = {"weight": 1, "node_cache_capable": True}
-    return HTTPExtender(Extender(url_prefix="http://e", **(verbs | others | options)), httpx.MockTransport(answer))
+    defaults: dict[str, Any] = {"weight": 1, "node_cache_capable": True}
+    return HTTPExtender(Extender(url_prefix="http://e", **(verbs | defaults | options)), httpx.MockTransport(answer))
 
 
 def says(value: Any) -> Says:
@@ -58,8 +58,8 @@ def three_nodes() -> Snapshot:
 
 
 def passing(*extenders: HTTPExtender, rows: Rows | None = None) -> tuple[list[str], Mapping[str, fwk.Status]]:
-    found, statuses = asyncio.run(find_nodes_that_pass_extenders(extenders, POD.obj(), rows or Rows.of(three_nodes())))
-    return found.names, statuses
+    passed, statuses = asyncio.run(find_nodes_that_pass_extenders(extenders, POD.obj(), rows or Rows.of(three_nodes())))
+    return passed.names, statuses
 
 
 def scores_of(*extenders: HTTPExtender) -> list[int]:
@@ -85,23 +85,23 @@ def test_unresolvable_refusal_of_an_extender_outweighs_its_other_answers() -> No
 
 
 def test_extenders_are_not_asked_when_no_node_is_left() -> None:
-    asked: list[Any] = []
+    calls: list[Any] = []
 
-    names, _ = passing(an_extender(says({})), an_extender(says({"NodeNames": ["a"]}), asked))
+    names, _ = passing(an_extender(says({})), an_extender(says({"NodeNames": ["a"]}), calls))
 
-    assert (names, asked) == ([], [])
+    assert (names, calls) == ([], [])
 
 
 def test_nodes_in_full_are_sent_and_come_back() -> None:
     """They are known by their names. Upstream would go on with what came back, and without the pods on it."""
-    asked: list[Any] = []
+    calls: list[Any] = []
     back = {"Nodes": {"items": [{"metadata": {"name": "b", "labels": {"made": "up"}}}]}, "NodeNames": ["a"]}
 
-    names, _ = passing(an_extender(says(back), asked, node_cache_capable=False))
+    names, _ = passing(an_extender(says(back), calls, node_cache_capable=False))
 
     assert names == ["b"]
-    assert asked[0]["NodeNames"] is None
-    assert [node["metadata"]["name"] for node in asked[0]["Nodes"]["items"]] == ["a", "b", "c"]
+    assert calls[0]["NodeNames"] is None
+    assert [node["metadata"]["name"] for node in calls[0]["Nodes"]["items"]] == ["a", "b", "c"]
 
 
 @cases(
@@ -128,17 +128,13 @@ def test_scores_are_weighed_and_brought_to_the_scale_of_plugins() -> None:
     second = an_extender(says(scoring(("c", 1), ("x", 10))), weight=2)
     not_asked = an_extender(says(500), prioritize_verb="")
 
-    scores = scores_of(first, second, not_asked)
-
-    assert scores == [500, 150, 20]
+    assert scores_of(first, second, not_asked) == [500, 150, 20]
 
 
 def test_scores_that_do_not_fit_wrap_as_in_go() -> None:
     extender = an_extender(says(scoring(("a", 10))), weight=2**60)
 
-    scores = scores_of(extender)
-
-    assert scores == [((100 * 2**60 + 2**63) % 2**64) - 2**63, 0, 0]
+    assert scores_of(extender) == [((100 * 2**60 + 2**63) % 2**64) - 2**63, 0, 0]
 
 
 @pytest.mark.parametrize("score", [11, 50, 100, -3, 2**63 - 1, -(2**63)])
@@ -180,21 +176,21 @@ def test_extenders_outweigh_plugins_if_their_weight_does() -> None:
 
 
 def test_nominated_node_is_passed_to_extenders_alone_first() -> None:
-    asked: list[Any] = []
-    extender = an_extender(lambda arguments: {"NodeNames": arguments["NodeNames"]}, asked)
+    calls: list[Any] = []
+    extender = an_extender(lambda arguments: {"NodeNames": arguments["NodeNames"]}, calls)
 
     assert scheduled(POD.nominated_node("b"), extender) == ScheduleResult("b", 1, 1)
-    assert [arguments["NodeNames"] for arguments in asked] == [["b"]]
+    assert [arguments["NodeNames"] for arguments in calls] == [["b"]]
 
 
 @pytest.mark.parametrize("says_of_b", [{"NodeNames": []}, {"Error": "hm"}], ids=["refused", "failed"])
 def test_other_nodes_are_tried_when_extenders_refuse_the_nominated_one(says_of_b: Any) -> None:
-    asked: list[Any] = []
+    calls: list[Any] = []
     says_of_all = {"NodeNames": ["a"]}
-    extender = an_extender(lambda given: says_of_b if given["NodeNames"] == ["b"] else says_of_all, asked)
+    extender = an_extender(lambda arguments: says_of_b if arguments["NodeNames"] == ["b"] else says_of_all, calls)
 
     assert scheduled(POD.nominated_node("b"), extender) == ScheduleResult("a", 1, 3)
-    assert [arguments["NodeNames"] for arguments in asked] == [["b"], ["a", "b", "c"]]
+    assert [arguments["NodeNames"] for arguments in calls] == [["b"], ["a", "b", "c"]]
 
 
 def test_the_diagnosis_holds_what_plugins_and_extenders_say() -> None:
@@ -213,13 +209,13 @@ def test_the_diagnosis_holds_what_plugins_and_extenders_say() -> None:
 
 
 def test_extenders_are_not_asked_when_plugins_leave_nothing() -> None:
-    asked: list[Any] = []
+    calls: list[Any] = []
     no = fwk.unschedulable("full")
 
     with pytest.raises(FitError) as caught:
-        scheduled(POD, an_extender(says({}), asked), plugins=(Refuses("full", dict.fromkeys("abc", no)),))
+        scheduled(POD, an_extender(says({}), calls), plugins=(Refuses("full", dict.fromkeys("abc", no)),))
 
-    assert asked == []
+    assert calls == []
     assert caught.value.diagnosis.unschedulable_plugins == {"full"}
 
 
@@ -228,24 +224,24 @@ def bound(*extenders: HTTPExtender) -> fwk.Status | None:
 
 
 def test_first_extender_with_a_bind_verb_gets_pod_and_node() -> None:
-    asked: list[Any] = []
+    calls: list[Any] = []
     pod = make_pod("p").namespace("web").obj()
 
-    extenders = [an_extender(says(500), bind_verb=""), an_extender(says({}), asked)]
+    extenders = [an_extender(says(500), bind_verb=""), an_extender(says({}), calls)]
     status = asyncio.run(bound_by_extender(extenders, pod, "a"))
 
     assert status == fwk.SUCCESS
-    assert asked == [{"PodName": "p", "PodNamespace": "web", "PodUID": pod.uid, "Node": "a"}]
+    assert calls == [{"PodName": "p", "PodNamespace": "web", "PodUID": pod.uid, "Node": "a"}]
 
 
 def test_a_binder_is_asked_for_pods_of_its_resources_only() -> None:
-    asked: list[Any] = []
-    binder = an_extender(says({}), asked, managed_resources=(ExtenderManagedResource("example.com/gpu"),))
+    calls: list[Any] = []
+    binder = an_extender(says({}), calls, managed_resources=(ExtenderManagedResource("example.com/gpu"),))
 
     status = asyncio.run(bound_by_extender([binder], POD.obj(), "a"))
     of_its_resource = asyncio.run(bound_by_extender([binder], POD.req({"example.com/gpu": "1"}).obj(), "a"))
 
-    assert (status, of_its_resource, len(asked)) == (None, fwk.SUCCESS, 1)
+    assert (status, of_its_resource, len(calls)) == (None, fwk.SUCCESS, 1)
 
 
 def test_an_error_of_the_binder_is_the_error_of_the_binding() -> None:
@@ -260,13 +256,13 @@ def test_an_ignorable_binder_that_fails_leaves_it_to_the_others() -> None:
 
 
 def test_extender_does_not_bind_when_writing_is_not_allowed() -> None:
-    asked: list[Any] = []
-    binder = an_extender(says({}), asked, ignorable=True)
+    calls: list[Any] = []
+    binder = an_extender(says({}), calls, ignorable=True)
 
     status = asyncio.run(bound_by_extender([binder], POD.obj(), "a", lambda: "the lease is lost"))
 
     assert status == fwk.error("the lease is lost")
-    assert asked == []
+    assert calls == []
 
 
 def test_an_array_of_no_extenders_scores_nothing() -> None:

@@ -27,7 +27,7 @@ async def attempt(
 ) -> tuple[Stage, fwk.PatchPodStatus | None]:
     """The pod is popped; something happens; the attempt comes to nothing."""
     stage = a_stage()
-    stage.told(None, pod)
+    stage.tell(None, pod)
     info = stage.popped()
     if callable(meanwhile):
         meanwhile(stage)
@@ -43,7 +43,7 @@ def condition(call: fwk.PatchPodStatus | None) -> tuple[str, str, str, str]:
 
 
 def notes(stage: Stage) -> list[str]:
-    return [call.note for call in stage.written(fwk.RecordEvent)]
+    return [call.note for call in stage.calls_of(fwk.RecordEvent)]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ async def test_failure_writes_a_condition_and_an_event_with_the_reason(status: f
     stage, call = await attempt(Failure(status))
 
     assert condition(call) == ("PodScheduled", "False", reason, "why")
-    (event,) = stage.written(fwk.RecordEvent)
+    (event,) = stage.calls_of(fwk.RecordEvent)
     assert (event.type, event.reason, event.action, event.note) == ("Warning", "FailedScheduling", "Scheduling", "why")
 
 
@@ -94,14 +94,14 @@ async def test_error_without_a_message_still_writes_condition_and_event() -> Non
 
 
 async def test_a_pod_that_changed_meanwhile_is_queued_as_it_is_now() -> None:
-    stage, _ = await attempt(REFUSED, meanwhile=lambda stage: stage.told(P, P.label(new="yes")))
+    stage, _ = await attempt(REFUSED, meanwhile=lambda stage: stage.tell(P, P.label(new="yes")))
 
     (info,) = stage.world.queue.unschedulable_pods()
     assert info.pod.labels == {"new": "yes"}
 
 
 async def test_failure_of_a_deleted_pod_writes_an_event_and_queues_nothing() -> None:
-    stage, call = await attempt(REFUSED, meanwhile=lambda stage: stage.told(P, None))
+    stage, call = await attempt(REFUSED, meanwhile=lambda stage: stage.tell(P, None))
 
     assert not stage.waits(P)
     assert notes(stage) == ["no room"]
@@ -110,14 +110,14 @@ async def test_failure_of_a_deleted_pod_writes_an_event_and_queues_nothing() -> 
 
 
 async def test_a_pod_that_has_a_node_by_now_is_not_queued() -> None:
-    stage, _ = await attempt(REFUSED, meanwhile=lambda stage: stage.told(P, P.node("n")))
+    stage, _ = await attempt(REFUSED, meanwhile=lambda stage: stage.tell(P, P.node("n")))
 
     assert not stage.waits(P)
     assert stage.world.queue.in_flight_pods() == []
 
 
 async def test_failure_of_a_replaced_pod_writes_and_requeues_nothing() -> None:
-    stage, call = await attempt(REFUSED, meanwhile=lambda stage: stage.told(P, P.uid("another").gate("wait")))
+    stage, call = await attempt(REFUSED, meanwhile=lambda stage: stage.tell(P, P.uid("another").gate("wait")))
 
     assert call is None
     assert notes(stage) == []
@@ -127,7 +127,7 @@ async def test_failure_of_a_replaced_pod_writes_and_requeues_nothing() -> None:
 
 
 @cases(
-    "before, nominate, promised, written",
+    "before, nominate, promised, node_name",
     ("a promise", "", "n", {"n": ["p"]}, "n"),
     ("another promise", "m", "n", {"n": ["p"]}, "n"),
     ("none any more", "m", "", {}, ""),
@@ -135,22 +135,22 @@ async def test_failure_of_a_replaced_pod_writes_and_requeues_nothing() -> None:
     ("none, as before", "", None, {}, None),
 )
 async def test_failed_attempt_keeps_sets_or_clears_the_nomination(
-    before: str, nominate: str | None, promised: dict[str, list[str]], written: str | None
+    before: str, nominate: str | None, promised: dict[str, list[str]], node_name: str | None
 ) -> None:
     failure = Failure(fwk.unschedulable("no room"), frozenset({"X"}), nominate=nominate)
     stage, call = await attempt(failure, P.nominated_node(before))
 
     assert {node: [pod.name for pod in pods] for node, pods in stage.world.queue.nominated_pods().items()} == promised
     assert call is not None
-    assert call.nominated_node_name == written
+    assert call.nominated_node_name == node_name
 
 
 async def test_condition_that_is_already_written_is_not_written_again() -> None:
     """TestUpdatePodStatus: neither the condition nor an end of a promise that there is none of."""
-    known = Condition(type="PodScheduled", status="False", reason="Unschedulable", message="no room")
+    condition = Condition(type="PodScheduled", status="False", reason="Unschedulable", message="no room")
 
     def with_condition(stage: Stage) -> None:
-        stage.told(P, replaced(P.obj(), status=replaced(P.obj().status, conditions=[known])))
+        stage.tell(P, replaced(P.obj(), status=replaced(P.obj().status, conditions=[condition])))
 
     _, call = await attempt(REFUSED, meanwhile=with_condition)
     assert call is not None
@@ -194,12 +194,12 @@ def test_a_refusal_after_the_node_was_chosen(status: fwk.Status, unschedulable: 
 async def test_the_pod_is_back_before_people_hear_of_it() -> None:
     """Whoever reacts to the event or to the condition finds it there."""
     stage = a_stage()
-    stage.told(None, P)
+    stage.tell(None, P)
     info = stage.popped()
-    seen: list[bool] = []
+    checks: list[bool] = []
 
     def record(pod: Pod, *_: object) -> None:
-        seen.append(stage.waits(P) and stage.world.queue.nominated_pods() != {})
+        checks.append(stage.waits(P) and stage.world.queue.nominated_pods() != {})
 
     class Framework:
         record_event = staticmethod(record)
@@ -207,4 +207,4 @@ async def test_the_pod_is_back_before_people_hear_of_it() -> None:
     failure = Failure(fwk.unschedulable("x"), frozenset({"X"}), nominate="n")
     handle_scheduling_failure(stage.world, Framework(), info, failure)  # type: ignore[arg-type]
 
-    assert seen == [True]
+    assert checks == [True]

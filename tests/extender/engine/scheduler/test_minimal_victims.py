@@ -30,28 +30,28 @@ def asking(group: PodGroup, how: str = "true") -> PodGroup:
     return replaced(group, metadata=replaced(group.metadata, annotations={ANNOTATION: how}))
 
 
-def found(
+def find(
     objects: Sequence[HasMetadata], group: PodGroup, members: Sequence[Pod], *, one_by_one: bool = False
 ) -> GroupVictims:
-    async def find() -> GroupVictims:
+    async def run() -> GroupVictims:
         return await ToldGroups(*objects, group, *members).victims(group, members, one_by_one=one_by_one)
 
-    return asyncio.run(find())
+    return asyncio.run(run())
 
 
 def units_in(case: Case) -> list[tuple[int, list[Pod]]]:
     """The priority and the pods of each unit that may go."""
-    wholes = {each.name: each for each in case.objects if isinstance(each, PodGroup) and each.goes_as_a_whole}
+    wholes = {obj.name: obj for obj in case.objects if isinstance(obj, PodGroup) and obj.goes_as_a_whole}
     units: dict[str, tuple[int, list[Pod]]] = {}
-    for pod in (each for each in case.objects if isinstance(each, Pod) and each.spec.node_name):
+    for pod in (obj for obj in case.objects if isinstance(obj, Pod) and obj.spec.node_name):
         whole = wholes.get((group_of(pod) or ("", ""))[1])
         name, priority = (whole.name, whole.priority) if whole is not None else (pod.uid, pod.priority)
         units.setdefault(name, (priority, []))[1].append(pod)
     return [unit for unit in units.values() if unit[0] < case.group.priority]
 
 
-def cost_of(case: Case, gone: Sequence[Pod]) -> Cost:
-    uids = {pod.uid for pod in gone}
+def cost_of(case: Case, victims: Sequence[Pod]) -> Cost:
+    uids = {pod.uid for pod in victims}
     priorities = [priority for priority, pods in units_in(case) if pods[0].uid in uids]
     return len(priorities), sum(priorities)
 
@@ -62,12 +62,12 @@ async def cheapest(case: Case) -> Cost:
     cache, trial, units = stage.cluster.cache, stage.trial(case.group, case.members), units_in(case)
     for size in count():
         fitting = []
-        for tried in combinations(units, size):
-            pods = [pod for _, those in tried for pod in those]
+        for chosen in combinations(units, size):
+            pods = [pod for _, unit_pods in chosen for pod in unit_pods]
             for pod in pods:
                 cache.remove_pod(pod)
             if (await trial.run(post_filters=False)).fits:
-                fitting.append(sum(priority for priority, _ in tried))
+                fitting.append(sum(priority for priority, _ in chosen))
             for pod in pods:
                 cache.add_pod(pod)
         if fitting:
@@ -80,8 +80,8 @@ async def cheapest(case: Case) -> Cost:
 @given(seed=st.integers(0, 10**9))
 def test_no_set_of_victims_is_smaller_or_as_small_and_of_lower_priority(seed: int, one_by_one: bool) -> None:
     case = a_case(seed, most_pods=8)
-    case = replace(case, objects=[each for each in case.objects if not isinstance(each, PodDisruptionBudget)])
-    victims = found(case.objects, asking(case.group), case.members, one_by_one=one_by_one)
+    case = replace(case, objects=[obj for obj in case.objects if not isinstance(obj, PodDisruptionBudget)])
+    victims = find(case.objects, asking(case.group), case.members, one_by_one=one_by_one)
     if victims.candidate is None:
         return
 
@@ -92,26 +92,26 @@ def test_no_set_of_victims_is_smaller_or_as_small_and_of_lower_priority(seed: in
 @given(seed=st.integers(0, 10**9))
 def test_both_ways_find_victims_that_cost_the_same_and_violate_no_more_budgets(seed: int) -> None:
     case = a_case(seed, most_pods=9)
-    plain = found(case.objects, case.group, case.members)
-    quickly, slowly = (found(case.objects, asking(case.group), case.members, one_by_one=each) for each in (False, True))
+    plain = find(case.objects, case.group, case.members)
+    quickly, slowly = (find(case.objects, asking(case.group), case.members, one_by_one=slow) for slow in (False, True))
 
     assert quickly.status == slowly.status == plain.status
     if plain.candidate is None or quickly.candidate is None or slowly.candidate is None:
         return
-    costs = [cost_of(case, each.candidate.victims) for each in (quickly, slowly, plain) if each.candidate is not None]
+    costs = [cost_of(case, way.candidate.victims) for way in (quickly, slowly, plain) if way.candidate is not None]
     assert costs[0] == costs[1] <= costs[2]
     assert quickly.instead_of in (None, plain.candidate)
-    if any(isinstance(each, PodDisruptionBudget) for each in case.objects):
+    if any(isinstance(obj, PodDisruptionBudget) for obj in case.objects):
         protected = [
-            sum(pod.labels.get("app") == "a" for pod in each.victims) for each in (quickly.candidate, plain.candidate)
+            sum(pod.labels.get("app") == "a" for pod in way.victims) for way in (quickly.candidate, plain.candidate)
         ]
         assert protected[0] <= max(protected[1], 1)
 
 
 def small_and_large(name: str, number: int, cpu: str, priority: int) -> list[Pod]:
     return [
-        make_pod(f"{name}{each}").uid(f"{name}{each}").node("n").phase("Running").priority(priority).req(cpu=cpu).obj()
-        for each in range(number)
+        make_pod(f"{name}{n}").uid(f"{name}{n}").node("n").phase("Running").priority(priority).req(cpu=cpu).obj()
+        for n in range(number)
     ]
 
 
@@ -120,14 +120,14 @@ def test_one_large_pod_goes_instead_of_ten_small_ones_that_are_less_important(on
     """After volcano#5984: ten evicted where one was needed."""
     low, large = small_and_large("low", 10, "1", 5), small_and_large("large", 1, "10", 10)
     group = make_pod_group("g", 5, priority=100)
-    members = [make_pod(f"g{each}").uid(f"g{each}").group("g").priority(100).req(cpu="2").obj() for each in range(5)]
+    members = [make_pod(f"g{n}").uid(f"g{n}").group("g").priority(100).req(cpu="2").obj() for n in range(5)]
     objects = [make_node("n").capacity(cpu="20", pods=110).obj(), *low, *large]
 
-    plain, fewest = (found(objects, each, members, one_by_one=one_by_one) for each in (group, asking(group)))
+    plain, fewest = (find(objects, pod_group, members, one_by_one=one_by_one) for pod_group in (group, asking(group)))
     assert (plain.candidate, plain.instead_of) == (fewest.instead_of, None)
     assert fewest.candidate is not None
     assert plain.candidate is not None
-    assert [[pod.name for pod in each.victims] for each in (fewest.candidate, plain.candidate)] == [
+    assert [[pod.name for pod in candidate.victims] for candidate in (fewest.candidate, plain.candidate)] == [
         ["large0"],
         [pod.name for pod in low],
     ]
@@ -139,7 +139,7 @@ def test_a_victim_that_is_leaving_already_makes_no_choice_better(one_by_one: boo
     member = make_pod("g0").uid("g0").group("g").priority(100).req(cpu="4").obj()
     objects = [make_node("n").capacity(cpu="4", pods=110).obj(), *low, leaving.terminating().obj()]
 
-    victims = found(objects, asking(make_pod_group("g", 1, priority=100)), [member], one_by_one=one_by_one)
+    victims = find(objects, asking(make_pod_group("g", 1, priority=100)), [member], one_by_one=one_by_one)
 
     assert victims.candidate is not None
     assert {pod.name for pod in victims.candidate.victims} == {"low0", "leaving"}
@@ -150,7 +150,7 @@ def test_members_that_differ_are_tried_one_after_the_other() -> None:
     low, large = small_and_large("low", 6, "1", 5), small_and_large("large", 1, "6", 10)
     group = asking(make_pod_group("g", 2, priority=100))
     members = [make_pod(f"g{cpu}").uid(f"g{cpu}").group("g").priority(100).req(cpu=cpu).obj() for cpu in ("2", "4")]
-    victims = found([make_node("n").capacity(cpu="12", pods=110).obj(), *low, *large], group, members)
+    victims = find([make_node("n").capacity(cpu="12", pods=110).obj(), *low, *large], group, members)
 
     assert victims.candidate is not None
     assert [pod.name for pod in victims.candidate.victims] == ["large0"]
@@ -166,8 +166,8 @@ def test_best_victims_found_by_the_deadline_are_used() -> None:
         sizes = []
         for steps in range(60):
             ticks = iter([0.0] * (steps + 1))
-            each = await ToldGroups(*objects).victims(group, [member], clock=lambda ticks=ticks: next(ticks, 1.0))  # type: ignore[misc]
-            sizes.append(0 if each.candidate is None else len(each.candidate.victims))
+            outcome = await ToldGroups(*objects).victims(group, [member], clock=lambda ticks=ticks: next(ticks, 1.0))  # type: ignore[misc]
+            sizes.append(0 if outcome.candidate is None else len(outcome.candidate.victims))
         return sizes
 
     sizes = asyncio.run(find())

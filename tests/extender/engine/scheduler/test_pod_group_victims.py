@@ -41,7 +41,7 @@ def a_case(seed: int, most_pods: int = 14) -> Case:
     ]
     wholes = [make_pod_group(f"v{number}", 1, priority=rng.choice([5, 10, 60])) for number in range(rng.randint(0, 2))]
     objects += [
-        replaced(each, spec=replaced(each.spec, disruption_mode=rng.choice(["Pod", "PodGroup"]))) for each in wholes
+        replaced(whole, spec=replaced(whole.spec, disruption_mode=rng.choice(["Pod", "PodGroup"]))) for whole in wholes
     ]
     free_ports = set(range(NODES))  # no node runs two pods with one host port
     for number in range(rng.randint(0, most_pods)):
@@ -66,12 +66,12 @@ def a_case(seed: int, most_pods: int = 14) -> Case:
     return Case([*objects, group, *members], group, members)
 
 
-def units_of(case: Case, gone: list[str]) -> list[set[str]]:
+def units_of(case: Case, victim_uids: list[str]) -> list[set[str]]:
     """The victims that can only go together: the pods of a group that is disrupted as a whole, or a pod by itself."""
-    wholes = {each.name for each in case.objects if isinstance(each, PodGroup) and each.goes_as_a_whole}
+    wholes = {obj.name for obj in case.objects if isinstance(obj, PodGroup) and obj.goes_as_a_whole}
     units: dict[str, set[str]] = {}
     for pod in case.objects:
-        if isinstance(pod, Pod) and pod.uid in gone:
+        if isinstance(pod, Pod) and pod.uid in victim_uids:
             group = pod.spec.scheduling_group
             name = group.pod_group_name if group is not None and group.pod_group_name in wholes else pod.uid
             units.setdefault(name, set()).add(pod.uid)
@@ -80,12 +80,12 @@ def units_of(case: Case, gone: list[str]) -> list[set[str]]:
 
 async def both_ways(case: Case) -> list[tuple[str, list[str]]]:
     stage = ToldGroups(*case.objects)
-    found = []
+    results = []
     for one_by_one in (False, True):
         victims = await stage.victims(case.group, case.members, one_by_one=one_by_one)
-        gone = [] if victims.candidate is None else [pod.name for pod in victims.candidate.victims]
-        found.append((victims.status.message, gone))
-    return found
+        names = [] if victims.candidate is None else [pod.name for pod in victims.candidate.victims]
+        results.append((victims.status.message, names))
+    return results
 
 
 @settings(deadline=None, max_examples=examples(60))
@@ -101,18 +101,18 @@ def test_room_that_is_summed_up_leads_to_the_victims_of_trials_one_by_one(seed: 
 def test_once_the_victims_are_gone_the_group_fits_and_no_single_one_of_them_could_have_stayed(seed: int) -> None:
     async def tell() -> None:
         case = a_case(seed)
-        found = await ToldGroups(*case.objects).victims(case.group, case.members)
-        gone = [] if found.candidate is None else [pod.uid for pod in found.candidate.victims]
-        if not found.status.is_success:
+        victims = await ToldGroups(*case.objects).victims(case.group, case.members)
+        uids = [] if victims.candidate is None else [pod.uid for pod in victims.candidate.victims]
+        if not victims.status.is_success:
             return
 
         async def fits_without(removed: set[str]) -> bool:
-            left = [each for each in case.objects if not (isinstance(each, Pod) and each.uid in removed)]
-            return (await ToldGroups(*left).trial(case.group, case.members).run()).fits
+            remaining = [obj for obj in case.objects if not (isinstance(obj, Pod) and obj.uid in removed)]
+            return (await ToldGroups(*remaining).trial(case.group, case.members).run()).fits
 
-        assert await fits_without({*gone})
-        for unit in units_of(case, gone):
-            assert not await fits_without({*gone} - unit)
+        assert await fits_without({*uids})
+        for unit in units_of(case, uids):
+            assert not await fits_without({*uids} - unit)
 
     asyncio.run(tell())
 

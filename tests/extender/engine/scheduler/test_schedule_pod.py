@@ -74,9 +74,7 @@ def test_only_nodes_that_fit_are_scored() -> None:
 
 
 def test_without_score_plugins_any_node_will_do() -> None:
-    hosts = {schedule(make_framework(seed=seed), nodes("a", "b")).suggested_host for seed in range(20)}
-
-    assert hosts == {"a", "b"}
+    assert {schedule(make_framework(seed=seed), nodes("a", "b")).suggested_host for seed in range(20)} == {"a", "b"}
 
 
 def test_only_the_nodes_that_pre_filter_left_are_looked_at() -> None:
@@ -174,13 +172,11 @@ def test_a_plugin_that_fails_on_the_nominated_node_does_not_end_the_search(caplo
 
 def test_room_of_nominated_pods_counts_as_taken() -> None:
     cache = make_cache(make_node("a"), make_node("b"))
-    others = {name: make_pod(f"other-{name}").priority(priority).obj() for name, priority in (("a", 1), ("b", -1))}
-    nominations = Nominations({node: ((cache.nominate(pod), pod),) for node, pod in others.items()})
+    nominees = {name: make_pod(f"other-{name}").priority(priority).obj() for name, priority in (("a", 1), ("b", -1))}
+    nominations = Nominations({node: ((cache.nominate(pod), pod),) for node, pod in nominees.items()})
     cycle = Cycle(make_framework(Holds(1)), cache.update_snapshot(), POD.obj(), nominations)
 
-    result = SchedulingAlgorithm().schedule_pod(cycle)
-
-    assert result == ScheduleResult("b", 1, 2)
+    assert SchedulingAlgorithm().schedule_pod(cycle) == ScheduleResult("b", 1, 2)
 
 
 # Not all nodes.
@@ -244,18 +240,18 @@ def test_next_search_begins_after_the_nodes_evaluated_whatever_pre_filter_and_fi
     rng, algorithm, start = random.Random(seed), SchedulingAlgorithm(), 0
     snapshot = numbered(300)
     for _ in range(20):
-        left = sorted(rng.sample(range(300), rng.choice([1, 50, 150, 250]))) if rng.random() < 0.7 else [*range(300)]
+        nodes = sorted(rng.sample(range(300), rng.choice([1, 50, 150, 250]))) if rng.random() < 0.7 else [*range(300)]
         refused = {*rng.sample(range(300), rng.choice([0, 0, 20, 150, 300]))}
-        visited = [left[(start + turn) % len(left)] for turn in range(len(left))]
+        visited = [nodes[(start + turn) % len(nodes)] for turn in range(len(nodes))]
         feasible = [number for number in visited if number not in refused]
-        enough = num_feasible_nodes_to_find(len(left), 1)
+        enough = num_feasible_nodes_to_find(len(nodes), 1)
         expected = feasible[:enough]
         # The search ends with one more than enough, and goes on from where the last of them was found.
-        start = (start + (visited.index(expected[-1]) + 1 if len(feasible) > enough else len(left))) % 300
+        start = (start + (visited.index(expected[-1]) + 1 if len(feasible) > enough else len(nodes))) % 300
         score = Scores("Score")
         plugins = [Refuses("Filter", {f"n{number}": NO for number in refused}), score]
-        if len(left) < 300:
-            plugins.append(Looks("Look", fwk.SUCCESS, *(f"n{number}" for number in left)))
+        if len(nodes) < 300:
+            plugins.append(Looks("Look", fwk.SUCCESS, *(f"n{number}" for number in nodes)))
         cycle = Cycle(make_framework(*plugins), snapshot, POD.obj())
 
         if expected:
@@ -367,7 +363,7 @@ def test_equal_pods_share_why_no_node_fits_until_the_cluster_changes() -> None:
     cache = make_cache(make_node("a").capacity(cpu=1))
 
     def why_not_now(pod: PodBuilder, *nominated: PodBuilder) -> FitError:
-        slots = tuple((cache.nominate(each.obj()), each.obj()) for each in nominated)
+        slots = tuple((cache.nominate(builder.obj()), builder.obj()) for builder in nominated)
         nominations = Nominations({"a": slots} if slots else {})
         with pytest.raises(FitError) as caught:
             algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), pod.obj(), nominations))

@@ -38,15 +38,15 @@ async def ended(running: asyncio.Task[None]) -> None:
     await asyncio.wait([running])
 
 
-def scheduling(most: int, names: list[str], waiting: int = 0) -> tuple[Scheduler, Slow]:
+def scheduling(max_binds: int, names: list[str], waiting: int = 0) -> tuple[Scheduler, Slow]:
     slow = Slow()
     stage = a_stage(slow)
     stage.node(make_node("n").capacity(cpu="64", pods="110"))
     for number in range(waiting):
-        stage.told(None, make_pod(f"waits{number}").label(waits="yes").priority(9))
+        stage.tell(None, make_pod(f"waits{number}").label(waits="yes").priority(9))
     for name in names:
-        stage.told(None, make_pod(name))
-    world = replace(stage.world, binds=BindsInFlight(most))
+        stage.tell(None, make_pod(name))
+    world = replace(stage.world, binds=BindsInFlight(max_binds))
     return Scheduler(world, {PROFILE: stage.framework}), slow
 
 
@@ -116,7 +116,7 @@ def scheduled_by(thorough: Thorough, *pods: PodBuilder) -> tuple[Stage, Schedule
     stage = a_stage(thorough)
     stage.node(make_node("n").capacity(cpu="64", pods="110"))
     for pod in pods:
-        stage.told(None, pod)
+        stage.tell(None, pod)
     return stage, Scheduler(stage.world, {PROFILE: stage.framework})
 
 
@@ -149,7 +149,7 @@ def test_a_pod_changes_while_a_plugin_works_on_it(is_deleted: bool) -> None:
         stage, scheduler = scheduled_by(thorough, pod)
         running = asyncio.ensure_future(scheduler.run())
         await asyncio.to_thread(thorough.at_work.acquire)
-        stage.told(pod, None if is_deleted else make_pod("long").uid(pod.obj().uid).label(changed="yes"))
+        stage.tell(pod, None if is_deleted else make_pod("long").uid(pod.obj().uid).label(changed="yes"))
         thorough.may_end.release()
         await until(lambda: not stage.world.queue.in_flight_pods() and (is_deleted or bool(thorough.bound)))
         await ended(running)

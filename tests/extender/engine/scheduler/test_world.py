@@ -17,9 +17,9 @@ async def _after(seconds: float, status: fwk.Status = fwk.SUCCESS) -> fwk.Status
 
 
 async def test_status_of_pre_bind_is_returned() -> None:
-    found = await PodsInPreBind().run("p", asyncio.ensure_future(_after(1, fwk.unschedulable("no"))))
+    status = await PodsInPreBind().run("p", asyncio.ensure_future(_after(1, fwk.unschedulable("no"))))
 
-    assert found == fwk.unschedulable("no")
+    assert status == fwk.unschedulable("no")
 
 
 async def test_cancelled_pre_bind_ends_with_the_reason() -> None:
@@ -44,9 +44,8 @@ async def test_a_plugin_that_does_not_let_itself_be_called_off_has_not_succeeded
 
     pods = PodsInPreBind()
     asyncio.get_running_loop().call_later(2, pods.cancel, "p", "preempted")
-    found = await pods.run("p", asyncio.ensure_future(stubborn()))
 
-    assert found == fwk.error("preempted")
+    assert await pods.run("p", asyncio.ensure_future(stubborn())) == fwk.error("preempted")
 
 
 async def test_pod_that_is_not_in_pre_bind_cannot_be_cancelled() -> None:
@@ -64,9 +63,8 @@ async def test_pod_that_is_not_in_pre_bind_cannot_be_cancelled() -> None:
 async def test_a_plugin_that_something_else_cancels_has_failed() -> None:
     work = asyncio.ensure_future(_after(600))
     asyncio.get_running_loop().call_later(1, work.cancel)
-    found = await PodsInPreBind().run("p", work)
 
-    assert found == fwk.error("context canceled")
+    assert await PodsInPreBind().run("p", work) == fwk.error("context canceled")
 
 
 async def test_when_the_scheduler_ends_so_does_what_is_under_way() -> None:
@@ -84,9 +82,9 @@ async def test_nominations_are_those_of_others() -> None:
     stage, member, other = a_stage(), make_pod("member").uid("m").obj(), make_pod("other").uid("o").obj()
     stage.node(make_node("n"))
     for pod in (member, other):
-        stage.told(None, pod)
+        stage.tell(None, pod)
         stage.world.queue.add_nominated_pod(pod, "n")
 
-    found = nominations_of(stage.world, but={"m"})
+    nominations = nominations_of(stage.world, but={"m"})
 
-    assert [pod for _, pod in found.by_node["n"]] == [other]
+    assert [pod for _, pod in nominations.by_node["n"]] == [other]

@@ -83,20 +83,20 @@ def test_required_node_affinity(cluster: list, pod: Pod) -> None:
 
 @settings(deadline=None)
 @given(nodes, preferences)
-def test_preferred_node_affinity(cluster: list, written: list[PreferredSchedulingTerm]) -> None:
+def test_preferred_node_affinity(cluster: list, terms: list[PreferredSchedulingTerm]) -> None:
     """The preferred terms weigh the same one by one and all at once, however many are about one label."""
     snapshot = make_snapshot(*cluster)
-    parsed = PreferredTerms(tuple(each for wanted in written for each in parsed_or_none(wanted)))
+    parsed = PreferredTerms(tuple(term for preference in terms for term in parsed_or_none(preference)))
 
     weights = weights_of_terms(snapshot, parsed)
 
     assert weights.tolist() == [parsed.score(node) for node in snapshot.nodes.objects]
 
 
-def parsed_or_none(wanted: PreferredSchedulingTerm) -> tuple[PreferredTerm, ...]:
+def parsed_or_none(preference: PreferredSchedulingTerm) -> tuple[PreferredTerm, ...]:
     """Returns the term; none if it is faulty."""
     try:
-        return preferred_terms([wanted]).terms
+        return preferred_terms([preference]).terms
     except SelectorError:
         return ()
 

@@ -9,13 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
-from extender.testing import (
-    check_filter,
-    make_node,
-    make_pod,
-    make_snapshot,
-    random_cluster,
-)
+from extender.testing import check_filter, make_node, make_pod, make_snapshot, random_cluster
 from tests.kit.examples import examples
 from tests.kit.random_storage import random_cluster_with_volumes
 

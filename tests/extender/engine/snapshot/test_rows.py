@@ -102,10 +102,10 @@ def test_hypotheses_build_on_one_another() -> None:
     snapshot = two_nodes()
     a, b = slot_of(snapshot, "a"), slot_of(snapshot, "b")
 
-    without = Rows.of(snapshot).changed(moves((0, a, -1), (0, b, -1)))
-    reprieved = without.take(np.array([0])).changed(moves((0, b, +1)))
+    emptied = Rows.of(snapshot).changed(moves((0, a, -1), (0, b, -1)))
+    reprieved = emptied.take(np.array([0])).changed(moves((0, b, +1)))
 
-    assert (cpu(without), cpu(reprieved)) == ([0, 4], [2])
+    assert (cpu(emptied), cpu(reprieved)) == ([0, 4], [2])
     assert pods_on(reprieved, 0) == ["b"]
 
 
@@ -190,8 +190,8 @@ def test_number_of_each_label_value_is_read_for_the_nodes_with_it() -> None:
     cache = make_cache(*nodes)
     number_of = {"a": 10, "b": 20, "c": 30, "x": 40, None: 50}
 
-    def numbers(*some: int) -> list[int]:
-        rows = Rows.of(cache.update_snapshot(), np.array(some) if some else None)
+    def numbers(*places: int) -> list[int]:
+        rows = Rows.of(cache.update_snapshot(), np.array(places) if places else None)
         column = rows.snapshot.nodes.label("host")
         return [*map(int, rows.of_values(column, np.array([number_of[value] for value in [*column.values, None]])))]
 
@@ -199,11 +199,11 @@ def test_number_of_each_label_value_is_read_for_the_nodes_with_it() -> None:
     cache.update_node(nodes[1].obj(), make_node("b").label(host="x").obj())
     renamed = numbers(), numbers(1, 1, 2)
     cache.update_node(nodes[0].obj(), make_node("a").obj())
-    without = numbers(), numbers(0, 1)
+    unlabelled = numbers(), numbers(0, 1)
 
     assert before == ([10, 20, 30], [30, 10])
     assert renamed == ([10, 40, 30], [40, 40, 30])
-    assert without == ([50, 40, 30], [50, 40])
+    assert unlabelled == ([50, 40, 30], [50, 40])
 
 
 def test_rows_have_a_readable_repr() -> None:
@@ -244,7 +244,7 @@ class Hypothesis:
         """Some pods leave, then some come: those that wait, and those that left, some of them several times."""
         changes: list[tuple[int, int, int]] = []
         for row, slots in enumerate(self.slots):
-            elsewhere = [slot for slot in self.known() if slot not in slots]
+            elsewhere = [slot for slot in self.known_slots() if slot not in slots]
             for slot in [slot for slot in slots if self.chance.random() < 0.3]:
                 slots.remove(slot)
                 changes.append((row, slot, -1))
@@ -259,7 +259,7 @@ class Hypothesis:
         """A column that was read before further changes is a column that is kept."""
         assert len(self.rows.requested) == len(self.rows.tally(Attribute.LABELS, "web", is_web)) == len(self.slots)
 
-    def known(self) -> list[int]:
+    def known_slots(self) -> list[int]:
         return [*self.waiting, *(slot for slots in self.snapshot.pods.on_node for slot in slots)]
 
     def pods(self, row: int) -> list[Pod]:
@@ -311,9 +311,9 @@ def test_a_column_is_what_counting_the_rows_pods_gives(chance: random.Random) ->
 def test_taking_and_changing_commute(chance: random.Random) -> None:
     """Changing some rows and taking them out is taking them out and changing them."""
     hypothesis = Hypothesis(chance)
-    rows, known = hypothesis.rows, hypothesis.known()
+    rows, slots = hypothesis.rows, hypothesis.known_slots()
     chosen = np.array([row for row in range(len(rows)) if chance.random() < 0.5], np.intp)
-    came = [(row, slot, +1) for row in range(len(rows)) for slot in known if chance.random() < 0.3]
+    came = [(row, slot, +1) for row in range(len(rows)) for slot in slots if chance.random() < 0.3]
 
     changed_first = rows.changed(moves(*came)).take(chosen)
     place = {row: place for place, row in enumerate(chosen.tolist())}
@@ -331,11 +331,11 @@ def test_taking_and_changing_commute(chance: random.Random) -> None:
 def test_changes_to_one_row_leave_the_others_unchanged(chance: random.Random) -> None:
     """Two hypotheses in step are two hypotheses: changes to one row leave all others as they were."""
     hypothesis = Hypothesis(chance)
-    rows, known = hypothesis.rows, hypothesis.known()
-    here = chance.randrange(len(rows))
-    others = np.array([row for row in range(len(rows)) if row != here], np.intp)
+    rows, slots = hypothesis.rows, hypothesis.known_slots()
+    changed_row = chance.randrange(len(rows))
+    rest = np.array([row for row in range(len(rows)) if row != changed_row], np.intp)
 
-    changed = rows.changed(moves(*((here, slot, +1) for slot in known)))
+    changed = rows.changed(moves(*((changed_row, slot, +1) for slot in slots)))
 
-    assert changed.take(others).requested.tolist() == rows.take(others).requested.tolist()
-    assert changed.take(others).uses_port(PORT).tolist() == rows.take(others).uses_port(PORT).tolist()
+    assert changed.take(rest).requested.tolist() == rows.take(rest).requested.tolist()
+    assert changed.take(rest).uses_port(PORT).tolist() == rows.take(rest).uses_port(PORT).tolist()

@@ -49,9 +49,9 @@ class Pods:
 
     def move(self, slot: int, node: int) -> None:
         """Off the node it is on, if any, and onto this one, unless it is -1."""
-        for at, sign in ((self.node[slot], -1), (node, +1)):
-            if at >= 0:
-                self.tallies.count((self.codes[slot], -1, -1, -1), at, sign)
+        for place, sign in ((self.node[slot], -1), (node, +1)):
+            if place >= 0:
+                self.tallies.count((self.codes[slot], -1, -1, -1), place, sign)
                 self.moved += 1
         self.node[slot] = node
 
@@ -108,10 +108,10 @@ def test_symbols_that_appear_later_are_weighed_when_they_appear() -> None:
 
 def test_a_question_is_asked_once_per_symbol() -> None:
     """Not once per pod, and not again for symbols that are known."""
-    asked: list[PodSymbol] = []
+    symbols: list[PodSymbol] = []
 
     def one(symbol: PodSymbol) -> int:
-        asked.append(symbol)
+        symbols.append(symbol)
         return 1
 
     cache = make_cache(make_node("n"), pods=[make_pod(f"p{number}").label(app="web").node("n") for number in range(5)])
@@ -119,7 +119,7 @@ def test_a_question_is_asked_once_per_symbol() -> None:
     for _ in range(2):
         cache.update_snapshot().tally(Attribute.LABELS, "asked", one)
 
-    assert asked == [WEB]
+    assert symbols == [WEB]
 
 
 @pytest.mark.parametrize("moves", [1, JOURNAL_LENGTH, JOURNAL_LENGTH + 1, 2 * JOURNAL_LENGTH, 3 * JOURNAL_LENGTH + 7])
@@ -163,11 +163,11 @@ def test_the_sums_cannot_be_written_to() -> None:
 def test_the_least_recently_read_questions_are_dropped() -> None:
     """A forgotten question is simply asked again."""
     snapshot = make_snapshot(make_node("n"), pods=[make_pod("p").node("n")])
-    asked: list[object] = []
+    questions: list[object] = []
 
     def ask(question: int) -> int:
         def one(_: PodSymbol) -> int:
-            asked.append(question)
+            questions.append(question)
             return 1
 
         return int(snapshot.tally(Attribute.LABELS, question, one).per_node[0])
@@ -175,17 +175,17 @@ def test_the_least_recently_read_questions_are_dropped() -> None:
     answers = [ask(question) for question in (0, *range(1, KEPT_PER_ATTRIBUTE), 0, KEPT_PER_ATTRIBUTE, 0, 1)]
 
     assert set(answers) == {1}
-    assert asked == [*range(KEPT_PER_ATTRIBUTE + 1), 1]
+    assert questions == [*range(KEPT_PER_ATTRIBUTE + 1), 1]
 
 
 def test_long_questions_are_remembered_within_a_bound_of_what_they_name() -> None:
     """Pods of a megabyte ask questions that take as much memory as a thousand others."""
     snapshot = make_snapshot(make_node("n"), pods=[make_pod("p").node("n")])
-    asked: list[int] = []
+    numbers: list[int] = []
 
     def ask(number: int, length: int) -> int:
         def one(_: PodSymbol) -> int:
-            asked.append(number)
+            numbers.append(number)
             return 1
 
         return int(snapshot.tally(Attribute.LABELS, (number, tuple(range(length))), one).per_node[0])
@@ -194,7 +194,7 @@ def test_long_questions_are_remembered_within_a_bound_of_what_they_name() -> Non
     longest = [ask(9, 2 * KEPT_VALUES), ask(9, 2 * KEPT_VALUES)]
 
     assert {*answers, *longest} == {1}
-    assert asked == [0, 1, 2, 0, 2, 9]
+    assert numbers == [0, 1, 2, 0, 2, 9]
 
 
 def test_weights_are_read_by_code_and_a_missing_symbol_weighs_nothing() -> None:
@@ -231,12 +231,12 @@ SELECTORS = [
 ]
 
 
-@pytest.mark.parametrize("written", SELECTORS)
-def test_relevant_codes_change_no_sum(written: LabelSelector | None) -> None:
+@pytest.mark.parametrize("label_selector", SELECTORS)
+def test_relevant_codes_change_no_sum(label_selector: LabelSelector | None) -> None:
     """Asking only the classes that the index of labels names gives what asking every class gives, also when classes
     come later.
     """
-    selector = selector_of(written)
+    selector = selector_of(label_selector)
 
     def selected(symbol: PodSymbol) -> int:
         return int(isinstance(symbol, LabelClass) and selector.matches(dict(symbol.labels)))

@@ -124,7 +124,7 @@ def test_allocatable_defaults_to_capacity():
 
 
 @cases(
-    "resource, given, spec",
+    "resource, partial, spec",
     (
         "Deployment",
         api_resources.DEPLOYMENTS,
@@ -159,11 +159,7 @@ def test_allocatable_defaults_to_capacity():
         "Service",
         api_resources.SERVICES,
         {"ports": [{"port": 80}]},
-        {
-            "type": "ClusterIP",
-            "sessionAffinity": "None",
-            "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
-        },
+        {"type": "ClusterIP", "sessionAffinity": "None", "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}]},
     ),
     (
         "ResourceClaim",
@@ -178,10 +174,10 @@ def test_allocatable_defaults_to_capacity():
         },
     ),
 )
-def test_defaults_of_other_kinds_are_filled_in(resource, given, spec):
-    found = defaulted(resource, {"spec": given})["spec"]
+def test_defaults_of_other_kinds_are_filled_in(resource, partial, spec):
+    completed = defaulted(resource, {"spec": partial})["spec"]
 
-    assert {name: found[name] for name in spec} == spec
+    assert {name: completed[name] for name in spec} == spec
 
 
 def test_kinds_without_a_spec():
@@ -194,9 +190,8 @@ def test_defaulting_twice_changes_nothing():
         api_resources.PODS,
         {"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 1}]}], "volumes": [{"name": "v"}]}},
     )
-    twice = defaulted(api_resources.PODS, once)
 
-    assert twice == once
+    assert defaulted(api_resources.PODS, once) == once
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,7 @@ def test_a_pod_of_a_file_gets_the_overhead_of_a_class_in_it() -> None:
     registry = make_registry("default")
 
     seed(
-        registry,
-        [pod("p", runtimeClassName="kata"), {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", **KATA}],
+        registry, [pod("p", runtimeClassName="kata"), {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", **KATA}]
     )
 
     assert registry.get(PODS, "default", "p")["spec"]["overhead"] == {"cpu": "250m"}

@@ -193,6 +193,6 @@ def test_statuses_of_devices_go_with_their_allocation():
     ],
 )
 def test_quality_of_service(resources_of, quality):
-    containers = [{"name": f"c{place}", "resources": each} for place, each in enumerate(resources_of)]
+    containers = [{"name": f"c{place}", "resources": resources} for place, resources in enumerate(resources_of)]
 
     assert pod(containers=containers)["status"]["qosClass"] == quality

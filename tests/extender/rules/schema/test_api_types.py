@@ -9,24 +9,24 @@ from extender.rules.schema import api_types
 from extender.values.golang.schema import Field, Kind, ListOf, MapOf, Presence, Scalar, Struct
 
 
-def structs(of, seen):
-    if isinstance(of, ListOf):
-        structs(of.item, seen)
-    elif isinstance(of, MapOf):
-        structs(of.value, seen)
-    elif isinstance(of, Struct) and of not in seen:
-        seen.add(of)
-        for field in of.fields.values():
-            structs(field.type, seen)
+def structs(field_type, collected):
+    if isinstance(field_type, ListOf):
+        structs(field_type.item, collected)
+    elif isinstance(field_type, MapOf):
+        structs(field_type.value, collected)
+    elif isinstance(field_type, Struct) and field_type not in collected:
+        collected.add(field_type)
+        for field in field_type.fields.values():
+            structs(field.type, collected)
 
 
 @pytest.fixture(scope="module")
 def all_structs():
-    seen: set[Struct] = set()
+    collected: set[Struct] = set()
     for resource in RESOURCES:
         for kind in resource.kinds:
-            structs(api_types.lookup(*kind), seen)
-    return seen
+            structs(api_types.lookup(*kind), collected)
+    return collected
 
 
 def test_every_resource_and_subresource_has_a_type():
@@ -45,9 +45,9 @@ def test_unknown_kind_is_not_found(kind):
 
 
 def test_kinds_that_are_not_served_are_known():
-    found = [api_types.find("batch", "v1", kind) for kind in ("Job", "CronJob")]
+    batch_kinds = [api_types.find("batch", "v1", kind) for kind in ("Job", "CronJob")]
 
-    assert [struct and struct.short_name for struct in found] == ["Job", "CronJob"]
+    assert [struct and struct.short_name for struct in batch_kinds] == ["Job", "CronJob"]
 
 
 def test_keys_of_lists_are_fields_of_their_items(all_structs):
@@ -55,8 +55,8 @@ def test_keys_of_lists_are_fields_of_their_items(all_structs):
         field.type for struct in all_structs for field in struct.fields.values() if isinstance(field.type, ListOf)
     ]
 
-    assert [each for each in lists if each.list_type == "map" and not set(each.keys) <= set(each.item.fields)] == []
-    assert [each for each in lists if (each.list_type == "map") != bool(each.keys)] == []
+    assert [kind for kind in lists if kind.list_type == "map" and not set(kind.keys) <= set(kind.item.fields)] == []
+    assert [kind for kind in lists if (kind.list_type == "map") != bool(kind.keys)] == []
 
 
 def test_merge_keys_are_fields_of_the_items(all_structs):
@@ -75,9 +75,9 @@ def test_absent_keys_of_list_items_have_a_default(all_structs):
         for field in struct.fields.values()
         if isinstance(field.type, ListOf) and isinstance(field.type.item, Struct)
         for key in field.type.keys
-        if not (found := field.type.item.fields[key]).required
-        and found.default is None
-        and found.presence is Presence.OMIT
+        if not (key_field := field.type.item.fields[key]).required
+        and key_field.default is None
+        and key_field.presence is Presence.OMIT
     }
 
     assert optional == {("ServiceAccount", "name")}

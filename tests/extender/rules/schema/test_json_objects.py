@@ -71,7 +71,7 @@ def test_recorded_clusters_have_no_unknown_fields(name):
 
 
 @cases(
-    "given, kept",
+    "spec, stored",
     ("an empty text says nothing", {"nodeName": ""}, {}),
     ("nor does false", {"hostNetwork": False}, {}),
     ("nor an empty list", {"tolerations": []}, {}),
@@ -81,11 +81,11 @@ def test_recorded_clusters_have_no_unknown_fields(name):
     ("an empty struct behind a pointer", {"securityContext": {}}, {"securityContext": {}}),
     ("maps are sorted", {"nodeSelector": {"b": "1", "a": "2"}}, {"nodeSelector": {"a": "2", "b": "1"}}),
 )
-def test_empty_fields(given, kept):
-    obj, problems = read_pod(**given)
+def test_empty_fields(spec, stored):
+    obj, problems = read_pod(**spec)
 
     assert problems == []
-    assert {name: value for name, value in obj["spec"].items() if name != "containers"} == kept
+    assert {name: value for name, value in obj["spec"].items() if name != "containers"} == stored
 
 
 def test_fields_that_are_always_written():
@@ -100,13 +100,13 @@ def test_fields_that_are_always_written():
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("quantity", "canonical"),
     [("1000m", "1"), (0.5, "500m"), (2, "2"), ("1024Mi", "1Gi"), ("1e3", "1e3"), (" 1Gi ", "1Gi"), ("0.0001", "100u")],
 )
-def test_quantities_are_written_in_canonical_form(given, kept):
-    obj, _ = read_pod(containers=[{"name": "c", "resources": {"requests": {"cpu": given}}}])
+def test_quantities_are_written_in_canonical_form(quantity, canonical):
+    obj, _ = read_pod(containers=[{"name": "c", "resources": {"requests": {"cpu": quantity}}}])
 
-    assert obj["spec"]["containers"][0]["resources"]["requests"] == {"cpu": kept}
+    assert obj["spec"]["containers"][0]["resources"]["requests"] == {"cpu": canonical}
 
 
 def test_times_are_written_in_utc():
@@ -142,22 +142,22 @@ def test_reading_again_changes_nothing(seed):
     rng = random.Random(seed)
     for resource in RESOURCES:
         obj, problems = api_types.read(resource, random_value(api_types.type_of(resource), rng))
-        again, _ = api_types.read(resource, obj)
+        reread, _ = api_types.read(resource, obj)
 
         assert problems == []
-        assert again == obj, f"seed {seed}"
+        assert reread == obj, f"seed {seed}"
 
 
-def random_value(of, rng):
+def random_value(schema, rng):
     """Something that fits a type, now and then null."""
-    if isinstance(of, Struct):
-        chosen = {name: field for name, field in of.fields.items() if rng.random() < 0.4}
+    if isinstance(schema, Struct):
+        chosen = {name: field for name, field in schema.fields.items() if rng.random() < 0.4}
         return {name: None if rng.random() < 0.1 else random_value(field.type, rng) for name, field in chosen.items()}
-    if isinstance(of, ListOf):
-        return [random_value(of.item, rng) for _ in range(rng.randrange(3))]
-    if isinstance(of, MapOf):
-        return {key: random_value(of.value, rng) for key in rng.sample(["a", "b", "cpu"], rng.randrange(3))}
-    return rng.choice(SCALARS[of.kind]) if isinstance(of, Scalar) else {"x": 1}
+    if isinstance(schema, ListOf):
+        return [random_value(schema.item, rng) for _ in range(rng.randrange(3))]
+    if isinstance(schema, MapOf):
+        return {key: random_value(schema.value, rng) for key in rng.sample(["a", "b", "cpu"], rng.randrange(3))}
+    return rng.choice(SCALARS[schema.kind]) if isinstance(schema, Scalar) else {"x": 1}
 
 
 def test_field_names_are_case_sensitive():
@@ -236,12 +236,12 @@ def test_list_has_no_kind_and_is_refused_as_a_real_server_does():
 
 
 def test_reading_leaves_the_given_object_alone():
-    given: Any = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1000m"}}}]}, "status": None}
-    before = json.dumps(given)
+    source: Any = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1000m"}}}]}, "status": None}
+    before = json.dumps(source)
 
-    obj, _ = api_types.read(PODS, given)
+    obj, _ = api_types.read(PODS, source)
 
-    assert json.dumps(given) == before
+    assert json.dumps(source) == before
     assert obj["status"] == {}
 
 

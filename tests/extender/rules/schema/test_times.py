@@ -6,7 +6,7 @@ from extender.values.golang.times import TimeError, read_micro_time, read_time
 
 
 @pytest.mark.parametrize(
-    ("text", "written"),
+    ("text", "expected"),
     [
         ("2026-11-20T10:00:00Z", "2026-11-20T10:00:00Z"),
         ("2026-11-20T10:00:00.999999999Z", "2026-11-20T10:00:00Z"),
@@ -15,8 +15,8 @@ from extender.values.golang.times import TimeError, read_micro_time, read_time
         ("0001-01-01T00:00:00Z", None),
     ],
 )
-def test_times_become_utc_with_whole_seconds(text, written):
-    assert read_time(text) == written
+def test_times_become_utc_with_whole_seconds(text, expected):
+    assert read_time(text) == expected
 
 
 def test_micro_times_keep_six_digits():

@@ -93,29 +93,29 @@ def _table() -> Iterator[tuple[Resource, dict[str, Any]]]:
         yield resources[name], rows
 
 
-def _valid(resource: Resource, sent: Object) -> Object:
+def _valid(resource: Resource, manifest: Object) -> Object:
     metadata = {"name": "x", "resourceVersion": "1"} | ({"namespace": "default"} if resource.namespaced else {})
-    return made(resource, {**sent, "metadata": metadata | sent.get("metadata", {})})
+    return made(resource, {**manifest, "metadata": metadata | manifest.get("metadata", {})})
 
 
 def _changed(obj: Object, *changes: Mapping[str, Any]) -> Object:
     obj = copy.deepcopy(obj)
     for change in changes:
         for path, value in change.items():
-            _put(obj, path.split("."), copy.deepcopy(value))
+            _set_at(obj, path.split("."), copy.deepcopy(value))
     return obj
 
 
-def _put(parent: Any, path: list[str], value: Any) -> None:
+def _set_at(parent: Any, path: list[str], value: Any) -> None:
     name, *rest = path
     if isinstance(parent, list):
         place = int(name)
         if rest:
-            _put(parent[place], rest, value)
+            _set_at(parent[place], rest, value)
         else:
             parent[place : place + 1] = [value]
     elif rest:
-        _put(parent.setdefault(name, {}), rest, value)
+        _set_at(parent.setdefault(name, {}), rest, value)
     elif value is None:
         parent.pop(name, None)
     else:

@@ -11,17 +11,17 @@ NFS = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "nfs": 
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 
-def made(resource, name="x", **fields):
+def stored(resource, name="x", **fields):
     metadata = {"name": name, "resourceVersion": "1"} | ({"namespace": "default"} if resource.namespaced else {})
     return made_objects.made(resource, {"metadata": metadata, **fields})
 
 
 def errors_of(resource, name="x", **fields):
-    return list(map(str, validation.validate_create(resource, made(resource, name, **fields))))
+    return list(map(str, validation.validate_create(resource, stored(resource, name, **fields))))
 
 
 def errors_of_change(resource, before, after):
-    return list(map(str, validation.validate_update(resource, made(resource, **after), made(resource, **before))))
+    return list(map(str, validation.validate_update(resource, stored(resource, **after), stored(resource, **before))))
 
 
 def test_the_volume_of_an_unbound_claim_may_be_named():
@@ -29,7 +29,7 @@ def test_the_volume_of_an_unbound_claim_may_be_named():
 
 
 def test_a_bound_claim_may_grow():
-    old, new = made(PERSISTENT_VOLUME_CLAIMS, spec=CLAIM), made(PERSISTENT_VOLUME_CLAIMS, spec=CLAIM)
+    old, new = stored(PERSISTENT_VOLUME_CLAIMS, spec=CLAIM), stored(PERSISTENT_VOLUME_CLAIMS, spec=CLAIM)
     for claim in (old, new):
         claim["status"] = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
     new["spec"]["resources"]["requests"]["storage"] = "2Gi"
@@ -39,7 +39,7 @@ def test_a_bound_claim_may_grow():
 
 def test_a_claim_may_be_allocated():
     devices = {"requests": [{"name": "r", "exactly": {"deviceClassName": "d"}}]}
-    old = made(RESOURCE_CLAIMS, spec={"devices": devices})
+    old = stored(RESOURCE_CLAIMS, spec={"devices": devices})
     result = {"request": "r", "driver": "d", "pool": "p", "device": "x"}
     allocated = copy.deepcopy(old) | {"status": {"allocation": {"devices": {"results": [result]}}}}
 

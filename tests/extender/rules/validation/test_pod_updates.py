@@ -12,11 +12,11 @@ ZONE_A = {"key": "zone", "operator": "In", "values": ["a"]}
 
 
 def pod(**spec):
-    given: Any = {
+    manifest: Any = {
         "metadata": {"name": "p", "namespace": "default", "resourceVersion": "1"},
         "spec": {"containers": [{"name": "c", "image": "i:1"}], **spec},
     }
-    return made(api_resources.PODS, given)
+    return made(api_resources.PODS, manifest)
 
 
 def errors_of_change(old, new, subresource=""):

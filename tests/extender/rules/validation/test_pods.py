@@ -9,11 +9,11 @@ from tests.reprieve.cluster.made_objects import made
 
 def errors_of(spec, **metadata):
     """What is said of a pod with this spec; one container unless it says otherwise."""
-    given: Any = {
+    manifest: Any = {
         "metadata": {"name": "p", "namespace": "default", **metadata},
         "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
     }
-    return list(map(str, validation.validate_create(api_resources.PODS, made(api_resources.PODS, given))))
+    return list(map(str, validation.validate_create(api_resources.PODS, made(api_resources.PODS, manifest))))
 
 
 def container(**fields):
