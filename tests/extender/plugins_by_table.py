@@ -134,28 +134,28 @@ class Answers(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PostFilterPlugin, fwk.P
         self._point = point
         self._answer = answer
 
-    def _at(self, point: str, otherwise: object) -> object:
+    def _answer_at(self, point: str, otherwise: object) -> object:
         return self._answer() if self._point == point else otherwise
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        return self._at("pre_filter", fwk.PreFilterResult(fwk.SUCCESS))  # type: ignore[return-value]
+        return self._answer_at("pre_filter", fwk.PreFilterResult(fwk.SUCCESS))  # type: ignore[return-value]
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        return self._at("filter", fwk.accept(len(rows)))  # type: ignore[return-value]
+        return self._answer_at("filter", fwk.accept(len(rows)))  # type: ignore[return-value]
 
     async def post_filter(
         self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses
     ) -> fwk.PostFilterResult:
-        return self._at("post_filter", fwk.PostFilterResult(fwk.SUCCESS))  # type: ignore[return-value]
+        return self._answer_at("post_filter", fwk.PostFilterResult(fwk.SUCCESS))  # type: ignore[return-value]
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
-        return self._at("pre_score", fwk.SUCCESS)  # type: ignore[return-value]
+        return self._answer_at("pre_score", fwk.SUCCESS)  # type: ignore[return-value]
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        return self._at("score", np.zeros(len(rows), np.int64))  # type: ignore[return-value]
+        return self._answer_at("score", np.zeros(len(rows), np.int64))  # type: ignore[return-value]
 
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
-        return self._at("normalize_score", scores)  # type: ignore[return-value]
+        return self._answer_at("normalize_score", scores)  # type: ignore[return-value]
 
 
 def raising(exc: Exception) -> Callable[[], object]:

@@ -10,7 +10,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_snapshot
 from extender.values.objects.decoding import replaced
 from tests.extender.answers import test_questions as questions
-from tests.extender.answers.explain.test_fixes import WEB, found, node, on, told
+from tests.extender.answers.explain.test_fixes import WEB, fixes_for, node, offers, on
 from tests.extender.answers.what_if import test_rollouts as rollouts
 from tests.extender.answers.what_if.test_what_if import ask
 from tests.kit.devices import make_device_class, make_slice
@@ -48,7 +48,7 @@ def labelled(pod: fwk.Pod, label: str) -> fwk.Suggestion:
 def fixed(number_of_nodes: int, *plugins: Labelling) -> int:
     """Returns how many fixes there are for a pod that these plugins refuse."""
     snapshot = make_snapshot(*(node(f"n{at}") for at in range(number_of_nodes)))
-    return len(found(snapshot, WEB.obj(), framework=make_framework(*plugins)))
+    return len(fixes_for(snapshot, WEB.obj(), framework=make_framework(*plugins)))
 
 
 def fixes(number: int) -> int:
@@ -77,7 +77,7 @@ def is_lowest_priority(number: int) -> bool:
     priorities = range(10, 10 + 2 ** (number - 1))
     nodes = [node(f"n{at}") for at in priorities]
     pods = [make_pod(f"p{at}").node(f"n{at}").req(cpu=4).priority(at) for at in priorities]
-    return any("above 10," in text for _, text, _ in told(nodes, pods, WEB.req(cpu=4).priority(7)))
+    return any("above 10," in text for _, text, _ in offers(nodes, pods, WEB.req(cpu=4).priority(7)))
 
 
 def is_tried_as_new(number: int) -> bool:
@@ -86,7 +86,7 @@ def is_tried_as_new(number: int) -> bool:
     pods = [on(f"p{at}", f"n{at}").req(cpu=5 + at) for at in range(number - 1)]
     daemons = [PodBuilder(owned_by(each.obj(), "DaemonSet", "d")) for each in pods]
     full = on("full", f"n{number - 1}").req(cpu=10 + number - 1)
-    return any("add a node" in text for _, text, _ in told(nodes, [*daemons, full], WEB.req(cpu=10)))
+    return any("add a node" in text for _, text, _ in offers(nodes, [*daemons, full], WEB.req(cpu=10)))
 
 
 def rolled_out(number: int) -> str:

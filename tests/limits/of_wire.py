@@ -14,7 +14,7 @@ from extender.client.transport.dialing import Route
 from extender.client.transport.http1 import Connection
 from extender.values.targets.target import CredentialsError, Target
 from tests.extender.client.http_extender import serving as extenders
-from tests.extender.client.http_extender.test_calling import asked as asked_extender
+from tests.extender.client.http_extender.test_calling import outcome
 from tests.extender.client.scripted import Scripted, stream
 from tests.extender.client.sockets import STAGES, Asked, T, asking, pass_time, serve
 from tests.extender.client.test_client import PODS
@@ -134,7 +134,7 @@ def watched(size: int) -> str:
 
 async def extended(size: int) -> str:
     """Returns what becomes of an answer of an extender that has so many bytes, unpacked."""
-    said, _ = await asked_extender(extenders.says(b'{"NodeNames":["a"]}'.ljust(size)))
+    said, _ = await outcome(extenders.says(b'{"NodeNames":["a"]}'.ljust(size)))
     return str(said)
 
 

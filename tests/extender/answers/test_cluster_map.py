@@ -30,9 +30,9 @@ def test_nodes_come_by_zone_and_then_as_people_count() -> None:
         *(make_node(name).label({ZONE: zone}) for name, zone in [("n10", "b"), ("n9", "b"), ("n1", "c"), ("n2", "a")])
     )
 
-    shown = ClusterMaps(cluster).now()
+    chart = ClusterMaps(cluster).now()
 
-    assert [(node.zone, node.name) for node in shown.nodes] == [("a", "n2"), ("b", "n9"), ("b", "n10"), ("c", "n1")]
+    assert [(node.zone, node.name) for node in chart.nodes] == [("a", "n2"), ("b", "n9"), ("b", "n10"), ("c", "n1")]
 
 
 def test_a_node_says_what_it_has_and_what_its_pods_take() -> None:
@@ -44,7 +44,7 @@ def test_a_node_says_what_it_has_and_what_its_pods_take() -> None:
 
     assert (node.cpu, node.memory, node.max_pods, node.cordoned) == (4000, 8 * GIB, 110, True)
     assert (node.requested_cpu, node.requested_memory, node.num_pods) == (1500, 2 * GIB, 2)
-    assert [(each.pod.name, each.pod.priority, each.cpu, each.terminating) for each in node.pods] == [
+    assert [(pod.pod.name, pod.pod.priority, pod.cpu, pod.terminating) for pod in node.pods] == [
         ("high", 7, 1000, True),
         ("low", 0, 500, False),
     ]
@@ -60,12 +60,12 @@ def test_a_large_cluster_is_shown_without_pods_but_each_node_can_be_asked_for() 
     nodes = [make_node(f"n{number}") for number in range(limits.MAP_NODES_WITH_PODS + 1)]
     cluster = make_cluster(*nodes, pods=[make_pod("p").node("n3")])
 
-    shown, one = ClusterMaps(cluster).now(), node_on_map(cluster, "n3")
+    chart, one = ClusterMaps(cluster).now(), node_on_map(cluster, "n3")
 
-    assert not shown.has_pods
-    assert (shown.num_pods, [node.pods for node in shown.nodes if node.pods]) == (1, [])
+    assert not chart.has_pods
+    assert (chart.num_pods, [node.pods for node in chart.nodes if node.pods]) == (1, [])
     assert one is not None
-    assert [each.pod.name for each in one.pods] == ["p"]
+    assert [pod.pod.name for pod in one.pods] == ["p"]
     assert node_on_map(cluster, "nowhere") is None
 
 
@@ -116,12 +116,12 @@ def test_a_map_that_is_kept_up_to_date_is_like_a_new_one(num_nodes: int, seed: i
                 devices[name] = (ResourceOnNode(name="gpu", allocatable=number, requested=0),)
 
     def now() -> tuple[ClusterMap, ClusterMap]:
-        kept, new = maps.now(dict(devices)), ClusterMaps(cluster).now(dict(devices))
-        return kept, msgspec.structs.replace(new, generation=kept.generation)
+        live, new = maps.now(dict(devices)), ClusterMaps(cluster).now(dict(devices))
+        return live, msgspec.structs.replace(new, generation=live.generation)
 
     for number in range(60):
         change(number)
         if chance.random() < 0.4:
-            kept, new = now()
-            assert kept == new
-            assert maps.now(dict(devices)) is kept
+            live, new = now()
+            assert live == new
+            assert maps.now(dict(devices)) is live

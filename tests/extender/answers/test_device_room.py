@@ -15,7 +15,7 @@ LARGE = 'device.attributes["gpu.example.com"].memory >= 80'
 def cluster() -> Cluster:
     cluster = Cluster()
     large, small = make_device("gpu-0", {"memory": 80}), make_device("gpu-1", {"memory": 40})
-    for each in (
+    for obj in (
         make_node("n").obj(),
         make_node("other").obj(),
         make_device_class("any", "true"),
@@ -24,7 +24,7 @@ def cluster() -> Cluster:
         make_slice("everywhere", name="shared", pool="shared", allNodes=True),
         make_claim("held", allocation=allocation_of("gpu-0")),
     ):
-        cluster.changed(None, each)
+        cluster.changed(None, obj)
     return cluster
 
 
@@ -33,14 +33,14 @@ def on_class(name: str, allocatable: int, requested: int) -> ResourceOnNode:
 
 
 def test_devices_are_counted_by_class_and_node(cluster: Cluster) -> None:
-    found = DeviceRoom(cluster).now()
+    room = DeviceRoom(cluster).now()
 
-    assert found == {"n": (on_class("any", 2, 1), on_class("large", 1, 1))}
-    shown = {node.name: node.resources for node in ClusterMaps(cluster).now(found).nodes}
-    assert shown == {"n": found["n"], "other": ()}
-    one = node_on_map(cluster, "n", found)
+    assert room == {"n": (on_class("any", 2, 1), on_class("large", 1, 1))}
+    resources = {node.name: node.resources for node in ClusterMaps(cluster).now(room).nodes}
+    assert resources == {"n": room["n"], "other": ()}
+    one = node_on_map(cluster, "n", room)
     assert one is not None
-    assert one.resources == found["n"]
+    assert one.resources == room["n"]
 
 
 def test_counted_room_is_reused_until_a_claim_changes(cluster: Cluster) -> None:

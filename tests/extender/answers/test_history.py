@@ -27,8 +27,8 @@ SNAPSHOT = make_snapshot(*(make_node(name) for name in "abcd"))
 
 def attempt_with(findings: Findings) -> Attempt:
     details = msgspec.msgpack.encode(verdict_details(findings, refuses_all=True))
-    made = AttemptRecord(1, 0.0, PodName("default", "p"), "default-scheduler", "Unschedulable")
-    return history.attempt(KeptAttempt(made, details), picture=True)
+    record = AttemptRecord(1, 0.0, PodName("default", "p"), "default-scheduler", "Unschedulable")
+    return history.attempt(KeptAttempt(record, details), picture=True)
 
 
 def refused_by(*plugins: fwk.Plugin) -> Findings:
@@ -50,18 +50,18 @@ async def test_the_waterfall_is_that_of_the_live_explanation(plugins: tuple[fwk.
 
     recorded = attempt_with(refused_by(*plugins)).waterfall
 
-    found = waterfall(await evaluate(Cycle(framework, SNAPSHOT, make_pod().obj(), NO_NOMINATIONS)))
+    live = waterfall(await evaluate(Cycle(framework, SNAPSHOT, make_pod().obj(), NO_NOMINATIONS)))
 
-    assert recorded == found
+    assert recorded == live
     assert sum(step.refused for step in recorded) == 4
 
 
 def test_refusals_of_extenders_are_the_last_step_of_the_waterfall() -> None:
     rows = Rows.of(SNAPSHOT)
     verdicts = fwk.Verdicts(np.array([2, 0, 0, 0], np.int8), (("no", rows.node == 0),), (("A", rows.node == 0),))
-    said = {"b": fwk.unschedulable("licence"), "c": fwk.unresolvable("licence")}
+    statuses = {"b": fwk.unschedulable("licence"), "c": fwk.unresolvable("licence")}
 
-    steps = attempt_with(Findings(rows, verdicts, by_extenders=said)).waterfall
+    steps = attempt_with(Findings(rows, verdicts, by_extenders=statuses)).waterfall
 
     assert steps[-1] == WaterfallStep(
         plugin="extenders", reasons=(ReasonCount(reason="licence", nodes=2),), refused=3, unresolvable=1, left=0
@@ -81,13 +81,13 @@ def test_nodes_that_were_not_asked_about_are_no_step() -> None:
 def test_picture_shows_the_first_plugin_that_refused_each_node() -> None:
     findings = refused_by(Refuses("A", {"a": NO, "b": NEVER}), Refuses("B", {"a": NO, "c": NO, "d": NO}))
 
-    shown = attempt_with(findings).picture
+    picture = attempt_with(findings).picture
 
-    assert shown is not None
-    assert shown.plugins == ("A", "B")
-    assert shown.nodes == ("a", "b", "c", "d")
-    said = [(verdict.plugin, verdict.code, verdict.reasons) for verdict in shown.verdicts]
-    assert [[said[cell] if cell >= 0 else None for cell in cells] for cells in shown.cells] == [
+    assert picture is not None
+    assert picture.plugins == ("A", "B")
+    assert picture.nodes == ("a", "b", "c", "d")
+    verdicts = [(verdict.plugin, verdict.code, verdict.reasons) for verdict in picture.verdicts]
+    assert [[verdicts[cell] if cell >= 0 else None for cell in cells] for cells in picture.cells] == [
         [("A", "Unschedulable", ("no",)), None],
         [("A", "UnschedulableAndUnresolvable", ("never",)), None],
         [None, ("B", "Unschedulable", ("no",))],
@@ -125,20 +125,16 @@ async def test_a_preemption_tells_why_the_others_lost() -> None:
     )
     await scheduling.decides()
 
-    (made,), (attempt,) = map(history.preemption, records.preemptions()), map(history.attempt, records.attempts())
-    assert (made.by.name, made.node, [victim.pod.name for victim in made.victims], made.outcome) == (
-        "high",
-        "a",
-        ["low"],
-        "told",
-    )
-    assert [(candidate.node, candidate.why_not) for candidate in made.candidates] == [
+    (record,), (attempt,) = map(history.preemption, records.preemptions()), map(history.attempt, records.attempts())
+    assert (record.by.name, record.node, record.outcome) == ("high", "a", "told")
+    assert [victim.pod.name for victim in record.victims] == ["low"]
+    assert [(candidate.node, candidate.why_not) for candidate in record.candidates] == [
         ("a", ""),
         ("b", "its most important victim has priority 5, on a it is 0"),
     ]
     assert attempt.preemption is not None
     assert (attempt.preemption.eligible, attempt.preemption.node) == (True, "a")
-    assert attempt.preemption.candidates == made.candidates
+    assert attempt.preemption.candidates == record.candidates
 
 
 async def test_record_of_a_pod_that_may_not_preempt_has_the_reason() -> None:
@@ -151,8 +147,6 @@ async def test_record_of_a_pod_that_may_not_preempt_has_the_reason() -> None:
 
     (answer,) = map(history.attempt, records.attempts())
     assert answer.preemption is not None
-    assert (answer.preemption.eligible, answer.preemption.message) == (
-        False,
-        "not eligible due to preemptionPolicy=Never.",
-    )
+    assert answer.preemption.eligible is False
+    assert answer.preemption.message == "not eligible due to preemptionPolicy=Never."
     assert answer.preemption.not_helpful == ()

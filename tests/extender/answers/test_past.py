@@ -41,19 +41,19 @@ class Told:
                 self.records.failed(info, "default-scheduler", REFUSED, 0.001)
 
     def ask(self, may_see: Container[str] = ("shop", "batch"), **query: Any) -> Past:
-        wanted = PastQuery(**query)
-        return past(list(self.records.attempts()), list(self.records.preemptions()), wanted, may_see, NOON)
+        past_query = PastQuery(**query)
+        return past(list(self.records.attempts()), list(self.records.preemptions()), past_query, may_see, NOON)
 
 
-def rows(found: Past) -> list[tuple[str, int]]:
-    return [(each.attempt.pod.key, each.count) for each in found.alike]
+def rows(answer: Past) -> list[tuple[str, int]]:
+    return [(group.attempt.pod.key, group.count) for group in answer.alike]
 
 
 TOLD = Told(("shop/web-1", "a1"), ("batch/job-1", ""), ("shop/web-2", "b1"), ("batch/job-1", ""), ("shop/db-0", "a2"))
 
 
 @cases(
-    "query, found",
+    "query, expected_rows",
     ("everything, newest first", {}, [("shop/db-0", 1), ("batch/job-1", 2), ("shop/web-2", 1), ("shop/web-1", 1)]),
     ("an outcome", {"outcome": "unschedulable"}, [("batch/job-1", 2)]),
     ("another outcome", {"outcome": "asked"}, []),
@@ -65,16 +65,16 @@ TOLD = Told(("shop/web-1", "a1"), ("batch/job-1", ""), ("shop/web-2", "b1"), ("b
     ("until a time", {"until": NOON - 180}, [("batch/job-1", 1), ("shop/web-1", 1)]),
     ("both", {"name": "web", "node": "b"}, [("shop/web-2", 1)]),
 )
-def test_decisions_are_found_by(query: dict[str, Any], found: list[tuple[str, int]]) -> None:
-    assert rows(TOLD.ask(**query)) == found
+def test_decisions_are_found_by(query: dict[str, Any], expected_rows: list[tuple[str, int]]) -> None:
+    assert rows(TOLD.ask(**query)) == expected_rows
 
 
 def test_counts_over_time_match_the_attempts_found() -> None:
-    found = TOLD.ask(name="job", since=NOON - 300, until=NOON)
+    answer = TOLD.ask(name="job", since=NOON - 300, until=NOON)
 
-    assert (found.begin, found.end, found.total) == (NOON - 300, NOON, 2)
-    assert [place for place, count in enumerate(found.counts) if count.refused] == [40, 80]
-    assert not any(count.placed or count.failed for count in found.counts)
+    assert (answer.begin, answer.end, answer.total) == (NOON - 300, NOON, 2)
+    assert [place for place, count in enumerate(answer.counts) if count.refused] == [40, 80]
+    assert not any(count.placed or count.failed for count in answer.counts)
 
 
 def test_a_pod_that_may_not_be_seen_is_not_found_by_its_name() -> None:
@@ -88,25 +88,25 @@ def test_a_pod_that_may_not_be_seen_is_not_found_by_its_name() -> None:
 
 def test_all_pages_together_are_everything() -> None:
     chance = random.Random(3)
-    told = Told(*((f"shop/p{chance.randrange(200)}", chance.choice(["a", "b", ""])) for _ in range(900)))
+    decisions = Told(*((f"shop/p{chance.randrange(200)}", chance.choice(["a", "b", ""])) for _ in range(900)))
 
-    before, seen, pages = None, 0, 0
+    before, num_decisions, pages = None, 0, 0
     while before != 0:
-        found = told.ask(before=before)
-        assert len(found.alike) <= limits.HISTORY_ALIKE
-        assert found.total == 900
-        seen += sum(each.count for each in found.alike)
-        before, pages = found.older, pages + 1
+        page = decisions.ask(before=before)
+        assert len(page.alike) <= limits.HISTORY_ALIKE
+        assert page.total == 900
+        num_decisions += sum(group.count for group in page.alike)
+        before, pages = page.older, pages + 1
 
-    assert seen == 900
+    assert num_decisions == 900
     assert pages > 2
 
 
 def test_a_pod_that_is_tried_for_ever_does_not_make_a_page_without_end() -> None:
-    told = Told(*[("shop/p", "")] * 20)
+    decisions = Told(*[("shop/p", "")] * 20)
 
     assert limits.HISTORY_ATTEMPTS <= 3000
-    assert rows(told.ask()) == [("shop/p", 16)]  # as many as are kept of a pod
+    assert rows(decisions.ask()) == [("shop/p", 16)]  # as many as are kept of a pod
 
 
 def test_decisions_are_found_by_the_plugin_that_refused() -> None:
@@ -119,9 +119,9 @@ def test_decisions_are_found_by_the_plugin_that_refused() -> None:
         records.refused(info.pod, Findings(rows_of_all, verdicts))
         records.failed(info, "default-scheduler", REFUSED, 0.001)
 
-    found = past(list(records.attempts()), [], PastQuery(plugin="Fit"), {"default"}, NOON)
+    answer = past(list(records.attempts()), [], PastQuery(plugin="Fit"), {"default"}, NOON)
 
-    assert rows(found) == [("default/p", 1)]
+    assert rows(answer) == [("default/p", 1)]
 
 
 async def test_preemption_is_found_by_a_part_of_its_victims_name() -> None:
@@ -134,11 +134,11 @@ async def test_preemption_is_found_by_a_part_of_its_victims_name() -> None:
     )
     await scheduling.decides()
 
-    def found(may_see: Container[str], **query: Any) -> int:
-        asked = PastQuery(**query)
-        return len(past(list(records.attempts()), list(records.preemptions()), asked, may_see, NOON).preemptions)
+    def count(may_see: Container[str], **query: Any) -> int:
+        past_query = PastQuery(**query)
+        return len(past(list(records.attempts()), list(records.preemptions()), past_query, may_see, NOON).preemptions)
 
     everything = {"batch", "shop"}
-    assert [found(everything, name=name) for name in ("report", "batch/", "vip", "web")] == [1, 1, 1, 0]
-    assert [found(everything, node=node) for node in ("a", "b")] == [1, 0]
-    assert found({"shop"}, name="report") == 0
+    assert [count(everything, name=name) for name in ("report", "batch/", "vip", "web")] == [1, 1, 1, 0]
+    assert [count(everything, node=node) for node in ("a", "b")] == [1, 0]
+    assert count({"shop"}, name="report") == 0

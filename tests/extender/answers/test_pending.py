@@ -13,10 +13,10 @@ CLAIM = '0/9 nodes are available: persistentvolumeclaim "{}" not found. not foun
 
 
 def waiting(
-    name: str, message: str = "", *, workload: str = "", namespace: str = "shop", **further: object
+    name: str, message: str = "", *, workload: str = "", namespace: str = "shop", **fields: object
 ) -> QueuePlace:
     pod = PodName(namespace=namespace, name=name, priority=len(name))
-    return QueuePlace(pod=pod, queue="unschedulable", message=message, workload=workload, **further)  # type: ignore[arg-type]
+    return QueuePlace(pod=pod, queue="unschedulable", message=message, workload=workload, **fields)  # type: ignore[arg-type]
 
 
 def in_all(*places: QueuePlace) -> Queue:
@@ -24,7 +24,7 @@ def in_all(*places: QueuePlace) -> Queue:
 
 
 def test_pods_that_wait_for_the_same_reasons_are_one_group_however_many_nodes_each_names() -> None:
-    found = pending(
+    answer = pending(
         in_all(
             waiting("web-1", CPU.format(5, 4), workload="Deployment/web", since="2026-01-01T12:00:00Z"),
             waiting("web-22", CPU.format(7, 2), workload="Deployment/web", since="2026-01-01T11:00:00Z"),
@@ -34,33 +34,28 @@ def test_pods_that_wait_for_the_same_reasons_are_one_group_however_many_nodes_ea
         )
     )
 
-    assert (found.pods, [(each.pods, each.reason) for each in found.reasons]) == (
+    assert (answer.pods, [(group.pods, group.reason) for group in answer.reasons]) == (
         5,
         [(3, "Insufficient cpu, node(s) had untolerated taint(s)"), (2, 'persistentvolumeclaim "…" not found')],
     )
-    cpu, _ = found.reasons
+    cpu, _ = answer.reasons
     assert cpu.nodes == (
         ReasonCount(reason="Insufficient cpu", nodes=7),
         ReasonCount(reason="node(s) had untolerated taint(s)", nodes=4),
     )
     web, alone = cpu.workloads
-    assert (web.namespace, web.workload, web.pods, web.priority, web.since) == (
-        "shop",
-        "Deployment/web",
-        2,
-        6,
-        "2026-01-01T11:00:00Z",
-    )
+    assert (web.namespace, web.workload, web.since) == ("shop", "Deployment/web", "2026-01-01T11:00:00Z")
+    assert (web.pods, web.priority) == (2, 6)
     assert [pod.name for pod in web.first] == ["web-1", "web-22"]
     assert (alone.workload, alone.pods) == ("", 1)
 
 
 def test_a_lack_of_resources_is_named_before_what_keeps_the_pod_from_other_nodes() -> None:
-    found = pending(
+    answer = pending(
         in_all(waiting("a", "0/9 nodes are available: 1 Insufficient cpu, 8 node(s) had untolerated taint(s)."))
     )
 
-    assert found.reasons[0].reason == "Insufficient cpu, node(s) had untolerated taint(s)"
+    assert answer.reasons[0].reason == "Insufficient cpu, node(s) had untolerated taint(s)"
 
 
 def test_pods_without_refusing_nodes_are_grouped_by_their_reason() -> None:
@@ -70,19 +65,19 @@ def test_pods_without_refusing_nodes_are_grouped_by_their_reason() -> None:
     new = QueuePlace(pod=PodName("shop", "b"), queue="active")
     other = QueuePlace(pod=PodName("shop", "c"), queue="unschedulable", refused_by=("NodePorts", "NodeAffinity"))
 
-    found = pending(in_all(gated, new, other, waiting("d")))
+    answer = pending(in_all(gated, new, other, waiting("d")))
 
-    assert {each.reason: each.pods for each in found.reasons} == {
+    assert {group.reason: group.pods for group in answer.reasons} == {
         "gated by SchedulingGates": 1, "not tried yet": 1, "refused by NodePorts, NodeAffinity": 1,
         "no reason is known": 1,
     }  # fmt: skip
-    assert all(each.nodes == () for each in found.reasons)
+    assert all(group.nodes == () for group in answer.reasons)
 
 
 def test_numbers_within_a_reason_are_no_numbers_of_nodes() -> None:
-    found = pending(in_all(waiting("a", "0/9 nodes are available: the pod demands 70000 bytes, more than 65536 are.")))
+    answer = pending(in_all(waiting("a", "0/9 nodes are available: the pod demands 70000 bytes, more than 65536 are.")))
 
-    assert [(each.reason, each.nodes) for each in found.reasons] == [
+    assert [(group.reason, group.nodes) for group in answer.reasons] == [
         ("the pod demands 70000 bytes, more than 65536 are", ())
     ]
 
@@ -91,13 +86,13 @@ def test_the_resource_that_most_pods_lack_is_the_first() -> None:
     gpu = "0/9 nodes are available: 8 Insufficient nvidia.com/gpu, {} Insufficient cpu."
 
     full = "0/9 nodes are available: 9 Too many pods."
-    found = pending(
+    answer = pending(
         in_all(
             waiting("a", gpu.format(1)), waiting("b", gpu.format(1)), waiting("c", CPU.format(3, 1)), waiting("d", full)
         )
     )
 
-    assert [(each.resource, each.pods) for each in found.lacking] == [("cpu", 3), ("nvidia.com/gpu", 2), ("pods", 1)]
+    assert [(lack.resource, lack.pods) for lack in answer.lacking] == [("cpu", 3), ("nvidia.com/gpu", 2), ("pods", 1)]
     assert pending(in_all(waiting("a", gpu.format(1)))).lacking[0] == PendingResource(resource="nvidia.com/gpu", pods=1)
 
 
@@ -108,12 +103,12 @@ def test_pods_of_other_namespaces_are_counted_without_names() -> None:
         waiting("ledger-0", CLAIM.format("ledger"), workload="StatefulSet/ledger", namespace="bank"),
     )
 
-    found = pending(redacted(queue, {"shop"}))
+    answer = pending(redacted(queue, {"shop"}))
 
-    assert [(each.namespace, each.workload, each.pods, len(each.first)) for reason in found.reasons for each in reason.workloads] == [
+    assert [(workload.namespace, workload.workload, workload.pods, len(workload.first)) for reason in answer.reasons for workload in reason.workloads] == [
         ("", "", 1, 0), ("shop", "Deployment/web", 1, 1), ("", "", 1, 0),
     ]  # fmt: skip
-    assert not any(name in str(found) for name in ("vault", "ledger", "bank"))
+    assert not any(name in str(answer) for name in ("vault", "ledger", "bank"))
 
 
 def test_with_very_many_all_are_counted() -> None:

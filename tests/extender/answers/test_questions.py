@@ -35,13 +35,13 @@ def a_pod(name: str, cpu: int | str = 1) -> PodBuilder:
     return make_pod(name).uid(f"uid-{name}").req(cpu=cpu)
 
 
-def written(name: str = "new", cpu: str = "1", **spec: Any) -> dict[str, Any]:
+def manifest(name: str = "new", cpu: str = "1", **spec: Any) -> dict[str, Any]:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container], **spec}}
 
 
 def cluster(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = ()) -> Cluster:
-    return Cluster.of(ClusterState(nodes=[each.obj() for each in nodes], pods=[each.obj() for each in pods]))
+    return Cluster.of(ClusterState(nodes=[node.obj() for node in nodes], pods=[pod.obj() for pod in pods]))
 
 
 def about(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = "") -> Questions:
@@ -52,9 +52,9 @@ def about(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = 
 
 
 async def explained_by(questions: Questions, name: str) -> Explanation:
-    found = await questions.explain("default", name)
-    assert found is not None
-    return found
+    answer = await questions.explain("default", name)
+    assert answer is not None
+    return answer
 
 
 def explained(questions: Questions, name: str) -> Explanation:
@@ -69,11 +69,11 @@ def fitting(questions: Questions, name: str, limit: int = 10) -> Capacity:
 
 def deciding() -> tuple[ToldScheduler, Questions]:
     """A scheduler that decides, and what people ask about its cluster."""
-    kept = Records(now=NOON.timestamp)
-    scheduling = ToldScheduler(kept)
+    records = Records(now=NOON.timestamp)
+    scheduling = ToldScheduler(records)
     queue = scheduling.alone.world.queue
     return scheduling, Questions(
-        Configuration(), scheduling.cluster, TrialRegistry, queue=queue, records=kept, now=lambda: NOON
+        Configuration(), scheduling.cluster, TrialRegistry, queue=queue, records=records, now=lambda: NOON
     )
 
 
@@ -90,19 +90,19 @@ def deciding() -> tuple[ToldScheduler, Questions]:
     ("has a node, chosen by another scheduler", a_pod("p").node("a").scheduler_name("other"), "Scheduled", "a"),
 )
 def test_a_pod_is_in_the_state_that_its_cluster_says(pod: PodBuilder, state: str, node: str) -> None:
-    found = explained(about(A, B, pods=[pod]), "p")
+    answer = explained(about(A, B, pods=[pod]), "p")
 
-    assert (found.state, found.node, found.pod.uid) == (state, node, "uid-p")
-    assert found.queue is None
+    assert (answer.state, answer.node, answer.pod.uid) == (state, node, "uid-p")
+    assert answer.queue is None
 
 
 def test_a_pod_that_has_got_its_place_is_being_bound() -> None:
     live = cluster(A, pods=[a_pod("p")])
     live.assume("uid-p", "a")
 
-    found = explained(Questions(Configuration(), live, TrialRegistry), "p")
+    answer = explained(Questions(Configuration(), live, TrialRegistry), "p")
 
-    assert (found.state, found.node, found.waterfall) == ("Binding", "a", ())
+    assert (answer.state, answer.node, answer.waterfall) == ("Binding", "a", ())
 
 
 @cases("pod", ("on a node", a_pod("p", "lots").node("a")), ("promised a node", a_pod("p", "lots").nominated_node("a")))
@@ -110,10 +110,10 @@ def test_unreadable_pod_is_reported_each_time(pod: PodBuilder) -> None:
     questions = about(A, pods=[pod])
 
     for _ in range(2):
-        found = explained(questions, "p")
+        answer = explained(questions, "p")
 
-        assert (found.state, found.pod.uid) == ("Unreadable", "uid-p")
-        assert "quantities must match the regular expression" in found.summary
+        assert (answer.state, answer.pod.uid) == ("Unreadable", "uid-p")
+        assert "quantities must match the regular expression" in answer.summary
 
 
 def test_unknown_pod_has_no_explanation_and_no_capacity() -> None:
@@ -144,23 +144,23 @@ async def test_choice_of_a_node_is_explained_from_the_recorded_decision() -> Non
     await scheduling.decides()
     scheduling.cluster.changed(None, a_pod("later", 3).node("b").obj())
 
-    found = await explained_by(questions, "p")
+    answer = await explained_by(questions, "p")
 
-    assert (found.node, found.scores_of, [score.node for score in found.scores]) == ("b", "decision", ["b", "a"])
-    assert found.choice.startswith(f"b had the highest score of 2 nodes, {found.scores[0].total}; a came next with")
-    fit = found.scores[0].plugins["NodeResourcesFit"]
+    assert (answer.node, answer.scores_of, [score.node for score in answer.scores]) == ("b", "decision", ["b", "a"])
+    assert answer.choice.startswith(f"b had the highest score of 2 nodes, {answer.scores[0].total}; a came next with")
+    fit = answer.scores[0].plugins["NodeResourcesFit"]
     assert (fit.normalized, fit.weight, fit.weighted) == (fit.raw, 1, fit.raw)
 
 
 def test_why_a_pod_of_another_scheduler_is_on_its_node_is_worked_out_again() -> None:
     """As if it had no node yet: its own requests do not speak against it."""
-    found = explained(about(A, B, pods=[a_pod("taken", 2).node("a"), a_pod("p", 3).node("b")]), "p")
+    answer = explained(about(A, B, pods=[a_pod("taken", 2).node("a"), a_pod("p", 3).node("b")]), "p")
 
-    assert (found.scores_of, found.scores) == ("now", ())
-    assert found.choice == "No other node would pass now, so nothing would be scored."
-    found = explained(about(A, B, pods=[a_pod("taken", 2).node("a"), a_pod("p").node("b")]), "p")
-    assert [score.node for score in found.scores] == ["b", "a"]
-    assert found.choice.startswith("As things are now, without this pod, b has the highest score of 2 nodes")
+    assert (answer.scores_of, answer.scores) == ("now", ())
+    assert answer.choice == "No other node would pass now, so nothing would be scored."
+    answer = explained(about(A, B, pods=[a_pod("taken", 2).node("a"), a_pod("p").node("b")]), "p")
+    assert [score.node for score in answer.scores] == ["b", "a"]
+    assert answer.choice.startswith("As things are now, without this pod, b has the highest score of 2 nodes")
     full = about(A, B, pods=[a_pod("taken", 3).node("a"), a_pod("p", 2).node("a")])
     assert explained(full, "p").choice == "As things are now, a would refuse this pod; it would find 1 node."
 
@@ -178,10 +178,10 @@ def test_the_only_profile_answers_for_pods_of_any_scheduler() -> None:
     assert explained(questions, "p").scores[0].node == "b"
     fits = fitting(questions, "p")
     assert [(room.node, room.pods) for room in fits.by_node] == [("b", 1)]
-    assert questions.capacity_of(written(cpu="3", schedulerName="theirs"), 10).fits == 1
-    asked = WhatIfRequest(create=[written(schedulerName="theirs", cpu="2")], include_pending=True)
-    placed = questions.what_if(asked).placements
-    assert {each.pod.name: each.node for each in placed} == {"p": "b", "new": "a"}
+    assert questions.capacity_of(manifest(cpu="3", schedulerName="theirs"), 10).fits == 1
+    request = WhatIfRequest(create=[manifest(schedulerName="theirs", cpu="2")], include_pending=True)
+    placed = questions.what_if(request).placements
+    assert {placement.pod.name: placement.node for placement in placed} == {"p": "b", "new": "a"}
 
 
 def test_nomination_by_the_only_profile_reserves_room_for_any_scheduler_name() -> None:
@@ -189,17 +189,15 @@ def test_nomination_by_the_only_profile_reserves_room_for_any_scheduler_name() -
     that was made.
     """
     questions = about(A, pods=[a_pod("victim", 3).node("a").priority(0)])
-    urgent = {"apiVersion": "v1", "kind": "Pod", **written("urgent", "3", schedulerName="theirs", priority=10)}
+    urgent = {"apiVersion": "v1", "kind": "Pod", **manifest("urgent", "3", schedulerName="theirs", priority=10)}
     urgent["spec"].pop("priority")
     urgent["spec"]["priorityClassName"] = "high"
     high = priority_class("high", 10)
 
-    told = questions.what_if(WhatIfRequest(create=[high, urgent, written("small", "2", schedulerName="theirs")]))
+    answer = questions.what_if(WhatIfRequest(create=[high, urgent, manifest("small", "2", schedulerName="theirs")]))
 
-    assert {each.pod.name: each.node for each in told.placements if each.cause == "created"} == {
-        "urgent": "a",
-        "small": "",
-    }
+    created = {placement.pod.name: placement.node for placement in answer.placements if placement.cause == "created"}
+    assert created == {"urgent": "a", "small": ""}
 
 
 def test_among_several_profiles_none_is_meant() -> None:
@@ -212,7 +210,7 @@ def test_among_several_profiles_none_is_meant() -> None:
     assert explained(questions, "q").state == "Pending"
     fits = fitting(questions, "p")
     assert (fits.fits, fits.stopped_by) == (0, 'no profile here for schedulerName "theirs"')
-    (placed,) = questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")])).placements
+    (placed,) = questions.what_if(WhatIfRequest(create=[manifest(schedulerName="theirs")])).placements
     assert (placed.node, placed.message) == ("", 'no profile here for schedulerName "theirs"')
 
 
@@ -220,10 +218,10 @@ async def test_pods_of_other_schedulers_are_left_alone_by_a_deciding_scheduler()
     scheduling, questions = deciding()
     scheduling.comes(A, a_pod("p").scheduler_name("theirs"))
 
-    found = await explained_by(questions, "p")
+    answer = await explained_by(questions, "p")
     fits = await asyncio.to_thread(fitting, questions, "p")
 
-    assert (found.state, found.queue) == ("NotOurs", None)
+    assert (answer.state, answer.queue) == ("NotOurs", None)
     assert fits.stopped_by == 'no profile here for schedulerName "theirs"'
 
 
@@ -235,13 +233,13 @@ async def test_explanation_includes_queue_place_and_attempts() -> None:
     scheduling.comes(A, a_pod("big", 9))
     await scheduling.decides()
 
-    found = await explained_by(questions, "big")
+    answer = await explained_by(questions, "big")
 
-    assert found.queue is not None
-    assert (found.queue.queue, found.queue.refused_by) == ("unschedulable", ("NodeResourcesFit",))
-    assert found.queue.since == "2026-01-01T12:00:00Z"
-    (attempt,) = found.attempts
-    assert (attempt.outcome, attempt.number, attempt.message) == ("Unschedulable", 1, found.message)
+    assert answer.queue is not None
+    assert (answer.queue.queue, answer.queue.refused_by) == ("unschedulable", ("NodeResourcesFit",))
+    assert answer.queue.since == "2026-01-01T12:00:00Z"
+    (attempt,) = answer.attempts
+    assert (attempt.outcome, attempt.number, attempt.message) == ("Unschedulable", 1, answer.message)
     assert attempt.seconds == round(attempt.seconds, 6) > 0
 
 
@@ -258,10 +256,10 @@ async def test_pod_waits_since_the_same_second_whenever_it_is_asked() -> None:
         now=lambda: NOON + timedelta(seconds=loop.time() + next(late)),
     )
 
-    told = [(await questions.queue()).items[0].since for _ in range(4)]
+    times = [(await questions.queue()).items[0].since for _ in range(4)]
 
-    assert len(set(told[:3])) == 1
-    assert told[3] != told[0]  # the wall clock was set
+    assert len(set(times[:3])) == 1
+    assert times[3] != times[0]  # the wall clock was set
 
 
 async def test_a_queued_pod_for_which_a_node_is_chosen_is_told_so_in_the_queue() -> None:
@@ -271,10 +269,10 @@ async def test_a_queued_pod_for_which_a_node_is_chosen_is_told_so_in_the_queue()
     scheduling.cluster.assume(pod.obj().uid, "a")
 
     (place,) = (await questions.queue()).items
-    found = await explained_by(questions, "p")
+    answer = await explained_by(questions, "p")
 
     assert place.queue == "placed"
-    assert place.standing is not None and place.standing == found.standing
+    assert place.standing is not None and place.standing == answer.standing
 
 
 async def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
@@ -283,15 +281,15 @@ async def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
     await scheduling.decides()
     scheduling.goes(victim)
 
-    found = await explained_by(questions, "victim")
+    answer = await explained_by(questions, "victim")
 
-    assert (found.state, found.attempts) == ("Finished", ())
-    assert (found.pod.uid, found.pod.priority) == (victim.obj().uid, 4)
-    assert found.story is not None
-    assert [(each.what, each.text) for each in found.story.steps] == [
+    assert (answer.state, answer.attempts) == ("Finished", ())
+    assert (answer.pod.uid, answer.pod.priority) == (victim.obj().uid, 4)
+    assert answer.story is not None
+    assert [(step.what, step.text) for step in answer.story.steps] == [
         ("evicted", "it was evicted from a for default/urgent (priority 9)")
     ]
-    assert [each.by.name for each in questions.preemptions("default/urgent", 10).items] == ["urgent"]
+    assert [preemption.by.name for preemption in questions.preemptions("default/urgent", 10).items] == ["urgent"]
     assert questions.preemptions("default/other", 10).items == ()
 
 
@@ -303,11 +301,11 @@ async def test_decisions_are_listed_page_by_page() -> None:
     newest = questions.decisions(None, 2)
     older = questions.decisions(None, 10, before=newest.items[-1].id)
 
-    ids = [each.id for each in (*newest.items, *older.items)]
+    ids = [decision.id for decision in (*newest.items, *older.items)]
     assert ids == sorted(ids, reverse=True)
     assert len(set(ids)) == 5
     assert newest.oldest == ids[-1]
-    assert [each.pod.name for each in questions.decisions("default/p3", 10).items] == ["p3"]
+    assert [decision.pod.name for decision in questions.decisions("default/p3", 10).items] == ["p3"]
 
 
 # Whether anything has changed.
@@ -333,7 +331,7 @@ async def test_another_version_says_that_something_may_be_otherwise() -> None:
         await scheduling.alone.scheduler.schedule_one(info, acting)
     assert changed(), "it was decided about"
     await questions.explain("default", "big", picture=True)
-    request = WhatIfRequest(create=[written()], drain_nodes=["a"], include_pending=True)
+    request = WhatIfRequest(create=[manifest()], drain_nodes=["a"], include_pending=True)
     await asyncio.to_thread(questions.what_if, request)
     await asyncio.to_thread(questions.capacity, "default/big", 10)
     assert not changed(), "somebody has asked"
@@ -348,35 +346,35 @@ def test_a_what_if_leaves_everything_as_it_was() -> None:
     explained(questions, "waits")  # by which nominations are known
     before = view(live.cache.update_snapshot()), live.nodes.copy(), live.pending.copy(), live.changes
 
-    asked = WhatIfRequest(
+    request = WhatIfRequest(
         create=[
-            written(cpu="2"),
+            manifest(cpu="2"),
             {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "c"}, "status": {"allocatable": {"cpu": "1"}}},
         ],
         drain_nodes=["a"],
         remove_nodes=["b"],
         include_pending=True,
     )
-    told = questions.what_if(asked)
+    answer = questions.what_if(request)
 
-    assert told.placements
+    assert answer.placements
     assert (view(live.cache.update_snapshot()), live.nodes, live.pending, live.changes) == before
-    assert told == questions.what_if(asked)
+    assert answer == questions.what_if(request)
 
 
 @cases(
-    "asked, error, words",
+    "question, error, words",
     ("an unknown node", {"drain_nodes": ["c"]}, QuestionError, 'node "c" not found'),
     ("no object", {"create": [{"kind": "Pod"}]}, QuestionError, "needs an apiVersion and metadata"),
-    ("a pod that runs", {"create": [written("web")]}, QuestionError, 'pods "web" already exists'),
-    ("no quantity", {"create": [written(cpu="lots")]}, QuestionError, "quantities must match"),
+    ("a pod that runs", {"create": [manifest("web")]}, QuestionError, 'pods "web" already exists'),
+    ("no quantity", {"create": [manifest(cpu="lots")]}, QuestionError, "quantities must match"),
     ("no configuration", {"configuration": {"kind": "Pod"}}, ConfigErrors, "'apiVersion' is missing"),
 )
-def test_a_what_if_that_cannot_be_is_an_error(asked: dict[str, Any], error: type[Exception], words: str) -> None:
+def test_a_what_if_that_cannot_be_is_an_error(question: dict[str, Any], error: type[Exception], words: str) -> None:
     questions = about(A, pods=[a_pod("web").node("a")])
 
     with pytest.raises(error, match=words):
-        questions.what_if(WhatIfRequest(**asked))
+        questions.what_if(WhatIfRequest(**question))
 
 
 def test_capacity_counts_further_copies_of_a_pod() -> None:
@@ -400,19 +398,19 @@ def test_capacity_counts_further_copies_of_a_pod() -> None:
 def test_name_of_a_pod_that_is_only_written_down_does_not_matter(metadata: object) -> None:
     questions = about(A, B, pods=[a_pod("web", 2).node("a"), a_pod("one-more-0").node("b"), a_pod("one-more-1")])
 
-    fits = questions.capacity_of({**written(cpu="2"), "metadata": metadata}, 10)
+    fits = questions.capacity_of({**manifest(cpu="2"), "metadata": metadata}, 10)
 
     assert {room.node: room.pods for room in fits.by_node} == {"a": 1, "b": 1}  # one-more-0 is on b
 
 
 @cases(
     "pod, words",
-    ("no quantity", written(cpu="lots"), "quantities must match"),
-    ("less than nothing", written(cpu="-1"), "must be greater than or equal to 0"),
-    ("no pod", written() | {"kind": "Node"}, "pods are counted, not objects of kind 'Node'"),
-    ("nothing at all", written() | {"spec": None}, "spec.containers: Required value"),
-    ("a number", written() | {"spec": 7}, "cannot unmarshal number"),
-    ("of another version", written() | {"apiVersion": "v9"}, "not known here"),
+    ("no quantity", manifest(cpu="lots"), "quantities must match"),
+    ("less than nothing", manifest(cpu="-1"), "must be greater than or equal to 0"),
+    ("no pod", manifest() | {"kind": "Node"}, "pods are counted, not objects of kind 'Node'"),
+    ("nothing at all", manifest() | {"spec": None}, "spec.containers: Required value"),
+    ("a number", manifest() | {"spec": 7}, "cannot unmarshal number"),
+    ("of another version", manifest() | {"apiVersion": "v9"}, "not known here"),
     ("not even an object", {}, "spec.containers: Required value"),
 )
 def test_invalid_pod_is_refused_by_capacity(pod: dict[str, Any], words: str) -> None:
@@ -425,7 +423,7 @@ def test_invalid_pod_is_refused_by_capacity(pod: dict[str, Any], words: str) -> 
 def test_a_pod_that_is_written_down_as_it_runs_counts_as_a_new_one() -> None:
     """Its node, its UID and its state are those of one that is there."""
     questions = about(A, B, pods=[a_pod("web", 2).node("a")])
-    running = written("web", "2", nodeName="a") | {"status": {"phase": "Succeeded", "nominatedNodeName": "a"}}
+    running = manifest("web", "2", nodeName="a") | {"status": {"phase": "Succeeded", "nominatedNodeName": "a"}}
     running["metadata"] |= {"uid": "uid-web", "deletionTimestamp": "2026-01-01T00:00:00Z"}
 
     fits = questions.capacity_of(running, 10)
@@ -437,13 +435,13 @@ def test_a_pod_that_is_written_down_as_it_runs_counts_as_a_new_one() -> None:
 
 
 def test_pods_without_a_node_wait_when_another_scheduler_decides() -> None:
-    told = asyncio.run(about(A, pods=[a_pod("web").node("a"), a_pod("waits")]).queue())
+    queue = asyncio.run(about(A, pods=[a_pod("web").node("a"), a_pod("waits")]).queue())
 
-    assert ([item.pod.name for item in told.items], told.deciding) == (["waits"], False)
+    assert ([item.pod.name for item in queue.items], queue.deciding) == (["waits"], False)
 
 
 def template(cpu: str = "1", **spec: Any) -> dict[str, Any]:
-    return {"metadata": {"labels": {"app": "w"}}, "spec": written(cpu=cpu, **spec)["spec"]}
+    return {"metadata": {"labels": {"app": "w"}}, "spec": manifest(cpu=cpu, **spec)["spec"]}
 
 
 SELECTOR = {"matchLabels": {"app": "w"}}
@@ -473,10 +471,10 @@ def test_capacity_of_a_workload_counts_pods_of_its_template(api_version: str, ki
 
 def test_capacity_leaves_volume_claims_of_a_stateful_set_aside_with_a_note() -> None:
     mounts = [{"name": "data", "mountPath": "/data"}]
-    made = template()
-    made["spec"]["containers"][0]["volumeMounts"] = mounts
+    pod_template = template()
+    pod_template["spec"]["containers"][0]["volumeMounts"] = mounts
     claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
-    spec = {"selector": SELECTOR, "template": made, "volumeClaimTemplates": claims}
+    spec = {"selector": SELECTOR, "template": pod_template, "volumeClaimTemplates": claims}
 
     fits = about(A).capacity_of(
         {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}, 100
@@ -493,7 +491,7 @@ def test_capacity_of_a_kind_without_pods_is_refused(kind: str) -> None:
 
 def test_invalid_pod_is_refused_under_its_own_name() -> None:
     with pytest.raises(QuestionError) as refusal:
-        about(A).capacity_of({**written("web"), "spec": {"containers": []}}, 10)
+        about(A).capacity_of({**manifest("web"), "spec": {"containers": []}}, 10)
 
     assert 'Pod "web" is invalid' in str(refusal.value)
     assert "one-more" not in str(refusal.value)
@@ -509,9 +507,9 @@ def test_a_profile_that_stands_in_for_other_schedulers_is_named() -> None:
 
     assert explained(questions, "p").notes == (words,)
     assert explained(questions, "ours").notes == ()
-    assert questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")])).notes == (words,)
-    assert questions.what_if(WhatIfRequest(create=[written()])).notes == ()
-    assert questions.capacity_of(written(schedulerName="theirs"), 10).notes == (words,)
+    assert questions.what_if(WhatIfRequest(create=[manifest(schedulerName="theirs")])).notes == (words,)
+    assert questions.what_if(WhatIfRequest(create=[manifest()])).notes == ()
+    assert questions.capacity_of(manifest(schedulerName="theirs"), 10).notes == (words,)
     assert fitting(questions, "ours").notes == ()
 
 
@@ -522,12 +520,12 @@ def about_gang(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), gates: dict
     """About a cluster with the gang `train` of three."""
     features = FeatureGates.of(GROUP_GATES if gates is None else gates)
     spec = {"schedulingPolicy": {"gang": {"minCount": 3}}}
-    known = cluster(*nodes, pods=pods)
-    known.changed(
+    live = cluster(*nodes, pods=pods)
+    live.changed(
         None, convert(PodGroup, {"metadata": {"name": "train", "namespace": "default", "uid": "train"}, "spec": spec})
     )
     return Questions(
-        load(PROFILES.removesuffix("profiles:\n"), features), known, partial(TrialRegistry, features=features)
+        load(PROFILES.removesuffix("profiles:\n"), features), live, partial(TrialRegistry, features=features)
     )
 
 
@@ -536,24 +534,22 @@ def gang(cpu: int) -> list[PodBuilder]:
 
 
 def test_a_pod_of_a_gang_is_explained_with_its_gang() -> None:
-    found = explained(about_gang(A, B, pods=gang(3)), "train-0")
+    answer = explained(about_gang(A, B, pods=gang(3)), "train-0")
 
-    assert found.group is not None
-    assert (found.group.fits, found.group.members, found.group.min_count, found.group.scheduled) == (2, 3, 3, False)
-    assert [bool(each.node) for each in found.group.pods] == [True, True, False]
-    assert "0/2 nodes are available: 2 Insufficient cpu" in found.group.pods[2].message
-    assert (
-        "PodGroup default/train would wait: 2 of 3 pods fit (the gang needs 3); default/train-2: 0/2 nodes"
-        in found.summary
-    )
+    assert answer.group is not None
+    assert (answer.group.fits, answer.group.members, answer.group.min_count, answer.group.scheduled) == (2, 3, 3, False)
+    assert [bool(member.node) for member in answer.group.pods] == [True, True, False]
+    assert "0/2 nodes are available: 2 Insufficient cpu" in answer.group.pods[2].message
+    text = "PodGroup default/train would wait: 2 of 3 pods fit (the gang needs 3); default/train-2: 0/2 nodes"
+    assert text in answer.summary
 
 
 def test_the_explanation_of_a_gang_names_the_pods_that_would_have_to_go() -> None:
     low = [a_pod(f"low-{name}", 3).node(name).priority(-1) for name in "ab"]
-    found = explained(about_gang(A, B, pods=[*gang(2), *low]), "train-1")
+    answer = explained(about_gang(A, B, pods=[*gang(2), *low]), "train-1")
 
-    assert found.group is not None
-    assert {each.pod.name for each in found.group.evicts} == {"low-a", "low-b"}
+    assert answer.group is not None
+    assert {victim.pod.name for victim in answer.group.evicts} == {"low-a", "low-b"}
 
 
 def test_a_question_about_a_gang_changes_nothing() -> None:
@@ -566,7 +562,7 @@ def test_a_question_about_a_gang_changes_nothing() -> None:
 
 
 def test_without_the_gates_a_pod_is_explained_by_itself() -> None:
-    found = explained(about_gang(A, B, pods=gang(3), gates={}), "train-0")
+    answer = explained(about_gang(A, B, pods=gang(3), gates={}), "train-0")
 
-    assert found.group is None
-    assert "PodGroup" not in found.summary
+    assert answer.group is None
+    assert "PodGroup" not in answer.summary

@@ -25,14 +25,14 @@ def test_caller_who_may_see_all_namespaces_gets_the_answer_unchanged() -> None:
 
 
 def test_a_pod_of_another_namespace_keeps_its_priority_alone() -> None:
-    shown = redacted(RECORD, {"shop"})
+    record = redacted(RECORD, {"shop"})
 
-    assert shown.victims[0].pod == PodName(namespace="", name="", priority=10, hidden=True)
-    assert shown.victims[0].owner == ""
-    assert shown.victims[0].violates == ("",)
-    assert shown.victims[1].pod == OURS
-    assert b"vault" not in msgspec.json.encode(shown)
-    assert b"bank" not in msgspec.json.encode(shown)
+    assert record.victims[0].pod == PodName(namespace="", name="", priority=10, hidden=True)
+    assert record.victims[0].owner == ""
+    assert record.victims[0].violates == ("",)
+    assert record.victims[1].pod == OURS
+    assert b"vault" not in msgspec.json.encode(record)
+    assert b"bank" not in msgspec.json.encode(record)
 
 
 def test_sentences_do_not_name_it_either() -> None:
@@ -42,10 +42,10 @@ def test_sentences_do_not_name_it_either() -> None:
         evictions=(Eviction(victim=VICTIM, node="node-1", why="preempted", by=OURS),),
     )
 
-    shown = redacted(answer, {"shop"})
+    redaction = redacted(answer, {"shop"})
 
-    assert shown.summary == f"shop/web-1 evicts {HIDDEN_POD}. x-bank/vault-0 and bank/vault-01 stay"
-    assert redacted(shown, {"shop"}) is shown
+    assert redaction.summary == f"shop/web-1 evicts {HIDDEN_POD}. x-bank/vault-0 and bank/vault-01 stay"
+    assert redacted(redaction, {"shop"}) is redaction
 
 
 def test_budget_is_named_only_to_callers_who_see_its_pods() -> None:
@@ -64,9 +64,9 @@ def test_budget_is_named_only_to_callers_who_see_its_pods() -> None:
         ),
     )
 
-    shown = redacted(answer, {"shop"})
+    redaction = redacted(answer, {"shop"})
 
-    assert isinstance(shown, WhatIf)
-    assert shown.summary == f"For {HIDDEN_BUDGET} and {HIDDEN_BUDGET}. {HIDDEN_POD}: PodDisruptionBudget shop/d."
-    assert [each.waits_for for each in shown.evictions] == [("", ""), ("d",)]
-    assert [each.waits_for for each in shown.placements] == [("",), ("d",)]
+    assert isinstance(redaction, WhatIf)
+    assert redaction.summary == f"For {HIDDEN_BUDGET} and {HIDDEN_BUDGET}. {HIDDEN_POD}: PodDisruptionBudget shop/d."
+    assert [eviction.waits_for for eviction in redaction.evictions] == [("", ""), ("d",)]
+    assert [placement.waits_for for placement in redaction.placements] == [("",), ("d",)]

@@ -75,7 +75,7 @@ def test_everything_with_the_name_is_found_and_the_exact_name_is_the_first() -> 
 
 
 @cases(
-    "query, found",
+    "query, expected_names",
     ("all words, in any order", "9-b shop", [("pod", "shop/web-5d9-b")]),
     ("in any case", "NODE-2", [("node", "/node-2")]),
     ("a kind", "deployment", [("workload", "shop/Deployment/web")]),
@@ -86,8 +86,8 @@ def test_everything_with_the_name_is_found_and_the_exact_name_is_the_first() -> 
     ("almost the name of a node", "node-3", [("node", "/node-2")]),
     ("no words", "  ", []),
 )
-def test_objects_are_found_by_parts_of_names_and_kinds(query: str, found: list[tuple[str, str]]) -> None:
-    assert names(query) == found
+def test_objects_are_found_by_parts_of_names_and_kinds(query: str, expected_names: list[tuple[str, str]]) -> None:
+    assert names(query) == expected_names
 
 
 def test_objects_of_other_namespaces_are_not_found() -> None:
@@ -99,31 +99,31 @@ def test_many_pods_of_one_namespace_do_not_hide_those_of_another() -> None:
     many = [a_pod("crowd", f"web-{number:03}") for number in range(3 * limits.NAMES_FOUND)]
     crowded = Population([], [*many, a_pod("shop", "web-9")])
 
-    found = find(crowded, "web")
+    matches = find(crowded, "web")
 
-    assert [each.name for each in visible_names(found, {"shop"}, 20).items] == ["web-9"]
-    assert found.more
-    assert len(found.items) == limits.NAMES_FOUND + 1
+    assert [item.name for item in visible_names(matches, {"shop"}, 20).items] == ["web-9"]
+    assert matches.more
+    assert len(matches.items) == limits.NAMES_FOUND + 1
 
 
 def test_no_more_than_the_limit_are_shown() -> None:
-    shown = visible_names(find(people(), "web"), EVERYWHERE, 3)
+    page = visible_names(find(people(), "web"), EVERYWHERE, 3)
 
-    assert (len(shown.items), shown.more) == (3, True)
-
-
-def listed(namespaces: Container[str] = EVERYWHERE, limit: int = 10, **asked: Any) -> PodList:
-    return pods_of(people(), namespaces, limit=limit, **asked)
+    assert (len(page.items), page.more) == (3, True)
 
 
-def pod_names(namespaces: Container[str] = EVERYWHERE, **asked: Any) -> list[str]:
-    return [each.pod.name for each in listed(namespaces, **asked).items]
+def listed(namespaces: Container[str] = EVERYWHERE, limit: int = 10, **filters: Any) -> PodList:
+    return pods_of(people(), namespaces, limit=limit, **filters)
+
+
+def pod_names(namespaces: Container[str] = EVERYWHERE, **filters: Any) -> list[str]:
+    return [pod.pod.name for pod in listed(namespaces, **filters).items]
 
 
 def test_pods_of_a_namespace_a_workload_and_a_group() -> None:
     shop = listed(namespaces={"shop"})
 
-    assert [(each.pod.name, each.node, each.workload) for each in shop.items] == [
+    assert [(pod.pod.name, pod.node, pod.workload) for pod in shop.items] == [
         ("web-5d9-b", "", "Deployment/web"),
         ("web-5d9-a", "node-2", "Deployment/web"),
     ]
@@ -145,7 +145,7 @@ def test_pods_of_namespaces_that_may_not_be_seen_are_neither_listed_nor_counted(
 
 
 @cases(
-    "asked, expected",
+    "filters, expected",
     ("pending ones first, then by name", {}, ["train-0", "web-5d9-b", "web-5d9-a", "db-0"]),
     ("by namespace and name", {"sort": "name"}, ["train-0", "web-5d9-a", "web-5d9-b", "db-0"]),
     ("the other way round", {"sort": "-name"}, ["db-0", "web-5d9-b", "web-5d9-a", "train-0"]),
@@ -155,18 +155,18 @@ def test_pods_of_namespaces_that_may_not_be_seen_are_neither_listed_nor_counted(
     ("those that wait", {"state": "pending"}, ["train-0", "web-5d9-b"]),
     ("those that are held back", {"state": "gated"}, []),
 )
-def test_pods_are_filtered_and_sorted(asked: dict[str, str], expected: list[str]) -> None:
-    assert pod_names(**asked) == expected
+def test_pods_are_filtered_and_sorted(filters: dict[str, str], expected: list[str]) -> None:
+    assert pod_names(**filters) == expected
 
 
 def test_the_youngest_pod_comes_first_by_age_and_the_oldest_the_other_way_round() -> None:
-    made = [
+    pods = [
         replaced(pod, metadata=replaced(pod.metadata, creation_timestamp=f"2026-01-0{day}T00:00:00Z"))
         for day, pod in enumerate((a_pod("shop", "old"), a_pod("shop", "young")), 1)
     ]
-    by_age = [pods_of(Population([], made), {"shop"}, sort=sort, limit=9).items for sort in ("age", "-age")]
+    by_age = [pods_of(Population([], pods), {"shop"}, sort=sort, limit=9).items for sort in ("age", "-age")]
 
-    assert [[each.pod.name for each in items] for items in by_age] == [["young", "old"], ["old", "young"]]
+    assert [[pod.pod.name for pod in items] for items in by_age] == [["young", "old"], ["old", "young"]]
 
 
 def test_namespaces_with_their_pods_and_what_those_on_nodes_request() -> None:
@@ -184,7 +184,7 @@ def test_namespaces_with_their_pods_and_what_those_on_nodes_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "may_see", "gone"),
+    ("query", "may_see", "gone_names"),
     [
         ("till", EVERYWHERE | {"bank"}, ["bank/till-0"]),
         ("web old", EVERYWHERE, ["web/old-0"]),
@@ -194,11 +194,11 @@ def test_namespaces_with_their_pods_and_what_those_on_nodes_request() -> None:
     ids=["by its name", "by its namespace", "not where one may not look", "it is still there"],
 )
 def test_pods_that_are_gone_are_found_as_long_as_they_are_remembered(
-    query: str, may_see: set[str], gone: list[str]
+    query: str, may_see: set[str], gone_names: list[str]
 ) -> None:
-    there = people()
-    remembered = Population(there.nodes, there.pods, {"bank/till-0", "web/old-0", "web/db-0"})
+    population = people()
+    remembered = Population(population.nodes, population.pods, {"bank/till-0", "web/old-0", "web/db-0"})
 
-    found = visible_names(find(remembered, query), may_see, 20).items
+    items = visible_names(find(remembered, query), may_see, 20).items
 
-    assert [f"{each.namespace}/{each.name}" for each in found if each.is_gone] == gone
+    assert [f"{item.namespace}/{item.name}" for item in items if item.is_gone] == gone_names

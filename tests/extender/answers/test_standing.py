@@ -35,8 +35,8 @@ def a_pod(name: str = "p") -> PodBuilder:
     return make_pod(name).uid(name).req(cpu=4)
 
 
-def with_condition(pod: Pod, at: str | None = None) -> Pod:
-    refused = Condition(type="PodScheduled", status="False", message=MESSAGE, last_transition_time=at)
+def with_condition(pod: Pod, time: str | None = None) -> Pod:
+    refused = Condition(type="PodScheduled", status="False", message=MESSAGE, last_transition_time=time)
     return replaced(pod, status=replaced(pod.status, conditions=[refused]))
 
 
@@ -64,7 +64,7 @@ WITH_DEVICE = identified(
 
 def device_claim(*ready: str) -> ResourceClaim:
     device = {"driver": "d", "pool": "a", "device": "0"}
-    conditions = [{"type": each, "status": "True"} for each in ready]
+    conditions = [{"type": condition, "status": "True"} for condition in ready]
     allocation = {"devices": {"results": [{"request": "r", **device, "bindingConditions": ["Attached", "Reset"]}]}}
     return convert(
         ResourceClaim,
@@ -87,9 +87,9 @@ def about(*pods: Pod, objects: Sequence[HasMetadata] = ()) -> Questions:
 
 
 def explained(questions: Questions, name: str = "p") -> Explanation:
-    found = asyncio.run(questions.explain("default", name))
-    assert found is not None
-    return found
+    answer = asyncio.run(questions.explain("default", name))
+    assert answer is not None
+    return answer
 
 
 @pytest.mark.parametrize(
@@ -136,13 +136,13 @@ def test_every_answer_says_the_same_of_a_pod(
     async def all_asked() -> tuple[Explanation | None, Queue, int]:
         return await questions.explain("default", "p"), await questions.queue(), (await questions.pending()).pods
 
-    found, queue, number = asyncio.run(all_asked())
+    answer, queue, number = asyncio.run(all_asked())
 
-    assert found is not None and found.standing is not None
-    assert (found.standing.state, found.standing.waits_for) == (state, waits_for)
-    assert words in found.standing.text
-    assert words.lower() in (its_scheduler(found) or found.summary).lower()
-    assert [each.standing and each.standing.text for each in queue.items] == [found.standing.text]
+    assert answer is not None and answer.standing is not None
+    assert (answer.standing.state, answer.standing.waits_for) == (state, waits_for)
+    assert words in answer.standing.text
+    assert words.lower() in (its_scheduler(answer) or answer.summary).lower()
+    assert [place.standing and place.standing.text for place in queue.items] == [answer.standing.text]
     assert number == 1
 
 
@@ -155,15 +155,15 @@ def test_a_refusal_is_repeated_with_what_would_become_of_the_pod_now() -> None:
 def test_who_waits_for_a_volume_holds_its_room_and_can_be_evicted_for_it() -> None:
     above = a_pod("above").priority(9).obj()
 
-    found = explained(about(WAITS_FOR_DATA, above, objects=DATA), "above")
+    answer = explained(about(WAITS_FOR_DATA, above, objects=DATA), "above")
 
-    assert found.feasible_nodes == 0
-    assert found.preemption is not None
-    assert [each.pod.name for each in found.preemption.victims] == ["p"]
+    assert answer.feasible_nodes == 0
+    assert answer.preemption is not None
+    assert [victim.pod.name for victim in answer.preemption.victims] == ["p"]
 
 
 def test_a_pod_that_permit_holds_waits_for_the_plugin() -> None:
-    async def asked() -> Explanation | None:
+    async def ask() -> Explanation | None:
         cluster, waiting = Cluster(), WaitingPodsMap()
         for item in (make_node("a").capacity(cpu=4).obj(), a_pod().obj()):
             cluster.changed(None, item)
@@ -175,14 +175,14 @@ def test_a_pod_that_permit_holds_waits_for_the_plugin() -> None:
         finally:
             waiting.reject("p")
 
-    found = asyncio.run(asked())
+    answer = asyncio.run(ask())
 
-    assert found is not None
-    assert (found.state, found.summary) == ("Waiting", "It is placed on a and waits until Quota permits it.")
+    assert answer is not None
+    assert (answer.state, answer.summary) == ("Waiting", "It is placed on a and waits until Quota permits it.")
 
 
-def created(item: Made, at: str) -> Made:
-    return replaced(item, metadata=replaced(item.metadata, creation_timestamp=at))
+def created(item: Made, time: str) -> Made:
+    return replaced(item, metadata=replaced(item.metadata, creation_timestamp=time))
 
 
 @pytest.mark.parametrize(
@@ -203,21 +203,21 @@ def test_a_wait_for_a_volume_began_when_all_was_there_at_the_earliest(pod: Pod, 
 
 
 def told_by(events: ListedEvents, pod: Pod = WAITS_FOR_DATA, objects: Sequence[HasMetadata] = DATA) -> Explanation:
-    asked: list[tuple[str, ...]] = []
+    keys: list[tuple[str, ...]] = []
 
     async def about_it(*key: str) -> ListedEvents:
-        asked.append(key)
+        keys.append(key)
         return events
 
     cluster = Cluster()
     for item in (make_node("a").capacity(cpu=4).obj(), *objects, pod):
         cluster.changed(None, item)
-    found = explained(Questions(Configuration(), cluster, TrialRegistry, events=about_it))
-    assert asked == [("PersistentVolumeClaim", "default", "data")]
-    return found
+    answer = explained(Questions(Configuration(), cluster, TrialRegistry, events=about_it))
+    assert keys == [("PersistentVolumeClaim", "default", "data")]
+    return answer
 
 
-def said(reason: str, message: str, count: int = 1) -> ListedEvents:
+def an_event(reason: str, message: str, count: int = 1) -> ListedEvents:
     event = ListedEvent("2026-01-01T09:30:00Z", "Warning", reason, message, "x", count, "2026-01-01T09:00:00Z")
     return ListedEvents((event,))
 
@@ -226,12 +226,12 @@ def said(reason: str, message: str, count: int = 1) -> ListedEvents:
     ("events", "note"),
     [
         (
-            said("ProvisioningFailed", "no quota", 7),
+            an_event("ProvisioningFailed", "no quota", 7),
             "last Event of the claim data, at 2026-01-01T09:30:00Z, 7 times since 2026-01-01T09:00:00Z: "
             "ProvisioningFailed: no quota",
         ),
         (
-            said("ExternalProvisioning", "waiting for it"),
+            an_event("ExternalProvisioning", "waiting for it"),
             "last Event of the claim data, at 2026-01-01T09:30:00Z: ExternalProvisioning: waiting for it",
         ),
         (ListedEvents(), "no Events of the claim data are known"),
@@ -257,11 +257,11 @@ HAND_PLACED = a_pod().claim("data").node("a").obj()
     ids=["waits for a consumer", "is bound at once", "is bound", "a scheduler chose a node"],
 )
 def test_a_hand_placed_pod_whose_claim_nobody_binds_is_told_so(claim: HasMetadata, binding: str, hangs: bool) -> None:
-    found = explained(about(HAND_PLACED, objects=[claim, make_class(binding=binding)]))
+    answer = explained(about(HAND_PLACED, objects=[claim, make_class(binding=binding)]))
 
-    assert found.state == "Scheduled"
-    assert any("it waits forever" in note for note in found.notes) == hangs
-    assert any("the node selector kubernetes.io/hostname=a" in note for note in found.notes) == hangs
+    assert answer.state == "Scheduled"
+    assert any("it waits forever" in note for note in answer.notes) == hangs
+    assert any("the node selector kubernetes.io/hostname=a" in note for note in answer.notes) == hangs
 
 
 def test_a_hand_placed_pod_that_runs_waits_for_nothing() -> None:

@@ -14,13 +14,7 @@ from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.reporter import Reporter
-from extender.testing import (
-    RandomCluster,
-    make_node,
-    make_pod,
-    random_cluster,
-    virtual_time,
-)
+from extender.testing import RandomCluster, make_node, make_pod, random_cluster, virtual_time
 from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.decoding import replaced
@@ -52,8 +46,8 @@ def with_owner(pod: Pod, chance: random.Random) -> Pod:
 
 def trial_of(objects: Sequence[HasMetadata]) -> Trial:
     cluster = Cluster()
-    for each in objects:
-        cluster.changed(None, each)
+    for obj in objects:
+        cluster.changed(None, obj)
     return Trial(cluster, simulated_frameworks(Configuration(), cluster))
 
 
@@ -73,12 +67,12 @@ def schedules(trial: Trial, chance: random.Random) -> None:
     for pod in chance.sample(waiting(trial), len(waiting(trial))):
         attempt = trial.schedule(pod)
         if attempt.refusal is not None:
-            found, _ = asyncio.run(trial.preempt(attempt))
-            if found.candidate is not None:
-                trial.disrupt(found.candidate.victims)
-                for victim in found.candidate.victims:
+            candidate = asyncio.run(trial.preempt(attempt))[0].candidate
+            if candidate is not None:
+                trial.disrupt(candidate.victims)
+                for victim in candidate.victims:
                     trial.evict(victim)
-                trial.changed(pod, replaced(pod, status=replaced(pod.status, nominated_node_name=found.candidate.node)))
+                trial.changed(pod, replaced(pod, status=replaced(pod.status, nominated_node_name=candidate.node)))
 
 
 def evicts(trial: Trial, chance: random.Random) -> None:
@@ -96,12 +90,12 @@ def removes(trial: Trial, chance: random.Random) -> None:
 
 def changes_nodes(trial: Trial, chance: random.Random) -> None:
     for name in sorted(trial.cluster.nodes):
-        known = trial.cluster.nodes[name]
+        node = trial.cluster.nodes[name]
         kind = chance.random()
         if kind < 0.3:
-            trial.changed(known, replaced(known, spec=replaced(known.spec, unschedulable=True)))
+            trial.changed(node, replaced(node, spec=replaced(node.spec, unschedulable=True)))
         elif kind < 0.6:
-            trial.changed(known, None)
+            trial.changed(node, None)
         elif kind < 0.8:
             trial.changed(None, make_node(f"{name}-new").capacity(cpu=4, pods=10).obj())
 
@@ -124,22 +118,22 @@ STEPS: tuple[Callable[[Trial, random.Random], None], ...] = (
 
 def goes_on(trial: Trial, chance: random.Random) -> list[Any]:
     """What is decided from here on."""
-    said: list[Any] = []
+    log: list[Any] = []
     for pod in waiting(trial):
         attempt = trial.schedule(pod)
-        said.append((pod.key, attempt.node, attempt.message))
+        log.append((pod.key, attempt.node, attempt.message))
         if attempt.refusal is not None:
-            found, message = asyncio.run(trial.preempt(attempt))
-            victims = () if found.candidate is None else found.candidate.victims
-            said.append((found.nominated_node, [victim.key for victim in victims], message, trial.disrupt(victims)))
-    return said
+            result, message = asyncio.run(trial.preempt(attempt))
+            victims = () if result.candidate is None else result.candidate.victims
+            log.append((result.nominated_node, [victim.key for victim in victims], message, trial.disrupt(victims)))
+    return log
 
 
 def everything(trial: Trial) -> dict[str, Any]:
     cluster = trial.cluster
     nominees, columns = cluster.nominees(trial.frameworks), view(cluster.cache.update_snapshot())
     for on_node in columns.values():
-        on_node["pods"].sort(key=lambda each: each["pod"].uid)  # their order decides nothing
+        on_node["pods"].sort(key=lambda entry: entry["pod"].uid)  # their order decides nothing
     tables = {name: dict(getattr(cluster.cache.objects, name)) for name in ClusterObjects.__dataclass_fields__}
     return {
         "nodes": list(cluster.nodes.items()),
@@ -161,24 +155,24 @@ def test_what_is_taken_back_leaves_no_trace(seed: int) -> None:
     objects = objects_of(chance.choice((random_cluster, random_cluster_with_volumes))(chance), chance)
     if chance.random() < 0.4:
         objects = with_claims(objects, chance)
-    tried, untouched = trial_of(objects), trial_of(objects)
-    for each in (tried, untouched):
-        schedules(each, random.Random(seed))
-    before = everything(tried)
+    changed_trial, untouched = trial_of(objects), trial_of(objects)
+    for trial in (changed_trial, untouched):
+        schedules(trial, random.Random(seed))
+    before = everything(changed_trial)
 
-    with tried.transaction():
+    with changed_trial.transaction():
         for step in chance.choices(STEPS, k=3):
-            step(tried, chance)
-        between = everything(tried)
-        with tried.transaction():
+            step(changed_trial, chance)
+        between = everything(changed_trial)
+        with changed_trial.transaction():
             for step in chance.choices(STEPS, k=2):
-                step(tried, chance)
-        assert everything(tried) == between
+                step(changed_trial, chance)
+        assert everything(changed_trial) == between
         for step in chance.choices(STEPS, k=2):
-            step(tried, chance)
+            step(changed_trial, chance)
 
-    assert everything(tried) == before == everything(untouched)
-    assert goes_on(tried, chance) == goes_on(untouched, chance)
+    assert everything(changed_trial) == before == everything(untouched)
+    assert goes_on(changed_trial, chance) == goes_on(untouched, chance)
 
 
 def test_chance_begins_again_where_it_was() -> None:
@@ -248,23 +242,23 @@ async def both(objects: Sequence[HasMetadata]) -> tuple[list[Any], list[Any]]:
     scheduling, trial = ToldScheduler(decisions), trial_of(objects)
     for framework in trial.frameworks.values():
         framework.random.seed(1)  # that of `ToldScheduler`
-    for each in objects:
-        scheduling.alone.handlers.changed(None, each)
-    said: list[Any] = []
+    for obj in objects:
+        scheduling.alone.handlers.changed(None, obj)
+    answers: list[Any] = []
     for _ in range(12):
         await scheduling.decides(1)
-        if len(decisions.made) == len(said):
+        if len(decisions.made) == len(answers):
             break
         key, node, _, _ = decisions.made[-1]
         pod = scheduling.cluster.find(key)
         assert pod is not None
         if node:
             attempt = trial.schedule(pod)
-            said.append((key, attempt.node, attempt.message, []))
+            answers.append((key, attempt.node, attempt.message, []))
             scheduling.alone.handlers.changed(pod, replaced(pod, spec=replaced(pod.spec, node_name=node)))
         else:
-            said.append(await refused(trial, scheduling, pod))
-    return decisions.made, said
+            answers.append(await refused(trial, scheduling, pod))
+    return decisions.made, answers
 
 
 async def refused(trial: Trial, scheduling: ToldScheduler, pod: Pod) -> tuple[str, str, str, list[str]]:
@@ -272,20 +266,20 @@ async def refused(trial: Trial, scheduling: ToldScheduler, pod: Pod) -> tuple[st
     attempt = trial.schedule(pod)
     if attempt.refusal is None:
         return pod.key, attempt.node, attempt.message, []
-    found, message = await trial.preempt(attempt)
-    victims = () if found.candidate is None else found.candidate.victims
+    result, message = await trial.preempt(attempt)
+    victims = () if result.candidate is None else result.candidate.victims
     budgets = dict(trial.cluster.cache.objects.pdbs)
     trial.disrupt(victims)
     for key, new in trial.cluster.cache.objects.pdbs.items():
         if new is not budgets[key]:
             changed(budgets[key], new)
     for victim in victims:
-        again = trial.evict(victim)
+        replacement = trial.evict(victim)
         changed(victim, None)
-        if again is not None:
-            changed(None, again)
-    if found.nominated_node is not None:
-        nominated = replaced(pod, status=replaced(pod.status, nominated_node_name=found.nominated_node))
+        if replacement is not None:
+            changed(None, replacement)
+    if result.nominated_node is not None:
+        nominated = replaced(pod, status=replaced(pod.status, nominated_node_name=result.nominated_node))
         trial.changed(pod, nominated)
         changed(pod, nominated)
     return pod.key, "", message, [victim.key for victim in victims]

@@ -137,8 +137,8 @@ def test_a_group_that_shares_a_claim_is_placed_as_a_whole(minimum: int) -> None:
         for n in range(minimum)
     ]
     cluster = Cluster()
-    for each in [*NODES, CLASS, ON_N1, make_claim("c", exactly()), group, *members]:
-        cluster.changed(None, each)
+    for obj in [*NODES, CLASS, ON_N1, make_claim("c", exactly()), group, *members]:
+        cluster.changed(None, obj)
     with Trial.of(cluster, load(NO_PROFILES, FeatureGates.of(ONLY_GANGS))) as trial:
         result, victims = asyncio.run(trial.try_group(("default", "g"), members))
         placed = list(trial.place_group(result, len(members)))

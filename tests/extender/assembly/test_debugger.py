@@ -20,12 +20,12 @@ def lines_after(text: str, begin: str) -> list[str]:
 async def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "extender")
 
-    async with a_followed_cluster(node("a")) as (cluster, found):
+    async with a_followed_cluster(node("a")) as (cluster, backend):
         for created in (pod("web"), pod("big", "7"), pod("gated", schedulingGates=[{"name": "wait"}])):
             cluster.create(created)
         await asyncio.sleep(5)
         uids = {name: cluster.pod(name)["metadata"]["uid"] for name in ("web", "big", "gated")}
-        found.debug()
+        backend.debug()
 
     assert lines_after(caplog.text, "cached NodeInfo") == [
         "Node name: a",
@@ -49,7 +49,7 @@ async def test_objects_that_only_one_side_knows_are_logged_as_a_cache_mismatch(
 ) -> None:
     caplog.set_level("INFO", "extender")
     uids: list[str] = []
-    async with a_followed_cluster(node("a")) as (cluster, found):
+    async with a_followed_cluster(node("a")) as (cluster, backend):
         cluster.create(pod("web"))
         cluster.create(pod("theirs", schedulerName="other"))
         await asyncio.sleep(5)
@@ -58,8 +58,8 @@ async def test_objects_that_only_one_side_knows_are_logged_as_a_cache_mismatch(
         mistaken.set_node(make_node("ghost").obj())
         mistaken.cache.add_pod(make_pod("gone").node("ghost").obj())
 
-        assert found.informers is not None
-        CacheDebugger(found.informers, mistaken, None, ["default-scheduler"]).compare()
+        assert backend.informers is not None
+        CacheDebugger(backend.informers, mistaken, None, ["default-scheduler"]).compare()
 
     assert '"Cache mismatch" missedNodes=["a"] redundantNodes=["ghost"]' in caplog.messages
     [pods] = [message for message in caplog.messages if "missedPods" in message]
@@ -71,13 +71,13 @@ async def test_nominated_pods_are_shown_with_their_node(caplog: pytest.LogCaptur
     high = priority_class("high", 1000)
     slow = pod("low", "2")
     slow["metadata"]["finalizers"] = ["example.com/wait"]
-    async with a_followed_cluster(high, node("a")) as (cluster, found):
+    async with a_followed_cluster(high, node("a")) as (cluster, backend):
         cluster.create(slow)
         await asyncio.sleep(2)
         cluster.create(pod("high", "2", priorityClassName="high"))
         await asyncio.sleep(2)
 
-        found.debug()
+        backend.debug()
 
     lines = lines_after(caplog.text, "cached NodeInfo")
     assert lines[lines.index("Nominated Pods(number: 1):") + 1].startswith("name: high, ")

@@ -35,16 +35,16 @@ async def followed(options: LiveOptions, configuration: Configuration) -> AsyncI
     def attached(cluster: Cluster, _: SchedulingQueue | None) -> None:
         clusters.append(cluster)
 
-    async with own_cluster([NODE], rng=random.Random(1), kubelet=False) as own:
-        client = Client.over(own.transport())
+    async with own_cluster([NODE], rng=random.Random(1), kubelet=False) as server:
+        client = Client.over(server.transport())
         chosen = LiveOptions(decides=options.decides, taps=[Tap(attached=attached)])
         async with live_backend(configuration, client, chosen, rng=random.Random(1)):
             await asyncio.sleep(1)
-            yield own.api.registry, clusters[0]
+            yield server.api.registry, clusters[0]
         await client.aclose()
 
 
-def held(snapshot: Snapshot) -> list[str]:
+def pod_names(snapshot: Snapshot) -> list[str]:
     return [pod.name for pod in snapshot.pods.objects if pod is not None]
 
 
@@ -66,24 +66,24 @@ async def test_a_snapshot_holds_no_pod_longer_than_some_seconds(
             registry.create(PODS, "default", pod(name))
         await asyncio.sleep(1)
         snapshot = cluster.cache.update_snapshot()
-        before = held(snapshot)
+        before = pod_names(snapshot)
         registry.delete(PODS, "default", "goes", {"gracePeriodSeconds": 0})
         await asyncio.sleep(3)
 
         assert sorted(before) == ["goes", "stays"]
-        assert held(snapshot) == ["stays"]
+        assert pod_names(snapshot) == ["stays"]
 
 
 async def test_a_cache_that_is_found_inconsistent_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    there, elsewhere = (make_node("z").label({"topology.kubernetes.io/zone": zone}).obj() for zone in ("z1", "z2"))
+    in_z1, in_z2 = (make_node("z").label({"topology.kubernetes.io/zone": zone}).obj() for zone in ("z1", "z2"))
     async with followed(LiveOptions(), Configuration()) as (registry, cluster):
         registry.create(PODS, "default", pod("goes"))
-        cluster.cache.add_node(there)
+        cluster.cache.add_node(in_z1)
         await asyncio.sleep(1)
         cluster.cache.update_snapshot()
         with pytest.raises(CacheError):
-            cluster.cache.remove_node(elsewhere)
-        cluster.cache.add_node(elsewhere)
+            cluster.cache.remove_node(in_z2)
+        cluster.cache.add_node(in_z2)
         registry.delete(PODS, "default", "goes", {"gracePeriodSeconds": 0})
         with caplog.at_level(logging.ERROR):
             await asyncio.sleep(3)
@@ -91,4 +91,4 @@ async def test_a_cache_that_is_found_inconsistent_is_logged(caplog: pytest.LogCa
         (logged,) = (record.getMessage() for record in caplog.records)
         assert "lets go of what was deleted" in logged
         assert "snapshot state is not consistent" in logged
-        assert held(cluster.cache.update_snapshot()) == []
+        assert pod_names(cluster.cache.update_snapshot()) == []

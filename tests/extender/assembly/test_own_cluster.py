@@ -27,17 +27,17 @@ def names(objects: list[Any], kind: str) -> list[str]:
 
 
 async def test_the_namespaces_of_every_cluster_are_there() -> None:
-    async with own_cluster() as own:
-        listed = names(own.api.registry.list(NAMESPACES), "Namespace")
+    async with own_cluster() as server:
+        listed = names(server.api.registry.list(NAMESPACES), "Namespace")
 
     assert listed == ["default", "kube-node-lease", "kube-public", "kube-system"]
 
 
 async def test_the_priority_classes_of_every_cluster_are_there() -> None:
-    async with own_cluster() as own:
-        values = {each["metadata"]["name"]: each["value"] for each in own.api.registry.list(PRIORITY_CLASSES)}
+    async with own_cluster() as server:
+        values = {item["metadata"]["name"]: item["value"] for item in server.api.registry.list(PRIORITY_CLASSES)}
         critical = {**POD, "spec": {**POD["spec"], "priorityClassName": "system-cluster-critical"}}
-        created = own.api.registry.create(PODS, "kube-system", critical)
+        created = server.api.registry.create(PODS, "kube-system", critical)
 
     assert values == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
     assert created["spec"]["priority"] == 2_000_000_000
@@ -47,27 +47,27 @@ def test_cluster_saved_at_the_end_is_restored_with_its_uids(tmp_path: Path) -> N
     path = tmp_path / "cluster.yaml"
 
     async def first() -> str:
-        async with own_cluster([NODE], save_to=path) as own:
-            created = own.api.registry.create(PODS, "default", POD)
+        async with own_cluster([NODE], save_to=path) as server:
+            created = server.api.registry.create(PODS, "default", POD)
             await asyncio.sleep(5)
         return str(created["metadata"]["uid"])
 
     async def second() -> Object:
-        async with own_cluster(load_state(path)) as own:
-            assert own.report.refused == ()
-            return own.api.registry.get(PODS, "default", "web")
+        async with own_cluster(load_state(path)) as server:
+            assert server.report.refused == ()
+            return server.api.registry.get(PODS, "default", "web")
 
     uid = virtual_time.run(first())
-    again = virtual_time.run(second())
+    restored = virtual_time.run(second())
 
-    assert again["metadata"]["uid"] == uid
-    assert (again["spec"]["nodeName"], again["status"]["phase"]) == ("a", "Running")
+    assert restored["metadata"]["uid"] == uid
+    assert (restored["spec"]["nodeName"], restored["status"]["phase"]) == ("a", "Running")
 
 
 async def test_temporary_file_of_a_killed_process_is_removed(tmp_path: Path) -> None:
     leftover, other = tmp_path / ".state.json.4711.tmp", tmp_path / ".other.json.4711.tmp"
-    for each in (leftover, other):
-        each.write_text("half a sta")
+    for file in (leftover, other):
+        file.write_text("half a sta")
 
     async with own_cluster(save_to=tmp_path / "state.json"):
         pass
@@ -78,19 +78,19 @@ async def test_temporary_file_of_a_killed_process_is_removed(tmp_path: Path) -> 
 async def test_change_is_saved_within_a_minute(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
 
-    async with own_cluster(save_to=path) as own:
-        own.api.registry.create(NODES, "", NODE)
+    async with own_cluster(save_to=path) as server:
+        server.api.registry.create(NODES, "", NODE)
         await asyncio.sleep(61)
-        found = load_state(path)
+        objects = load_state(path)
 
-    assert names(found, "Node") == ["a"]
+    assert names(objects, "Node") == ["a"]
 
 
 async def test_write_is_answered_when_it_is_in_the_file_where_each_change_is_saved(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
     async with (
-        own_cluster(save_to=path, saves_each_change=True) as own,
-        httpx.AsyncClient(transport=own.transport()) as client,
+        own_cluster(save_to=path, saves_each_change=True) as server,
+        httpx.AsyncClient(transport=server.transport()) as client,
     ):
 
         async def create(name: str) -> None:
@@ -130,8 +130,8 @@ async def test_write_that_is_not_in_the_file_is_answered_with_500_where_each_cha
     path = tmp_path / "folder" / "cluster.json"
     path.parent.mkdir()
     async with (
-        own_cluster(save_to=path, saves_each_change=True) as own,
-        httpx.AsyncClient(transport=own.transport(), base_url="http://own/api/v1/nodes") as client,
+        own_cluster(save_to=path, saves_each_change=True) as server,
+        httpx.AsyncClient(transport=server.transport(), base_url="http://own/api/v1/nodes") as client,
     ):
         breaks(path)
         created = await client.post("", json=NODE)
@@ -145,15 +145,15 @@ async def test_write_that_is_not_in_the_file_is_answered_with_500_where_each_cha
         "reason": "InternalError", "message": f"Internal error occurred: {message}",
         "details": {"causes": [{"message": message}]},
     }  # fmt: skip
-    assert [each.status_code for each in (created, unchanged, read, removed)] == [500, 500, 200, 500]
+    assert [answer.status_code for answer in (created, unchanged, read, removed)] == [500, 500, 200, 500]
     assert "Audit-Id" in created.headers
 
 
 async def test_writes_are_answered_again_once_the_file_can_be_written(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "cluster.json"
     async with (
-        own_cluster(save_to=path, saves_each_change=True) as own,
-        httpx.AsyncClient(transport=own.transport(), base_url="http://own/api/v1/nodes") as client,
+        own_cluster(save_to=path, saves_each_change=True) as server,
+        httpx.AsyncClient(transport=server.transport(), base_url="http://own/api/v1/nodes") as client,
     ):
         before = await client.post("", json=NODE)
         path.parent.mkdir()
@@ -167,32 +167,32 @@ async def test_a_disk_that_refuses_does_not_end_the_cluster(tmp_path: Path) -> N
     folder = tmp_path / "folder"
     path = folder / "cluster.json"
 
-    async with own_cluster(save_to=path) as own:
-        own.api.registry.create(NODES, "", NODE)
+    async with own_cluster(save_to=path) as server:
+        server.api.registry.create(NODES, "", NODE)
         await asyncio.sleep(61)
         assert not path.exists()
         folder.mkdir()
         await asyncio.sleep(61)
-        found = load_state(path)
+        objects = load_state(path)
 
-    assert names(found, "Node") == ["a"]
+    assert names(objects, "Node") == ["a"]
 
 
 async def test_without_a_kubelet_a_bound_pod_does_not_run() -> None:
-    async with own_cluster([NODE], kubelet=False) as own:
-        own.api.registry.create(PODS, "default", POD)
+    async with own_cluster([NODE], kubelet=False) as server:
+        server.api.registry.create(PODS, "default", POD)
         await asyncio.sleep(5)
-        found = own.api.registry.get(PODS, "default", "web")
+        pod = server.api.registry.get(PODS, "default", "web")
 
-    assert found["status"]["phase"] == "Pending"
+    assert pod["status"]["phase"] == "Pending"
 
 
 def test_a_cluster_that_is_started_again_does_not_repeat_versions() -> None:
     """Who has followed the one before would otherwise go on as if nothing had happened."""
 
     async def version() -> int:
-        async with own_cluster([NODE]) as own:
-            return own.api.registry.store.resource_version
+        async with own_cluster([NODE]) as server:
+            return server.api.registry.store.resource_version
 
     first = virtual_time.run(version())
 
@@ -206,8 +206,8 @@ def test_a_clock_that_was_set_back_does_not_make_a_saved_cluster_repeat_versions
     save_state(path, [NODE], last)
 
     async def opened() -> tuple[int, int]:
-        async with own_cluster(load_state(path), save_to=path) as own:
-            return own.api.registry.store.resource_version, saved_version(path)
+        async with own_cluster(load_state(path), save_to=path) as server:
+            return server.api.registry.store.resource_version, saved_version(path)
 
     first, first_saved = virtual_time.run(opened())
     second, _ = virtual_time.run(opened())

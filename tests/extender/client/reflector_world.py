@@ -69,7 +69,7 @@ class Server(ClusterByHand):
         """An object changes."""
         labels = {"changed": value}
         self.change(
-            name, lambda found: found["metadata"].setdefault("labels", {}).update(labels), resource=WATCHED[table][1]
+            name, lambda obj: obj["metadata"].setdefault("labels", {}).update(labels), resource=WATCHED[table][1]
         )
 
     def finish(self, name: str) -> None:
@@ -105,50 +105,50 @@ class World:
             self.informers.add(kind, partial(self._tell, table))
 
     def reflector(self, table: str) -> Reflector[Any]:
-        return next(found for found in self.informers.reflectors if found.kind is WATCHED[table][0])
+        return next(reflector for reflector in self.informers.reflectors if reflector.kind is WATCHED[table][0])
 
     def restart_server(self, *, resource_version: int) -> None:
         """The server comes back with another past."""
         self.server = Server(resource_version)
         self.faults.inner = EmbeddedTransport(KubeApi(self.server.registry))
 
-    def known(self, table: str) -> list[str]:
+    def names(self, table: str) -> list[str]:
         """Names that the reflector knows."""
         return sorted(name for _, name in self.reflector(table).objects)
 
     def changes(self, table: str) -> list[str]:
         """What was told of a table, such as `+a`, `~a`, `-a`."""
-        return [change for found, change, _ in self.told if found == table]
+        return [change for changed_table, change, _ in self.told if changed_table == table]
 
     def wrong(self) -> list[str]:
         """Where what is known differs from what a new list says; empty at rest."""
-        fresh, told = Cluster(), []
+        fresh, differences = Cluster(), []
         for table, (kind, resource) in WATCHED.items():
             objects = {}
             for obj in self.server.registry.list(resource):
                 if obj.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
-                    found = keeper_of(kind)(convert(kind.type, json.loads(json.dumps(obj))))
-                    objects[found.metadata.namespace, found.metadata.name] = found
-                    fresh.changed(None, found)
+                    stored = keeper_of(kind)(convert(kind.type, json.loads(json.dumps(obj))))
+                    objects[stored.metadata.namespace, stored.metadata.name] = stored
+                    fresh.changed(None, stored)
             if self.reflector(table).objects != objects:
-                told.append(
-                    f"the reflector of {table} knows {self.known(table)}, there are "
+                differences.append(
+                    f"the reflector of {table} knows {self.names(table)}, there are "
                     f"{sorted(name for _, name in objects)}"
                 )
         if in_cache(self.cluster) != in_cache(fresh):
-            told.append("the cache is not what it would be if it were filled again")
+            differences.append("the cache is not what it would be if it were filled again")
         if self.cluster.pending != fresh.pending or self.cluster.cache.objects.pvcs != fresh.cache.objects.pvcs:
-            told.append("pending pods or claims are not what they would be")
-        return told
+            differences.append("pending pods or claims are not what they would be")
+        return differences
 
-    async def settles(self, within: float) -> None:
+    async def settles(self, seconds: float) -> None:
         """Returns when all is as a new list says; fails if that takes too long."""
         for _ in range(100):
             if not self.wrong():
                 return
-            await asyncio.sleep(within / 100)
+            await asyncio.sleep(seconds / 100)
         if self.wrong():
-            raise AssertionError(f"after {within} s " + "; ".join(self.wrong()))
+            raise AssertionError(f"after {seconds} s " + "; ".join(self.wrong()))
 
     def _tell(self, table: str, changes: Sequence[Change[Any]]) -> None:
         for change in changes:
@@ -163,7 +163,7 @@ class World:
 async def a_world(
     *faults: Fault,
     seed: int = 1,
-    within: float = 120.0,
+    seconds: float = 120.0,
     misses: bool = False,
     target: Target = SERVER,
     **options: Unpack[ReflectorOptions],
@@ -172,14 +172,14 @@ async def a_world(
 
     Arguments:
         options: of the reflectors; unless told, so much time passes between two lists that nothing is healed by them.
-        within: seconds, from the end of the block.
+        seconds: how long that may take, from the end of the block.
         misses: some faults may not strike.
     """
     world = World(*faults, seed=seed, target=target, **({"relist_period": 1e6} | options))
     running = asyncio.ensure_future(world.informers.run())
     try:
         yield world
-        await world.settles(within)
+        await world.settles(seconds)
     finally:
         if running.done():
             running.result()
@@ -238,13 +238,13 @@ def is_plain(call: Call) -> bool:
 
 def lists_of_pods(world: World) -> list[dict[str, str]]:
     """What the lists of pods asked for, streamed or not, besides the selector."""
-    asked = [
+    queries = [
         call.params
         for call in world.faults.calls
         if call.resource == "pods" and (call.verb == "list" or not is_plain(call))
     ]
-    told = ("limit", "resourceVersion", "resourceVersionMatch")
-    return [{name: value for name, value in params.items() if name in told} for params in asked]
+    parameters = ("limit", "resourceVersion", "resourceVersionMatch")
+    return [{name: value for name, value in params.items() if name in parameters} for params in queries]
 
 
 def times(

@@ -29,14 +29,14 @@ class Scripted(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request)
         self.times.append(asyncio.get_running_loop().time())
-        given = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        if isinstance(given, Exception):
-            raise given
-        if isinstance(given, httpx.Response):
-            return httpx.Response(given.status_code, headers=given.headers, content=given.content)
-        made = await given(request)
-        assert isinstance(made, httpx.Response)
-        return made
+        reply = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if isinstance(reply, Exception):
+            raise reply
+        if isinstance(reply, httpx.Response):
+            return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
+        response = await reply(request)
+        assert isinstance(response, httpx.Response)
+        return response
 
     async def aclose(self) -> None:
         self.closed = True
@@ -45,8 +45,8 @@ class Scripted(httpx.AsyncBaseTransport):
 def answer(status: int = 200, body: object = OK, **headers: str) -> httpx.Response:
     """JSON, with headers such as `retry_after="7"`."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return httpx.Response(status, headers={"content-type": "application/json"} | named, content=content)
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx.Response(status, headers={"content-type": "application/json"} | fields, content=content)
 
 
 def refusal(status: int, reason: str, message: str = "no", **headers: str) -> httpx.Response:

@@ -125,9 +125,9 @@ async def serve(reply: Reply, tls: ssl.SSLContext | None = None) -> AsyncIterato
         server.still_open += 1
         try:
             while True:
-                asked = await _read(reader, writer)
-                server.asked.append(asked)
-                if not await reply(asked):
+                call = await _read(reader, writer)
+                server.asked.append(call)
+                if not await reply(call):
                     break
         except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError, asyncio.CancelledError):
             pass  # the client has left, or the test is over
@@ -147,8 +147,8 @@ async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> A
     return Asked(head, await reader.readexactly(length), writer)
 
 
-async def ok(asked: Asked) -> bool:
-    return await asked.answer()
+async def ok(call: Asked) -> bool:
+    return await call.answer()
 
 
 @asynccontextmanager
@@ -167,9 +167,9 @@ async def asking(
 @contextmanager
 def nobody() -> Iterator[int]:
     """A port at which connections are refused."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        yield sock.getsockname()[1]
 
 
 @contextmanager
@@ -196,7 +196,7 @@ def silence() -> Iterator[int]:
 
 def num_sockets() -> int:
     """How many sockets this process has open; 0 where that cannot be seen."""
-    return sum(each.is_socket() for each in Path("/proc/self/fd").glob("*"))
+    return sum(descriptor.is_socket() for descriptor in Path("/proc/self/fd").glob("*"))
 
 
 async def closed_down_to(number: int) -> None:

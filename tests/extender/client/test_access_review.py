@@ -26,31 +26,31 @@ def reviewer(**may: bool) -> Scripted:
     """A server that knows anna's token, and in which namespaces she may list pods."""
 
     async def review(request: httpx.Request) -> httpx.Response:
-        asked: dict[str, Any] = json.loads(request.content)
-        if asked["kind"] == "TokenReview":
-            if asked["spec"]["token"] != "anna's":
+        body: dict[str, Any] = json.loads(request.content)
+        if body["kind"] == "TokenReview":
+            if body["spec"]["token"] != "anna's":
                 return answer(201, {"status": {"authenticated": False, "error": "unknown"}})
             user = {"username": "anna", "uid": "7", "groups": ["shop-team"], "extra": {"scopes": ["a", "b"]}}
             return answer(201, {"status": {"authenticated": True, "user": user}})
-        return answer(201, {"status": {"allowed": may.get(asked["spec"]["resourceAttributes"]["namespace"], False)}})
+        return answer(201, {"status": {"allowed": may.get(body["spec"]["resourceAttributes"]["namespace"], False)}})
 
     return Scripted(review)
 
 
 async def test_token_review_returns_the_user_or_none():
     review = reviewing(reviewer())
-    found = (await review.user("anna's"), await review.user("stolen"))
+    answers = (await review.user("anna's"), await review.user("stolen"))
 
-    assert found == (ANNA, None)
+    assert answers == (ANNA, None)
 
 
 async def test_access_review_carries_the_whole_identity_of_the_caller():
     server = reviewer(shop=True)
 
     review = reviewing(server)
-    found = [await review.may_list(ANNA, "pods", "shop"), await review.may_list(ANNA, "pods", "bank")]
+    answers = [await review.may_list(ANNA, "pods", "shop"), await review.may_list(ANNA, "pods", "bank")]
 
-    assert found == [True, False]
+    assert answers == [True, False]
     assert server.asked[0].url.path == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     assert json.loads(server.asked[0].content)["spec"] == {
         "user": "anna",
@@ -77,11 +77,11 @@ async def test_answers_hold_for_ten_seconds(seconds: float, requests: int):
 
 
 async def test_a_denial_goes_before_a_permission():
-    found = await reviewing(Scripted(answer(201, {"status": {"allowed": True, "denied": True}}))).may_list(
+    verdict = await reviewing(Scripted(answer(201, {"status": {"allowed": True, "denied": True}}))).may_list(
         ANNA, "pods", "shop"
     )
 
-    assert found is False
+    assert verdict is False
 
 
 def test_a_server_that_will_not_be_asked_is_an_error():
@@ -96,12 +96,12 @@ async def test_a_path_of_ours_is_asked_about_as_a_non_resource_url():
     server = Scripted(answer(201, {"status": {"allowed": True}}), answer(201, {"status": {"allowed": False}}))
 
     review = reviewing(server)
-    found = [
+    answers = [
         await review.may_request(ANNA, path, verb)
         for path, verb in (("/metrics", "get"), ("/metrics", "put"), ("/metrics", "get"))
     ]
 
-    assert found == [True, False, True]
+    assert answers == [True, False, True]
     assert [json.loads(request.content)["spec"]["nonResourceAttributes"] for request in server.asked] == [
         {"path": "/metrics", "verb": "get"},
         {"path": "/metrics", "verb": "put"},

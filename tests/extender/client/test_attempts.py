@@ -250,9 +250,9 @@ UNSCHEDULABLE = PodCondition("PodScheduled", "False", "Unschedulable", "0/1 node
 def test_a_status_patch_writes_conditions_and_the_nomination(server: Server, pod: Pod) -> None:
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE, nominated_node_name="n1")))
 
-    written = server.pod("p")["status"]
-    assert written["nominatedNodeName"] == "n1"
-    assert [condition for condition in written["conditions"] if condition["type"] == "PodScheduled"] == [
+    pod_status = server.pod("p")["status"]
+    assert pod_status["nominatedNodeName"] == "n1"
+    assert [condition for condition in pod_status["conditions"] if condition["type"] == "PodScheduled"] == [
         {
             "type": "PodScheduled",
             "status": "False",
@@ -276,9 +276,9 @@ def test_a_nomination_is_cleared(server: Server, pod: Pod) -> None:
 
 def test_a_status_that_is_so_already_is_not_written(server: Server, pod: Pod) -> None:
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE)))
-    seen = convert(Pod, server.pod("p"))
+    pod = convert(Pod, server.pod("p"))
 
-    server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(seen, UNSCHEDULABLE, nominated_node_name="")))
+    server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE, nominated_node_name="")))
 
     assert server.count("patch", "pods", "status") == 1
 
@@ -321,14 +321,10 @@ def test_a_status_patch_of_a_pod_that_has_changed_is_worked_out_anew(server: Ser
 
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(old, UNSCHEDULABLE, nominated_node_name="n1")))
 
-    written = server.pod("p")["status"]
-    assert [condition["message"] for condition in written["conditions"]] == ["0/1 nodes are available"]
-    assert [(call.verb, call.subresource) for call in server.transport.calls] == [
-        ("patch", "status"),
-        ("patch", "status"),
-        ("get", ""),
-        ("patch", "status"),
-    ]
+    pod_status = server.pod("p")["status"]
+    assert [condition["message"] for condition in pod_status["conditions"]] == ["0/1 nodes are available"]
+    calls = [(call.verb, call.subresource) for call in server.transport.calls]
+    assert calls == [("patch", "status"), ("patch", "status"), ("get", ""), ("patch", "status")]
 
 
 def test_a_status_patch_that_has_nothing_left_to_say_is_not_sent_again() -> None:
@@ -352,8 +348,8 @@ async def test_pending_status_is_not_written_to_a_pod_that_has_a_node(server: Se
             await dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n2"))
         await dispatcher.perform(PatchPodStatus.of(pod, disrupted))
 
-    written = {condition["type"]: condition["status"] for condition in server.pod("p")["status"]["conditions"]}
-    assert written == {"PodScheduled": "True", "DisruptionTarget": "True"}
+    status_by_type = {condition["type"]: condition["status"] for condition in server.pod("p")["status"]["conditions"]}
+    assert status_by_type == {"PodScheduled": "True", "DisruptionTarget": "True"}
 
 
 # Deletion.

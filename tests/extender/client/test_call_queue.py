@@ -209,7 +209,7 @@ SEEN = replaced(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "changes"),
+    ("new_condition", "changes"),
     [
         pytest.param(condition("no room"), [], id="as it is"),
         pytest.param(
@@ -220,8 +220,8 @@ SEEN = replaced(
         pytest.param(condition("x", "DisruptionTarget"), [True], id="a new condition"),
     ],
 )
-def test_only_changed_conditions_are_written(wanted: PodCondition, changes: list[bool]) -> None:
-    call = PatchPodStatus.of(SEEN, wanted)
+def test_only_changed_conditions_are_written(new_condition: PodCondition, changes: list[bool]) -> None:
+    call = PatchPodStatus.of(SEEN, new_condition)
 
     assert [is_transition for _, is_transition in call.changed_conditions] == changes
     assert call.is_no_op == (not changes)

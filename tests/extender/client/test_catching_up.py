@@ -7,7 +7,7 @@ from tests.kit.faults import Fault, answers, watches
 
 
 def behind(world: World) -> bool:
-    return "late" not in world.known("pods")
+    return "late" not in world.names("pods")
 
 
 @both_ways
@@ -33,7 +33,7 @@ async def test_catching_up_waits_for_the_newest_changes(streams: bool) -> None:
             world.server.new(table, name)
         await world.informers.catch_up()
 
-        assert world.known("nodes") == ["n0", "n1", "n2"]
+        assert world.names("nodes") == ["n0", "n1", "n2"]
         assert not behind(world)
 
 

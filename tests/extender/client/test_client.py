@@ -37,14 +37,14 @@ async def test_get_accepts_compressed_json_and_sends_credentials_and_user_agent(
 
     body = await client_of(server).get(PODS, params={"limit": "500", "fieldSelector": "spec.nodeName!=,a=b"})
 
-    asked = server.asked[0]
+    request = server.asked[0]
     assert json.loads(body) == OK
-    assert (asked.method, asked.url.path) == ("GET", PODS)
-    assert dict(asked.url.params) == {"limit": "500", "fieldSelector": "spec.nodeName!=,a=b"}
-    assert asked.headers["accept"] == "application/json"
-    assert asked.headers["accept-encoding"] == "gzip"
-    assert asked.headers["authorization"] == "Bearer canary"
-    assert asked.headers["user-agent"] == "reprieve"
+    assert (request.method, request.url.path) == ("GET", PODS)
+    assert dict(request.url.params) == {"limit": "500", "fieldSelector": "spec.nodeName!=,a=b"}
+    assert request.headers["accept"] == "application/json"
+    assert request.headers["accept-encoding"] == "gzip"
+    assert request.headers["authorization"] == "Bearer canary"
+    assert request.headers["user-agent"] == "reprieve"
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,10 @@ async def test_writes_carry_what_is_written(
 
     await act(client_of(server))
 
-    asked = server.asked[0]
-    assert (asked.method, asked.headers["content-type"], asked.headers["accept-encoding"]) == (
-        method,
-        content_type,
-        "identity",
-    )
-    assert json.loads(asked.content) == body
+    request = server.asked[0]
+    assert (request.method, request.headers["content-type"]) == (method, content_type)
+    assert request.headers["accept-encoding"] == "identity"
+    assert json.loads(request.content) == body
 
 
 async def test_the_server_may_have_a_path_of_its_own():
@@ -134,7 +131,7 @@ async def test_closing_the_client_closes_its_transport_and_nothing_goes_out_any_
 
 
 @pytest.mark.parametrize(
-    "given",
+    "reply",
     [
         pytest.param(html(), id="a login page"),
         pytest.param(answer(200, b"null"), id="null"),
@@ -151,8 +148,8 @@ async def test_closing_the_client_closes_its_transport_and_nothing_goes_out_any_
         pytest.param(answer(302, b"", location="https://login.example"), id="a redirection"),
     ],
 )
-async def test_answer_that_is_not_from_kubernetes_is_refused(given: httpx.Response):
-    server = Scripted(given)
+async def test_answer_that_is_not_from_kubernetes_is_refused(reply: httpx.Response):
+    server = Scripted(reply)
 
     with pytest.raises(errors.NotKubernetes):
         await client_of(server).get(PODS)
@@ -254,7 +251,7 @@ async def test_busy_server_is_asked_eleven_times_at_most():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "reply",
     [
         pytest.param(refusal(500, "InternalError"), id="a bare 500"),
         pytest.param(refusal(429, "TooManyRequests"), id="429 without a time"),
@@ -269,9 +266,9 @@ async def test_busy_server_is_asked_eleven_times_at_most():
 )
 @pytest.mark.parametrize("act", [lambda client: client.get(PODS), lambda client: client.create(BINDING, {})])
 async def test_other_failures_are_not_tried_again(
-    given: httpx.Response | Exception, act: Callable[[Client], Awaitable[bytes]]
+    reply: httpx.Response | Exception, act: Callable[[Client], Awaitable[bytes]]
 ):
-    server = Scripted(given)
+    server = Scripted(reply)
 
     with pytest.raises(errors.ApiError):
         await act(client_of(server))
@@ -389,7 +386,7 @@ async def test_a_refused_token_is_read_again_once_even_for_a_write():
 
     await client_of(server, credentials=Renewed()).create(BINDING, {})
 
-    assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer 0", "Bearer 1"]
+    assert [request.headers["authorization"] for request in server.asked] == ["Bearer 0", "Bearer 1"]
 
 
 async def test_second_401_after_renewed_credentials_is_final():
@@ -418,7 +415,7 @@ async def test_secrets_are_not_shown(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
     target = Target("https://k8s.example", credentials=token("canary"), proxy="http://me:canary@proxy.example")
     texts = [repr(target)]
-    for given in (
+    for reply in (
         refusal(401, "Unauthorized"),
         httpx.ConnectError("refused"),
         httpx.ReadError("reset"),
@@ -426,7 +423,7 @@ async def test_secrets_are_not_shown(caplog: pytest.LogCaptureFixture):
         answer(500, b"{"),
     ):
         with pytest.raises(errors.ApiError) as caught:
-            await client_of(Scripted(given)).create(BINDING, {"data": "canary"})
+            await client_of(Scripted(reply)).create(BINDING, {"data": "canary"})
         error = caught.value
         texts += [str(error), repr(error), repr(error.__cause__), repr(error.__context__)]
 

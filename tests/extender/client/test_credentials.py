@@ -38,12 +38,12 @@ def rotate(path: Path) -> None:
 
 def test_a_token_file_is_read_again_within_a_minute(file: Path):
     credentials = TokenFile(file)
-    seen = [authorization(credentials, 0)]
+    headers = [authorization(credentials, 0)]
     rotate(file)
-    seen += [authorization(credentials, now) for now in (1, REREAD_SECONDS)]
+    headers += [authorization(credentials, now) for now in (1, REREAD_SECONDS)]
 
     assert REREAD_SECONDS <= 60
-    assert seen == ["Bearer first", "Bearer first", "Bearer second"]
+    assert headers == ["Bearer first", "Bearer first", "Bearer second"]
 
 
 async def test_a_refused_token_is_read_again_at_once(file: Path):
@@ -51,9 +51,9 @@ async def test_a_refused_token_is_read_again_at_once(file: Path):
     refused = await credentials.identity(0)
     rotate(file)
     credentials.invalidate(refused)
-    found = (await credentials.identity(1)).authorization
+    header = (await credentials.identity(1)).authorization
 
-    assert found == "Bearer second"
+    assert header == "Bearer second"
 
 
 async def test_a_token_that_was_replaced_already_is_not_read_once_more(file: Path):
@@ -62,9 +62,9 @@ async def test_a_token_that_was_replaced_already_is_not_read_once_more(file: Pat
     await credentials.identity(REREAD_SECONDS)
     rotate(file)
     credentials.invalidate(refused)
-    found = (await credentials.identity(REREAD_SECONDS + 1)).authorization
+    header = (await credentials.identity(REREAD_SECONDS + 1)).authorization
 
-    assert found == "Bearer first"
+    assert header == "Bearer first"
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_secrets_are_not_shown(file: Path):
     from_file = TokenFile(file)
     authorization(from_file)
 
-    shown = [
-        repr(Target("https://k8s", credentials=held))
-        for held in (token("canary"), basic_auth("canary", "canary"), from_file)
+    texts = [
+        repr(Target("https://k8s", credentials=credentials))
+        for credentials in (token("canary"), basic_auth("canary", "canary"), from_file)
     ]
 
-    assert not [text for text in shown if "canary" in text]
+    assert not [text for text in texts if "canary" in text]

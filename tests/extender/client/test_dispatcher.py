@@ -41,13 +41,13 @@ async def test_events_wait_until_no_binding_waits() -> None:
         dispatcher.submit(
             RecordEvent(reference_to(pods[0]), "Normal", "Scheduled", "Binding", "done", "default-scheduler")
         )
-        written = []
+        counts = []
         for _ in range(2):
             await asyncio.sleep(0.6)
-            written.append(server.count("create", "events"))
+            counts.append(server.count("create", "events"))
         await asyncio.gather(*bindings)
 
-    assert written == [0, 1]
+    assert counts == [0, 1]
 
 
 async def test_once_no_binding_waits_as_many_events_as_may_be_are_written_at_a_time() -> None:
@@ -59,13 +59,13 @@ async def test_once_no_binding_waits_as_many_events_as_may_be_are_written_at_a_t
         bindings = [dispatcher.submit(BindPod.of(pod, "n1")) for pod in pods]
         for pod in pods[: 2 * AT_A_TIME[Lane.EVENTS]]:
             dispatcher.submit(RecordEvent(reference_to(pod), "Normal", "Scheduled", "Binding", "done", "a-scheduler"))
-        written = []
+        counts = []
         for _ in range(3):
             await asyncio.sleep(1.01)
-            written.append(server.count("create", "events"))
+            counts.append(server.count("create", "events"))
         await asyncio.gather(*bindings)
 
-    assert written == [AT_A_TIME[Lane.EVENTS], 2 * AT_A_TIME[Lane.EVENTS], 2 * AT_A_TIME[Lane.EVENTS]]
+    assert counts == [AT_A_TIME[Lane.EVENTS], 2 * AT_A_TIME[Lane.EVENTS], 2 * AT_A_TIME[Lane.EVENTS]]
 
 
 async def test_other_writes_go_on_while_bindings_are_stuck() -> None:

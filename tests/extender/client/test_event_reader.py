@@ -18,7 +18,7 @@ from extender.values.targets.target import Target
 from tests.extender.client.scripted import Scripted, answer, never, refusal
 
 
-def asked(
+def listed_events(
     server: Scripted,
     story: Callable[[EventReader], Awaitable[ListedEvents]] = lambda reader: reader.of("Pod", "shop", "web"),
 ) -> ListedEvents:
@@ -41,7 +41,7 @@ def listing(*events: dict[str, Any], **metadata: str) -> httpx.Response:
 def test_the_server_is_asked_about_this_pod_alone() -> None:
     server = Scripted(listing())
 
-    asked(server)
+    listed_events(server)
 
     assert server.asked[0].url.path == "/api/v1/namespaces/shop/events"
     assert dict(server.asked[0].url.params) == {
@@ -51,7 +51,7 @@ def test_the_server_is_asked_about_this_pod_alone() -> None:
 
 
 def test_the_last_time_is_that_of_any_form_of_event_and_the_newest_comes_first() -> None:
-    found = asked(
+    events = listed_events(
         Scripted(
             listing(
                 event("Created"),
@@ -67,23 +67,19 @@ def test_the_last_time_is_that_of_any_form_of_event_and_the_newest_comes_first()
         )
     )
 
-    assert [(each.reason, each.count, each.source) for each in found.items] == [
-        ("Waits", 9, ""),
-        ("Pulled", 3, "kubelet"),
-        ("Failed", 1, "default-scheduler"),
-        ("Created", 1, ""),
-    ]
-    assert not found.left_out
+    rows = [(item.reason, item.count, item.source) for item in events.items]
+    assert rows == [("Waits", 9, ""), ("Pulled", 3, "kubelet"), ("Failed", 1, "default-scheduler"), ("Created", 1, "")]
+    assert not events.left_out
 
 
 @pytest.mark.parametrize("more", [{"number": limits.EVENTS_SHOWN + 1}, {"number": 1, "continue": "here"}])
 def test_newest_events_are_shown_with_a_note_that_there_are_more(more: dict[str, Any]) -> None:
     number = more.pop("number")
 
-    found = asked(Scripted(listing(*(event("Again", count=number) for _ in range(number)), **more)))
+    events = listed_events(Scripted(listing(*(event("Again", count=number) for _ in range(number)), **more)))
 
-    assert len(found.items) == min(number, limits.EVENTS_SHOWN)
-    assert found.left_out
+    assert len(events.items) == min(number, limits.EVENTS_SHOWN)
+    assert events.left_out
 
 
 def test_within_five_seconds_the_same_answer_is_given_again() -> None:
@@ -96,11 +92,11 @@ def test_within_five_seconds_the_same_answer_is_given_again() -> None:
         await asyncio.sleep(2)
         return await reader.of("Pod", "shop", "web")
 
-    assert asked(server, story).items[0].reason == "Second"
+    assert listed_events(server, story).items[0].reason == "Second"
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("reply", "why"),
     [
         pytest.param(
             refusal(403, "Forbidden"),
@@ -112,8 +108,8 @@ def test_within_five_seconds_the_same_answer_is_given_again() -> None:
         pytest.param(refusal(404, "NotFound"), "the API server does not list them", id="not served"),
     ],
 )
-def test_reason_for_missing_events_is_reported(said: Any, why: str) -> None:
-    found = asked(Scripted(said))
+def test_reason_for_missing_events_is_reported(reply: Any, why: str) -> None:
+    events = listed_events(Scripted(reply))
 
-    assert found.items == ()
-    assert why in found.why_none
+    assert events.items == ()
+    assert why in events.why_none

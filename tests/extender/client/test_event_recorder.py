@@ -43,27 +43,21 @@ def recorded(server: Server) -> list[dict[str, Any]]:
 def test_event_names_reporter_action_reason_and_object(server: Server) -> None:
     record(server, event())
 
-    (shown,) = recorded(server)
-    assert (shown["action"], shown["reason"], shown["type"]) == ("Scheduling", "FailedScheduling", "Warning")
-    assert (shown["reportingComponent"], shown["reportingInstance"]) == ("default-scheduler", "default-scheduler-host")
-    assert shown["message"] == "0/1 nodes are available"
-    assert shown["involvedObject"] == {
-        "kind": "Pod",
-        "namespace": "default",
-        "name": "p",
-        "uid": "1",
-        "apiVersion": "v1",
-    }
-    assert shown["eventTime"] == "2026-01-01T00:00:00.000000Z"
-    assert shown["metadata"]["name"] == f"p.{1767225600 * 10**9:x}"
+    (obj,) = recorded(server)
+    assert (obj["action"], obj["reason"], obj["type"]) == ("Scheduling", "FailedScheduling", "Warning")
+    assert (obj["reportingComponent"], obj["reportingInstance"]) == ("default-scheduler", "default-scheduler-host")
+    assert obj["message"] == "0/1 nodes are available"
+    assert obj["involvedObject"] == {"kind": "Pod", "namespace": "default", "name": "p", "uid": "1", "apiVersion": "v1"}
+    assert obj["eventTime"] == "2026-01-01T00:00:00.000000Z"
+    assert obj["metadata"]["name"] == f"p.{1767225600 * 10**9:x}"
 
 
 def test_repeated_event_becomes_a_series(server: Server) -> None:
     """The second is written at once, further ones are counted; the note stays that of the first."""
     record(server, event("first"), event("second"), event("third"))
 
-    (shown,) = recorded(server)
-    assert (shown["message"], shown["series"]["count"]) == ("first", 2)
+    (obj,) = recorded(server)
+    assert (obj["message"], obj["series"]["count"]) == ("first", 2)
     assert (server.count("create", "events"), server.count("patch", "events")) == (1, 1)
 
 
@@ -76,7 +70,7 @@ def test_of_too_many_events_the_one_without_another_for_longest_is_forgotten(
     reasons = ("Scheduled", "FailedScheduling", "Scheduled", "Other", "Scheduled", "FailedScheduling")
     record(server, *(event(reason=reason) for reason in reasons))
 
-    counts = [(each["reason"], (each.get("series") or {}).get("count", 1)) for each in recorded(server)]
+    counts = [(obj["reason"], (obj.get("series") or {}).get("count", 1)) for obj in recorded(server)]
     assert sorted(counts) == [("FailedScheduling", 1), ("FailedScheduling", 1), ("Scheduled", 2)]
 
 
@@ -101,12 +95,12 @@ async def test_a_series_that_has_ended_is_written_and_forgotten(server: Server) 
 async def test_a_series_whose_event_has_expired_goes_on_in_a_new_one(server: Server) -> None:
     async with server.dispatching() as dispatcher:
         await dispatcher.perform(event())
-        for shown in recorded(server):
-            server.delete(shown["metadata"]["name"], EVENTS)
+        for obj in recorded(server):
+            server.delete(obj["metadata"]["name"], EVENTS)
         await dispatcher.perform(event())
 
-    (shown,) = recorded(server)
-    assert shown["series"]["count"] == 2
+    (obj,) = recorded(server)
+    assert obj["series"]["count"] == 2
 
 
 @pytest.mark.parametrize(
@@ -147,5 +141,5 @@ async def test_refused_event_is_not_tried_again() -> None:
 def test_a_long_note_is_cut(server: Server) -> None:
     record(server, event("x" * 1025))
 
-    (shown,) = recorded(server)
-    assert shown["message"] == "x" * 1020 + " ..."
+    (obj,) = recorded(server)
+    assert obj["message"] == "x" * 1020 + " ..."

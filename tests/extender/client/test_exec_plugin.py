@@ -31,7 +31,7 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 def plugin(tmp_path: Path) -> Callable[..., ExecPlugin]:
     """A plugin that runs a line of shell, in which $RUN is the number of the run."""
 
-    def made(
+    def make(
         script: str, *, now: Callable[[], datetime] = lambda: NOON, hint: str = "", version: str = V1
     ) -> ExecPlugin:
         path = tmp_path / "plugin"
@@ -41,7 +41,7 @@ def plugin(tmp_path: Path) -> Callable[..., ExecPlugin]:
         path.chmod(0o755)
         return ExecPlugin(ExecPluginConfig(version, str(path), env={"CANARY": "canary"}, install_hint=hint), now=now)
 
-    return made
+    return make
 
 
 def says(version: str = V1, **status: object) -> str:
@@ -64,46 +64,46 @@ def test_plugin_sees_the_environment_and_variables_of_the_kubeconfig(
 ):
     monkeypatch.setenv("OURS", "ours")
 
-    said = identity(plugin('RUN="$OURS-$CANARY"\n' + says(token="RUN")))
+    credentials = identity(plugin('RUN="$OURS-$CANARY"\n' + says(token="RUN")))
 
-    assert said == Identity("Bearer ours-canary")
+    assert credentials == Identity("Bearer ours-canary")
 
 
 def test_its_certificate_is_shown(plugin: Callable[..., ExecPlugin]):
-    said = identity(plugin(says(clientCertificateData="CERT", clientKeyData="KEY")))
+    credentials = identity(plugin(says(clientCertificateData="CERT", clientKeyData="KEY")))
 
-    assert said == Identity(None, KeyPair(b"CERT", b"KEY"))
+    assert credentials == Identity(None, KeyPair(b"CERT", b"KEY"))
 
 
 async def test_plugin_runs_again_only_after_its_credentials_expire(plugin: Callable[..., ExecPlugin]):
     clock = [NOON]
-    made = plugin(says(token="RUN", expirationTimestamp="2026-11-20T13:00:00Z"), now=lambda: clock[0])
-    said = []
+    runner = plugin(says(token="RUN", expirationTimestamp="2026-11-20T13:00:00Z"), now=lambda: clock[0])
+    identities = []
     for minutes in (0, 59, 61):
         clock[0] = NOON + timedelta(minutes=minutes)
-        said.append(await made.identity(0))
+        identities.append(await runner.identity(0))
 
-    assert [each.authorization for each in said] == ["Bearer 0", "Bearer 0", "Bearer 1"]
+    assert [identity.authorization for identity in identities] == ["Bearer 0", "Bearer 0", "Bearer 1"]
 
 
 async def test_plugin_runs_once_for_all_waiting_requests(plugin: Callable[..., ExecPlugin]):
-    made = plugin(says(token="RUN"))
+    runner = plugin(says(token="RUN"))
 
-    said = await asyncio.gather(*(made.identity(0) for _ in range(10)))
+    identities = await asyncio.gather(*(runner.identity(0) for _ in range(10)))
 
-    assert {each.authorization for each in said} == {"Bearer 0"}
+    assert {identity.authorization for identity in identities} == {"Bearer 0"}
 
 
 async def test_plugin_runs_again_once_for_all_refused_requests(plugin: Callable[..., ExecPlugin]):
-    made = plugin(says(token="RUN"))
+    runner = plugin(says(token="RUN"))
 
-    first = await made.identity(0)
-    made.invalidate(first)
-    second = await made.identity(0)
-    made.invalidate(first)
-    third = await made.identity(0)
+    first = await runner.identity(0)
+    runner.invalidate(first)
+    second = await runner.identity(0)
+    runner.invalidate(first)
+    third = await runner.identity(0)
 
-    assert [each.authorization for each in (first, second, third)] == ["Bearer 0", "Bearer 1", "Bearer 1"]
+    assert [identity.authorization for identity in (first, second, third)] == ["Bearer 0", "Bearer 1", "Bearer 1"]
 
 
 @pytest.mark.parametrize(
@@ -134,10 +134,10 @@ def test_failing_plugin_is_reported_in_one_line_without_secrets(
     with pytest.raises(CredentialsError) as caught:
         identity(plugin(script, hint="install it\nsomehow"))
 
-    said = str(caught.value)
-    assert words in said
-    assert "\n" not in said
-    assert "canary" not in said
+    message = str(caught.value)
+    assert words in message
+    assert "\n" not in message
+    assert "canary" not in message
 
 
 def test_a_program_that_is_not_there_tells_how_to_get_it():
@@ -150,8 +150,8 @@ async def test_plugin_is_killed_when_its_request_is_cancelled(tmp_path: Path):
         f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); print(flush=True); "
         "time.sleep(60)"
     )
-    made = ExecPlugin(ExecPluginConfig(V1, sys.executable, args=("-c", script)))
-    asking = asyncio.create_task(made.identity(0))
+    runner = ExecPlugin(ExecPluginConfig(V1, sys.executable, args=("-c", script)))
+    asking = asyncio.create_task(runner.identity(0))
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():  # noqa: ASYNC110 - another process writes it
         await asyncio.sleep(0.01)
     asking.cancel()
@@ -185,7 +185,8 @@ def has_ended(pid: int) -> bool:
 
 
 def test_secrets_are_not_shown(plugin: Callable[..., ExecPlugin]):
-    made = plugin(says(token="canary"))
-    said = identity(made)
+    runner = plugin(says(token="canary"))
+    credentials = identity(runner)
 
-    assert "canary" not in repr(made) + repr(said) + repr(ExecPluginConfig(V1, "x", ("canary",), {"a": "canary"}))
+    config = ExecPluginConfig(V1, "x", ("canary",), {"a": "canary"})
+    assert "canary" not in repr(runner) + repr(credentials) + repr(config)

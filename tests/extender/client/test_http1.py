@@ -56,9 +56,9 @@ def numbered(number: int) -> bytes:
 
 
 async def test_informational_answers_before_the_answer_are_skipped():
-    async def hint_first(asked: Asked) -> bool:
-        await asked.send(b"HTTP/1.1 103 Early Hints\r\nContent-Encoding: br\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n")
-        return await asked.answer()
+    async def hint_first(call: Asked) -> bool:
+        await call.send(b"HTTP/1.1 103 Early Hints\r\nContent-Encoding: br\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n")
+        return await call.answer()
 
     bodies, server = await get(hint_first, 2)
 
@@ -67,9 +67,9 @@ async def test_informational_answers_before_the_answer_are_skipped():
 
 
 async def test_an_answer_may_come_byte_by_byte():
-    async def drip(asked: Asked) -> bool:
+    async def drip(call: Asked) -> bool:
         for byte in HEAD + b"Content-Length: %d\r\n\r\n" % len(LIST) + LIST:
-            await asked.send(bytes([byte]))
+            await call.send(bytes([byte]))
             await asyncio.sleep(0)
         return True
 
@@ -80,10 +80,10 @@ async def test_an_answer_may_come_byte_by_byte():
 
 
 async def test_a_body_may_end_with_its_connection():
-    async def speak_as_of_old(asked: Asked) -> bool:
-        asked.writer.write(b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + LIST)
-        asked.writer.close()
-        await asked.writer.wait_closed()
+    async def speak_as_of_old(call: Asked) -> bool:
+        call.writer.write(b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + LIST)
+        call.writer.close()
+        await call.writer.wait_closed()
         return False
 
     bodies, server = await get(speak_as_of_old, 2)
@@ -93,9 +93,9 @@ async def test_a_body_may_end_with_its_connection():
 
 
 async def test_trailers_are_no_headers():
-    async def trail(asked: Asked) -> bool:
+    async def trail(call: Asked) -> bool:
         chunk = b"%x\r\n%s\r\n" % (len(LIST), LIST)
-        await asked.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk + b"0\r\nContent-Encoding: gzip\r\n\r\n")
+        await call.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk + b"0\r\nContent-Encoding: gzip\r\n\r\n")
         return True
 
     bodies, server = await get(trail, 2)
@@ -115,8 +115,8 @@ async def test_trailers_are_no_headers():
     ],
 )
 async def test_endless_head_of_an_answer_is_cut_off(flood: bytes):
-    async def pour(asked: Asked) -> bool:
-        await asked.send(flood)
+    async def pour(call: Asked) -> bool:
+        await call.send(flood)
         await asyncio.sleep(20)
         return False
 
@@ -148,11 +148,7 @@ async def test_write_without_a_body_has_content_length_zero():
 
 @pytest.mark.parametrize(
     ("user_agent", "path"),
-    [
-        ("x\r\nAuthorization: Bearer y", PODS),
-        ("x", "/api/v1/pods HTTP/1.1\r\nX-Header: y"),
-        ("x", "/api/v1/pods/ü"),
-    ],
+    [("x\r\nAuthorization: Bearer y", PODS), ("x", "/api/v1/pods HTTP/1.1\r\nX-Header: y"), ("x", "/api/v1/pods/ü")],
 )
 async def test_line_breaks_in_headers_and_paths_are_refused(user_agent: str, path: str):
     async with serve(ok) as server:
@@ -186,13 +182,13 @@ def test_host_and_prefix_are_taken_from_the_url_of_the_server(server: str, autho
 
 def second_time_silent() -> Reply:
     """Hangs up when it is asked a second time on a connection."""
-    seen: set[int] = set()
+    writer_ids: set[int] = set()
 
-    async def reply(asked: Asked) -> bool:
-        if id(asked.writer) in seen:
+    async def reply(call: Asked) -> bool:
+        if id(call.writer) in writer_ids:
             return False
-        seen.add(id(asked.writer))
-        return await asked.answer("200 OK", LIST)
+        writer_ids.add(id(call.writer))
+        return await call.answer("200 OK", LIST)
 
     return reply
 
@@ -206,7 +202,7 @@ async def test_reading_does_not_suffer_from_a_connection_that_was_closed_while_i
                 pass
 
     assert server.connections == 2
-    assert [asked.line for asked in server.asked[1:]] == ["GET /api/v1/pods?watch=1 HTTP/1.1"] * 2
+    assert [call.line for call in server.asked[1:]] == ["GET /api/v1/pods?watch=1 HTTP/1.1"] * 2
 
 
 async def test_a_write_is_not_sent_twice_though_its_connection_may_have_been_closed_before():
@@ -221,12 +217,12 @@ async def test_a_write_is_not_sent_twice_though_its_connection_may_have_been_clo
 async def test_unrequested_answer_is_discarded_with_its_connection():
     count = 0
 
-    async def say_too_much(asked: Asked) -> bool:
+    async def say_too_much(call: Asked) -> bool:
         nonlocal count
         count += 1
         body, stray = numbered(count), numbered(-1)
         one = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
-        await asked.send(one + HEAD + b"Content-Length: %d\r\n\r\n" % len(stray) + stray)
+        await call.send(one + HEAD + b"Content-Length: %d\r\n\r\n" % len(stray) + stray)
         return True
 
     bodies, server = await get(say_too_much, 3)
@@ -241,10 +237,10 @@ async def test_unrequested_answer_is_discarded_with_its_connection():
 async def test_a_connection_that_speaks_up_while_it_is_idle_is_hung_up(stray: bytes):
     spoken = asyncio.Event()
 
-    async def speak_up(asked: Asked) -> bool:
-        await asked.answer()
+    async def speak_up(call: Asked) -> bool:
+        await call.answer()
         await asyncio.sleep(0.02)  # the answer has been read by then, or else it is part of what was said too much
-        await asked.send(stray)
+        await call.send(stray)
         spoken.set()
         return True
 
@@ -260,8 +256,8 @@ async def test_a_connection_that_speaks_up_while_it_is_idle_is_hung_up(stray: by
 
 
 async def test_an_answer_that_is_not_read_to_its_end_costs_the_connection():
-    async def long(asked: Asked) -> bool:
-        return await asked.answer("200 OK", b" " * 500_000)
+    async def long(call: Asked) -> bool:
+        return await call.answer("200 OK", b" " * 500_000)
 
     async with asking(long) as (client, server):
         for _ in range(2):
@@ -272,8 +268,8 @@ async def test_an_answer_that_is_not_read_to_its_end_costs_the_connection():
 
 
 async def test_connection_is_not_reused_after_connection_close():
-    async def close_after(asked: Asked) -> bool:
-        return await asked.answer("200 OK", LIST, "Connection: close")
+    async def close_after(call: Asked) -> bool:
+        return await call.answer("200 OK", LIST, "Connection: close")
 
     _, server = await get(close_after, 2)
 
@@ -306,9 +302,9 @@ async def test_idle_connections_are_hung_up_after_a_minute():
 async def test_request_waits_for_a_connection_when_all_are_in_use():
     release = asyncio.Event()
 
-    async def hold(asked: Asked) -> bool:
+    async def hold(call: Asked) -> bool:
         await release.wait()
-        return await asked.answer()
+        return await call.answer()
 
     async with serve(hold) as server:
         carrier = Http1Carrier(Route(server.url, ssl.create_default_context()), max_connections=2)
@@ -321,16 +317,16 @@ async def test_request_waits_for_a_connection_when_all_are_in_use():
             return answer.status
 
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(send(30)) for _ in range(2)]
+            tasks = [group.create_task(send(30)) for _ in range(2)]
             await asyncio.sleep(0)
             with pytest.raises(NotSentError) as caught:
                 await send(0.05)
-            asked.append(group.create_task(send(30)))
+            tasks.append(group.create_task(send(30)))
             await asyncio.sleep(0)
             release.set()
         await carrier.aclose()
 
-    assert [task.result() for task in asked] == [200, 200, 200]
+    assert [task.result() for task in tasks] == [200, 200, 200]
     assert "all connections were in use for 0.05 s" in str(caught.value)
     assert server.connections == 2
 
@@ -339,10 +335,10 @@ async def test_timed_out_request_releases_its_connection():
     """As many as there are connections time out, and there is one for the next."""
     silent = True
 
-    async def reply(asked: Asked) -> bool:
+    async def reply(call: Asked) -> bool:
         if silent:
             await asyncio.sleep(20)
-        return await asked.answer()
+        return await call.answer()
 
     async with serve(reply) as server:
         carrier = Http1Carrier(Route(server.url, ssl.create_default_context()), max_connections=3)
@@ -377,21 +373,21 @@ async def test_request_fails_at_once_when_the_server_hangs_up():
 async def test_a_server_that_is_faster_than_the_reader_is_held_up():
     line = b"x" * 65_535 + b"\n"
     count = 400
-    sent = 0
+    num_sent = 0
 
-    async def pour(asked: Asked) -> bool:
-        nonlocal sent
-        await asked.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+    async def pour(call: Asked) -> bool:
+        nonlocal num_sent
+        await call.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         for _ in range(count):
-            await asked.send(b"10000\r\n" + line + b"\r\n")
-            sent += 1
-        await asked.send(b"0\r\n\r\n")
+            await call.send(b"10000\r\n" + line + b"\r\n")
+            num_sent += 1
+        await call.send(b"0\r\n\r\n")
         return True
 
     async with asking(pour) as (client, _), client.watch(PODS, params={"watch": "1"}, silence=10) as lines:
         await anext(lines)
         await asyncio.sleep(0.3)
-        held_at = sent
+        held_at = num_sent
         read = 1
         async for _ in lines:
             read += 1
@@ -408,8 +404,8 @@ async def resolving(*ports: int) -> AsyncIterator[None]:
     """Every name leads to these ports of this machine, in this order."""
 
     async def resolve(host: object, port: object, **_: object) -> list[Any]:
-        found = (port,) if host == "127.0.0.1" else ports  # uvloop asks for addresses, too
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", each)) for each in found]
+        target_ports = (port,) if host == "127.0.0.1" else ports  # uvloop asks for addresses, too
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", target_port)) for target_port in target_ports]
 
     loop: Any = asyncio.get_running_loop()
     loop.getaddrinfo = resolve

@@ -3,13 +3,7 @@
 import msgspec
 import pytest
 
-from extender.client.informers.keeping import (
-    LAST_APPLIED,
-    NodeKeeper,
-    PodKeeper,
-    SharedParts,
-    keep_metadata,
-)
+from extender.client.informers.keeping import LAST_APPLIED, NodeKeeper, PodKeeper, SharedParts, keep_metadata
 from extender.values import limits
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.node import Node
@@ -18,7 +12,7 @@ from extender.values.objects.storage import StorageClass
 
 
 def a_pod(name: str, **spec: object) -> Pod:
-    written = {
+    manifest = {
         "metadata": {
             "name": name,
             "namespace": "shop",
@@ -40,11 +34,11 @@ def a_pod(name: str, **spec: object) -> Pod:
             "conditions": [{"type": "PodScheduled", "status": "True"}],
         },
     }
-    return convert(Pod, msgspec.json.decode(msgspec.json.encode(written)))
+    return convert(Pod, msgspec.json.decode(msgspec.json.encode(manifest)))
 
 
 def changed_at(pod: Pod, time: str) -> Pod:
-    conditions = [replaced(each, last_transition_time=time) for each in pod.status.conditions]
+    conditions = [replaced(condition, last_transition_time=time) for condition in pod.status.conditions]
     return replaced(pod, status=replaced(pod.status, conditions=conditions))
 
 
@@ -104,14 +98,14 @@ def test_volumes_that_scheduling_ignores_do_not_make_equal_pods_look_different()
 
 def test_the_copy_that_kubectl_keeps_is_dropped_and_other_annotations_stay() -> None:
     meta = {"name": "x", "annotations": {LAST_APPLIED: "{...}", "team": "a"}}
-    kept = [
+    kept_objects = [
         PodKeeper()(convert(Pod, {"metadata": meta})),
         NodeKeeper()(convert(Node, {"metadata": meta})),
         keep_metadata(convert(StorageClass, {"metadata": meta, "provisioner": "p"})),
     ]
 
-    assert [obj.metadata.annotations for obj in kept] == [{"team": "a"}] * 3
-    assert kept[2].provisioner == "p"
+    assert [obj.metadata.annotations for obj in kept_objects] == [{"team": "a"}] * 3
+    assert kept_objects[2].provisioner == "p"
 
 
 def test_nodes_share_images_and_capacities() -> None:
@@ -148,32 +142,32 @@ def test_a_table_that_is_full_begins_anew(monkeypatch: pytest.MonkeyPatch) -> No
 def test_long_part_is_not_remembered() -> None:
     """A tenant may create one pod of a megabyte after the other, each different."""
     parts = SharedParts()
-    first, again = (["a" * limits.SHARED_PART_BYTES], ["a" * limits.SHARED_PART_BYTES])
+    first, second = (["a" * limits.SHARED_PART_BYTES], ["a" * limits.SHARED_PART_BYTES])
 
     assert parts(first) is first
-    assert parts(again) is again
+    assert parts(second) is second
 
 
 @pytest.mark.parametrize(
-    ("lengths", "kept"),
+    ("lengths", "names"),
     [
         pytest.param({"a": 100, "b": 16_000}, {"a", "b"}, id="at the limit"),
         pytest.param({"long": limits.POD_ANNOTATIONS, "card": 5}, {"card"}, id="one long"),
         pytest.param({f"a{number}": 4000 for number in range(60)}, {"a0", "a1", "a2", "a3"}, id="many"),
     ],
 )
-def test_the_longest_annotations_of_a_pod_with_a_node_are_not_kept(lengths: dict[str, int], kept: set[str]) -> None:
-    written = {name: "x" * length for name, length in lengths.items()}
+def test_the_longest_annotations_of_a_pod_with_a_node_are_not_kept(lengths: dict[str, int], names: set[str]) -> None:
+    annotations = {name: "x" * length for name, length in lengths.items()}
     pod = a_pod("a")
-    pod = replaced(pod, metadata=replaced(pod.metadata, annotations=written))
+    pod = replaced(pod, metadata=replaced(pod.metadata, annotations=annotations))
     waiting = replaced(pod, spec=replaced(pod.spec, node_name=""))
 
-    assert PodKeeper()(pod).annotations.keys() == kept
-    assert PodKeeper()(waiting).annotations == written
+    assert PodKeeper()(pod).annotations.keys() == names
+    assert PodKeeper()(waiting).annotations == annotations
 
 
 def test_ports_of_a_pod_with_a_node_that_are_not_the_nodes_are_not_kept() -> None:
     ports = [{"containerPort": 80}, {"containerPort": 81, "hostPort": 81}]
-    kept = PodKeeper()(a_pod("a", containers=[{"name": "c", "ports": ports}]))
+    pod = PodKeeper()(a_pod("a", containers=[{"name": "c", "ports": ports}]))
 
-    assert [port.host_port for port in kept.spec.containers[0].ports] == [81]
+    assert [port.host_port for port in pod.spec.containers[0].ports] == [81]

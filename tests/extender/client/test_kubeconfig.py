@@ -32,12 +32,12 @@ def kubeconfig(cluster: object = CLUSTER, user: object = None, **more: object) -
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
-    def written(content: object, name: str = "config") -> Path:
+    def write_file(content: object, name: str = "config") -> Path:
         path = tmp_path / name
         path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
         return path
 
-    return written
+    return write_file
 
 
 @pytest.fixture
@@ -162,9 +162,9 @@ printf '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",
         }
     }
     target = target_of({**CLUSTER, "certificate-authority-data": b64("CA")}, user)
-    said = asyncio.run(target.credentials.identity(0)).authorization
+    header = asyncio.run(target.credentials.identity(0)).authorization
 
-    assert said == "Bearer eks-prod"
+    assert header == "Bearer eks-prod"
     assert json.loads((plugin.parent / "info.json").read_text()) == {
         "kind": "ExecCredential",
         "apiVersion": "client.authentication.k8s.io/v1",
@@ -279,11 +279,11 @@ def test_malformed_kubeconfig_is_reported_in_one_line_with_its_file_and_without_
     with pytest.raises(CredentialsError) as caught:
         load([path])
 
-    said = str(caught.value)
-    assert words in said
-    assert said.startswith(f"kubeconfig {path}")
-    assert "\n" not in said
-    assert "canary" not in said
+    message = str(caught.value)
+    assert words in message
+    assert message.startswith(f"kubeconfig {path}")
+    assert "\n" not in message
+    assert "canary" not in message
 
 
 def test_missing_kubeconfig_is_reported_with_its_path(tmp_path: Path):

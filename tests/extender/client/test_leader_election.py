@@ -153,10 +153,8 @@ async def test_leader_that_finds_another_holder_stops_at_once_and_leaves_the_lea
     server.write(holderIdentity="forged")
     await asyncio.sleep(RETRY)
 
-    assert (first.ended, server.spec()["holderIdentity"]) == (
-        (62, "lease kube-system/kube-scheduler is held by forged"),
-        "forged",
-    )
+    ended = (62, "lease kube-system/kube-scheduler is held by forged")
+    assert (first.ended, server.spec()["holderIdentity"]) == (ended, "forged")
 
 
 @pytest.mark.parametrize(

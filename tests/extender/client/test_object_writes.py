@@ -84,13 +84,13 @@ def test_a_volume_gets_its_claim_and_keeps_the_rest() -> None:
     """Much of a volume our objects do not hold."""
     server = Storage()
 
-    written = perform(server, server.binding)
+    volume = perform(server, server.binding)
 
-    shown = server.get("v", PERSISTENT_VOLUMES)
-    assert shown["spec"] | {"claimRef": None} == VOLUME | {"volumeMode": "Filesystem", "claimRef": None}
-    assert (shown["spec"]["claimRef"]["name"], shown["spec"]["claimRef"]["uid"]) == ("c", server.claim.metadata.uid)
-    assert shown["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
-    assert written.metadata.resource_version == shown["metadata"]["resourceVersion"]
+    body = server.get("v", PERSISTENT_VOLUMES)
+    assert body["spec"] | {"claimRef": None} == VOLUME | {"volumeMode": "Filesystem", "claimRef": None}
+    assert (body["spec"]["claimRef"]["name"], body["spec"]["claimRef"]["uid"]) == ("c", server.claim.metadata.uid)
+    assert body["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
+    assert volume.metadata.resource_version == body["metadata"]["resourceVersion"]
 
 
 def test_a_claim_gets_its_node() -> None:
@@ -98,13 +98,11 @@ def test_a_claim_gets_its_node() -> None:
     meta = server.claim.metadata
     call = PatchPersistentVolumeClaim("default", "c", meta.uid, meta.resource_version, "n1")
 
-    written = perform(server, call)
+    claim = perform(server, call)
 
-    assert (
-        server.get("c", PERSISTENT_VOLUME_CLAIMS)["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
-        == "n1"
-    )
-    assert int(written.metadata.resource_version) > int(meta.resource_version)
+    annotations = server.get("c", PERSISTENT_VOLUME_CLAIMS)["metadata"]["annotations"]
+    assert annotations["volume.kubernetes.io/selected-node"] == "n1"
+    assert int(claim.metadata.resource_version) > int(meta.resource_version)
 
 
 def test_a_volume_that_has_changed_is_not_written() -> None:
@@ -128,10 +126,10 @@ def test_a_lost_answer_is_asked_for_again(fault: Any) -> None:
     """If the write was done, the second attempt is refused as stale, and the volume shows that it is ours."""
     server = Storage(Fault(fault, verb="patch"))
 
-    written = perform(server, server.binding)
+    volume = perform(server, server.binding)
 
-    assert isinstance(written, PersistentVolume)
-    assert written.metadata.resource_version == server.get("v", PERSISTENT_VOLUMES)["metadata"]["resourceVersion"]
+    assert isinstance(volume, PersistentVolume)
+    assert volume.metadata.resource_version == server.get("v", PERSISTENT_VOLUMES)["metadata"]["resourceVersion"]
 
 
 async def test_lost_answer_and_foreign_write_are_distinguished() -> None:
@@ -169,15 +167,15 @@ class Devices(Server):
         return convert(ResourceClaim, self.get("c", RESOURCE_CLAIMS))
 
     @property
-    def named(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str, str]:
         return "default", "c", self.claim.metadata.uid
 
     @property
-    def known(self) -> tuple[str, str, str, str]:
-        return *self.named, self.claim.metadata.resource_version
+    def revision(self) -> tuple[str, str, str, str]:
+        return *self.key, self.claim.metadata.resource_version
 
     def reserve(self, **more: Any) -> Any:
-        return perform(self, ReserveResourceClaim(*self.known, POD, **more))
+        return perform(self, ReserveResourceClaim(*self.revision, POD, **more))
 
 
 @pytest.fixture
@@ -199,44 +197,44 @@ def allocation() -> AllocationResult:
 
 
 def test_a_claim_is_protected_allocated_and_reserved(devices: Devices) -> None:
-    perform(devices, ProtectResourceClaim(*devices.known))
-    written = devices.reserve(allocation=allocation())
+    perform(devices, ProtectResourceClaim(*devices.revision))
+    claim = devices.reserve(allocation=allocation())
 
-    shown = devices.get("c", RESOURCE_CLAIMS)
-    assert shown["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
-    assert shown["status"]["reservedFor"] == [{"resource": "pods", "name": "p", "uid": "pod-uid"}]
-    assert shown["status"]["allocation"]["allocationTimestamp"] == "2026-01-01T00:00:00Z"
-    assert shown["status"]["allocation"]["devices"]["results"] == [
+    body = devices.get("c", RESOURCE_CLAIMS)
+    assert body["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+    assert body["status"]["reservedFor"] == [{"resource": "pods", "name": "p", "uid": "pod-uid"}]
+    assert body["status"]["allocation"]["allocationTimestamp"] == "2026-01-01T00:00:00Z"
+    assert body["status"]["allocation"]["devices"]["results"] == [
         {"request": "r", "driver": "gpu.example.com", "pool": "pool", "device": "gpu-1"}
     ]
-    assert shown["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] == {"mode": "", "limits": []}
-    assert isinstance(written, ResourceClaim)
-    assert written.status.allocation == allocation()
+    assert body["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] == {"mode": "", "limits": []}
+    assert isinstance(claim, ResourceClaim)
+    assert claim.status.allocation == allocation()
 
 
 def test_a_second_pod_shares_the_claim(devices: Devices) -> None:
     devices.reserve(allocation=allocation())
     other = ResourceClaimConsumerReference(resource="pods", name="q", uid="other-uid")
 
-    written = perform(devices, ReserveResourceClaim(*devices.known, other))
+    claim = perform(devices, ReserveResourceClaim(*devices.revision, other))
 
-    assert {consumer.uid for consumer in written.status.reserved_for} == {"pod-uid", "other-uid"}
-    assert written.status.allocation == allocation()
+    assert {consumer.uid for consumer in claim.status.reserved_for} == {"pod-uid", "other-uid"}
+    assert claim.status.allocation == allocation()
 
 
 def test_a_pod_lets_go_of_a_claim_that_has_changed_meanwhile(devices: Devices) -> None:
     devices.reserve(allocation=allocation())
 
-    written = perform(devices, UnreserveResourceClaim(*devices.named, "pod-uid"))
+    claim = perform(devices, UnreserveResourceClaim(*devices.key, "pod-uid"))
 
-    assert written.status.reserved_for == []
-    assert written.status.allocation is not None
+    assert claim.status.reserved_for == []
+    assert claim.status.allocation is not None
 
 
 def test_a_claim_is_deallocated(devices: Devices) -> None:
     devices.reserve(allocation=allocation())
 
-    perform(devices, DeallocateResourceClaim(*devices.known))
+    perform(devices, DeallocateResourceClaim(*devices.revision))
 
     assert not {"allocation", "reservedFor", "devices"} & devices.get("c", RESOURCE_CLAIMS).get("status", {}).keys()
 
@@ -244,7 +242,7 @@ def test_a_claim_is_deallocated(devices: Devices) -> None:
 def test_a_deallocation_without_a_version_concerns_whatever_is_there(devices: Devices) -> None:
     devices.reserve(allocation=allocation())
 
-    perform(devices, DeallocateResourceClaim(*devices.named, ""))
+    perform(devices, DeallocateResourceClaim(*devices.key, ""))
 
     assert devices.claim.status.allocation is None
 
@@ -265,16 +263,16 @@ def special_claim() -> CreateResourceClaim:
 
 
 def test_a_claim_is_created_under_a_name_that_the_server_makes(devices: Devices) -> None:
-    made = perform(devices, special_claim())
+    claim = perform(devices, special_claim())
 
-    shown = devices.get(made.name, RESOURCE_CLAIMS)
-    assert made.name.startswith("p-extended-resources-")
-    assert made.metadata.uid != "made up"
-    assert shown["metadata"]["annotations"] == {"example.com/a": "b"}
-    assert shown["metadata"]["ownerReferences"] == [
+    body = devices.get(claim.name, RESOURCE_CLAIMS)
+    assert claim.name.startswith("p-extended-resources-")
+    assert claim.metadata.uid != "made up"
+    assert body["metadata"]["annotations"] == {"example.com/a": "b"}
+    assert body["metadata"]["ownerReferences"] == [
         {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "pod-uid", "controller": True}
     ]
-    assert shown["spec"]["devices"]["requests"][0]["exactly"]["count"] == 2
+    assert body["spec"]["devices"]["requests"][0]["exactly"]["count"] == 2
 
 
 def test_a_claim_whose_creation_may_have_happened_is_not_created_again() -> None:
@@ -285,14 +283,14 @@ def test_a_claim_whose_creation_may_have_happened_is_not_created_again() -> None
 
 
 def test_a_protected_claim_is_unprotected_and_deleted(devices: Devices) -> None:
-    perform(devices, ProtectResourceClaim(*devices.known))
-    named = devices.named
+    perform(devices, ProtectResourceClaim(*devices.revision))
+    key = devices.key
 
-    unprotected = perform(devices, UnprotectResourceClaim(*named))
-    perform(devices, DeleteResourceClaim(*named))
+    unprotected = perform(devices, UnprotectResourceClaim(*key))
+    perform(devices, DeleteResourceClaim(*key))
 
     assert unprotected.metadata.finalizers == ()
-    assert isinstance(perform(devices, ReadResourceClaim(*named)), CallNotFound)
+    assert isinstance(perform(devices, ReadResourceClaim(*key)), CallNotFound)
 
 
 def test_another_claim_of_the_name_is_not_deleted(devices: Devices) -> None:
@@ -304,13 +302,13 @@ def test_another_claim_of_the_name_is_not_deleted(devices: Devices) -> None:
 def test_a_lost_answer_about_a_deletion_is_asked_for_again(call: Any) -> None:
     server = Devices(Fault(commit_then_drop(), verb="delete" if call is DeleteResourceClaim else "patch"))
 
-    assert not isinstance(perform(server, call(*server.named)), Exception)
+    assert not isinstance(perform(server, call(*server.key)), Exception)
 
 
 STALE_CALLS: dict[str, Callable[[Devices, str], ApiCall[Any]]] = {
-    "protect": lambda server, stale: ProtectResourceClaim(*server.named, stale),
-    "reserve": lambda server, stale: ReserveResourceClaim(*server.named, stale, POD, allocation()),
-    "deallocate": lambda server, stale: DeallocateResourceClaim(*server.named, stale),
+    "protect": lambda server, stale: ProtectResourceClaim(*server.key, stale),
+    "reserve": lambda server, stale: ReserveResourceClaim(*server.key, stale, POD, allocation()),
+    "deallocate": lambda server, stale: DeallocateResourceClaim(*server.key, stale),
 }
 
 
@@ -322,7 +320,7 @@ def test_a_claim_that_has_changed_is_not_written(
     perform(
         devices,
         ReserveResourceClaim(
-            *devices.known, ResourceClaimConsumerReference(resource="pods", name="q", uid="q"), allocation()
+            *devices.revision, ResourceClaimConsumerReference(resource="pods", name="q", uid="q"), allocation()
         ),
     )
 
@@ -330,8 +328,8 @@ def test_a_claim_that_has_changed_is_not_written(
 
 
 CALLS: dict[str, Callable[[Devices], ApiCall[Any]]] = {
-    "protect": lambda server: ProtectResourceClaim(*server.known),
-    "reserve": lambda server: ReserveResourceClaim(*server.known, POD, allocation()),
+    "protect": lambda server: ProtectResourceClaim(*server.revision),
+    "reserve": lambda server: ReserveResourceClaim(*server.revision, POD, allocation()),
 }
 
 
@@ -344,5 +342,5 @@ def test_a_lost_answer_about_a_claim_is_asked_for_again(fault: Any, call: Callab
 
 
 def test_a_claim_is_read(devices: Devices) -> None:
-    assert perform(devices, ReadResourceClaim(*devices.named)) == devices.claim
+    assert perform(devices, ReadResourceClaim(*devices.key)) == devices.claim
     assert isinstance(perform(devices, ReadResourceClaim("default", "nope", "")), CallNotFound)

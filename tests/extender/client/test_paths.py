@@ -4,7 +4,7 @@ from extender.client.paths import path
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("api_path", "expected"),
     [
         (path("", "v1", "nodes"), "/api/v1/nodes"),
         (path("", "v1", "pods"), "/api/v1/pods"),
@@ -21,8 +21,8 @@ from extender.client.paths import path
         ),
     ],
 )
-def test_objects_are_where_the_api_has_them(found: str, expected: str):
-    assert found == expected
+def test_objects_are_where_the_api_has_them(api_path: str, expected: str):
+    assert api_path == expected
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2Fb"])

@@ -51,9 +51,9 @@ def test_the_environment_names_a_proxy_by_scheme_and_none_for_this_machine(
     ],
 )
 def test_no_proxy_lists_the_hosts_that_are_reached_directly(server: str, exceptions: str, is_direct: bool):
-    found = environment_proxy(server, {"HTTPS_PROXY": PROXY, "NO_PROXY": exceptions})
+    proxy = environment_proxy(server, {"HTTPS_PROXY": PROXY, "NO_PROXY": exceptions})
 
-    assert (found is None) == is_direct
+    assert (proxy is None) == is_direct
 
 
 @pytest.mark.parametrize("url", ["socks5://me:canary@proxy", "http://:canary@", "http://me:canary@host:port", "canary"])

@@ -8,17 +8,17 @@ from extender.client.client import RateLimit
 async def times_of(turns: int, limit: RateLimit) -> list[float]:
     """When each of some requests may go, from now on."""
     loop = asyncio.get_running_loop()
-    began, taken = loop.time(), []
+    began, times = loop.time(), []
     for _ in range(turns):
         await limit.wait()
-        taken.append(loop.time() - began)
-    return taken
+        times.append(loop.time() - began)
+    return times
 
 
 async def test_a_burst_goes_at_once_and_then_so_many_a_second():
-    taken = await times_of(6, RateLimit(qps=2, burst=3))
+    times = await times_of(6, RateLimit(qps=2, burst=3))
 
-    assert taken == pytest.approx([0, 0, 0, 0.5, 1, 1.5])
+    assert times == pytest.approx([0, 0, 0, 0.5, 1, 1.5])
 
 
 async def test_pause_restores_the_burst_and_no_more():

@@ -75,25 +75,25 @@ def names(changes: Sequence[Change[Pod]]) -> list[str]:
 
 
 async def test_list_and_simultaneous_events_are_each_delivered_together() -> None:
-    told: list[list[str]] = []
+    deliveries: list[list[str]] = []
     together = event("ADDED", pod("b", 11)) + event("ADDED", pod("c", 12))
     first = answer(200, pod_list(10, pod("a", 1), pod("z", 2)))
     server = Scripted(first, stream(together, 1.0, event("DELETED", pod("a", 13)), 9.0), never)
-    async with reflected(server, lambda changes: told.append(names(changes))) as reflector:
+    async with reflected(server, lambda changes: deliveries.append(names(changes))) as reflector:
         await asyncio.sleep(5)
         assert reflector.has_synced
         assert sorted(name for _, name in reflector.objects) == ["b", "c", "z"]
 
-    assert told == [["a", "z"], ["b", "c"], ["a"]]
+    assert deliveries == [["a", "z"], ["b", "c"], ["a"]]
 
 
 async def test_failing_listener_is_counted_and_hears_of_the_next_change() -> None:
     """No exception of theirs ends the watch."""
-    told: list[str] = []
+    delivered_names: list[str] = []
 
     def fails_at_first(changes: Sequence[Change[Pod]]) -> None:
-        told.extend(names(changes))
-        if len(told) < 3:
+        delivered_names.extend(names(changes))
+        if len(delivered_names) < 3:
             raise ValueError("no")
 
     server = Scripted(
@@ -103,31 +103,31 @@ async def test_failing_listener_is_counted_and_hears_of_the_next_change() -> Non
     async with reflected(server, fails_at_first) as reflector:
         await asyncio.sleep(5)
 
-    assert told == ["a", "b", "c"]
+    assert delivered_names == ["a", "b", "c"]
     assert reflector.counters.on_changes_failed == 2
     assert sorted(name for _, name in reflector.objects) == ["a", "b", "c"]
 
 
 async def test_empty_list_syncs_the_reflector_without_changes() -> None:
-    told: list[list[str]] = []
+    deliveries: list[list[str]] = []
     async with reflected(
-        Scripted(answer(200, pod_list(10)), never), lambda changes: told.append(names(changes))
+        Scripted(answer(200, pod_list(10)), never), lambda changes: deliveries.append(names(changes))
     ) as reflector:
         assert not reflector.has_synced
         await reflector.wait_for_sync()
 
-    assert told == []
+    assert deliveries == []
 
 
 async def test_changes_before_a_malformed_line_are_delivered() -> None:
-    told: list[list[str]] = []
+    deliveries: list[list[str]] = []
     server = Scripted(
         answer(200, pod_list(10)), stream(event("ADDED", pod("a", 11)) + b"{]\n" + event("ADDED", pod("b", 12))), never
     )
-    async with reflected(server, lambda changes: told.append(names(changes))):
+    async with reflected(server, lambda changes: deliveries.append(names(changes))):
         await asyncio.sleep(5)
 
-    assert told == [["a"]]
+    assert deliveries == [["a"]]
     assert server.asked[-1].url.params["resourceVersion"] == "11"
 
 
@@ -141,7 +141,7 @@ async def test_pods_that_are_finished_are_not_asked_for() -> None:
     selectors = {call.params["fieldSelector"] for call in world.faults.calls if call.resource == "pods"}
 
     assert selectors == {"status.phase!=Succeeded,status.phase!=Failed"}
-    assert world.known("pods") == ["p1", "p2"]
+    assert world.names("pods") == ["p1", "p2"]
 
 
 async def test_a_first_list_is_of_what_is_at_hand_and_a_later_one_not_older_than_what_is_known() -> None:
@@ -151,10 +151,8 @@ async def test_a_first_list_is_of_what_is_at_hand_and_a_later_one_not_older_than
     first, second = lists_of_pods(world)
 
     assert first == {"limit": "500", "resourceVersion": "0"}
-    assert second == {
-        "resourceVersion": world.reflector("pods").last_resource_version,
-        "resourceVersionMatch": "NotOlderThan",
-    }
+    version = world.reflector("pods").last_resource_version
+    assert second == {"resourceVersion": version, "resourceVersionMatch": "NotOlderThan"}
 
 
 async def test_a_server_that_cuts_even_the_first_list_into_pages_is_always_asked_for_pages() -> None:
@@ -179,11 +177,11 @@ async def test_a_server_that_cuts_even_the_first_list_into_pages_is_always_asked
 async def test_a_watch_asks_for_bookmarks_and_lasts_five_to_ten_minutes() -> None:
     async with a_world() as world:
         await begin(world)
-    asked = [call.params for call in world.faults.calls if call.verb == "watch"]
+    queries = [call.params for call in world.faults.calls if call.verb == "watch"]
 
-    assert all(params["allowWatchBookmarks"] == "true" for params in asked)
-    assert all(300 <= int(params["timeoutSeconds"]) <= 600 for params in asked)
-    assert len({params["timeoutSeconds"] for params in asked}) > 1
+    assert all(params["allowWatchBookmarks"] == "true" for params in queries)
+    assert all(300 <= int(params["timeoutSeconds"]) <= 600 for params in queries)
+    assert len({params["timeoutSeconds"] for params in queries}) > 1
 
 
 async def test_after_a_bookmark_the_next_watch_begins_there() -> None:

@@ -40,7 +40,7 @@ async def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(stre
         world.server.new_node("n2")
         world.server.new_pod("x")
         await asyncio.sleep(5)
-        assert world.known("nodes") == ["n0", "n1", "n2"]
+        assert world.names("nodes") == ["n0", "n1", "n2"]
         errors.update({health.resource: health.last_error for health in world.informers.health(now())})
         world.faults.faults.clear()
         await asyncio.sleep(61)
@@ -64,12 +64,12 @@ async def test_roles_that_come_late_are_noticed_within_ten_seconds(
             world.server.new_node("n0")
             await asyncio.sleep(600)
             assert not world.informers.has_synced
-            asked = sum(call.resource == "pods" for call in world.faults.calls)
+            num_calls = sum(call.resource == "pods" for call in world.faults.calls)
             world.faults.faults.clear()
             await asyncio.sleep(10)
 
             assert world.informers.is_ready()
-            assert asked <= 2 * 600 / 4
+            assert num_calls <= 2 * 600 / 4
 
 
 async def test_reflectors_that_may_list_and_not_watch_do_not_wake_each_other_for_ever() -> None:
@@ -80,10 +80,10 @@ async def test_reflectors_that_may_list_and_not_watch_do_not_wake_each_other_for
         world.faults.faults[:] = [Fault(answers.status(403, "no watch"), verb="watch", times=None)]
         before = len(world.faults.calls)
         await asyncio.sleep(600)
-        asked = len(world.faults.calls) - before
+        num_calls = len(world.faults.calls) - before
         world.faults.faults.clear()
 
-    assert asked <= 3 * 2 * (600 / 30 + 5)
+    assert num_calls <= 3 * 2 * (600 / 30 + 5)
 
 
 async def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ async def test_that_all_nodes_are_gone_is_believed_the_second_time(streams: bool
         world.server.compact()
         world.faults.come_up()
 
-    assert world.known("nodes") == []
+    assert world.names("nodes") == []
 
 
 # Controls: with these the checks above must fail, or they check nothing.
@@ -285,4 +285,4 @@ def test_a_reflector_that_is_never_told_of_the_end_of_history_is_found_out() -> 
         world.faults.come_up()
 
     with pytest.raises(AssertionError, match="the reflector of pods knows"):
-        tell(story, streams_lists=False, within=60)
+        tell(story, streams_lists=False, seconds=60)

@@ -90,13 +90,13 @@ async def test_whatever_is_raised_no_reflector_ends_by_it(
         world.faults.cut()
         world.server.new_pod("x")
         await asyncio.sleep(100)
-        assert [each.failing_for(now()) is not None for each in world.informers.reflectors] == [True] * 3
+        assert [reflector.failing_for(now()) is not None for reflector in world.informers.reflectors] == [True] * 3
         credentials.raises = None
         await asyncio.sleep(61)
 
         assert world.wrong() == []
 
-    assert world.known("pods") == [*PODS, "x"]
+    assert world.names("pods") == [*PODS, "x"]
     assert {record.exc_info[1] for record in caplog.records if record.exc_info} == {raised}
 
 
@@ -151,7 +151,7 @@ async def test_a_list_that_can_not_be_continued_is_begun_anew_and_never_half_see
             world.server.new_pod(f"x{number}")
         await world.informers.wait_for_sync()
 
-    assert [asked.get("limit") for asked in lists_of_pods(world)] == ["2", "2", "2", "2", None]
+    assert [query.get("limit") for query in lists_of_pods(world)] == ["2", "2", "2", "2", None]
     assert [size for table, size in world.sizes if table == "pods"] == [7]
 
 
@@ -177,7 +177,7 @@ async def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(s
 @both_ways
 async def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool) -> None:
     """The server forgets its history every second, and every connection is cut."""
-    async with begun(streams_lists=streams, within=130) as world:
+    async with begun(streams_lists=streams, seconds=130) as world:
         for second in range(120):
             world.server.new_pod(f"x{second}")
             if second:
@@ -185,9 +185,9 @@ async def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool)
             world.faults.cut()
             world.server.compact()
             await asyncio.sleep(1)
-    seen = {change for change in world.changes("pods") if change.startswith("+x")}
+    additions = {change for change in world.changes("pods") if change.startswith("+x")}
 
-    assert len(seen) >= 3
+    assert len(additions) >= 3
     assert 4 <= len(lists_of_pods(world)) <= 12
 
 
@@ -225,7 +225,7 @@ async def test_a_server_that_asks_to_wait_for_years_is_asked_again_after_a_minut
     code: int, forever: dict[str, Any]
 ) -> None:
     """All is refused for twelve seconds."""
-    async with begun(within=61) as world:
+    async with begun(seconds=61) as world:
         world.faults.add(Fault(answers.status(code, **forever), times=None))
         world.faults.cut()
         world.server.new_pod("x")
@@ -241,7 +241,7 @@ async def test_reflector_that_is_to_wait_is_woken_by_another_one_that_was_refuse
     async with begun(
         Fault(answers.status(429, retry_after=3), verb="watch", resource="nodes", where=is_plain),
         Fault(refusal, verb="watch", resource="pods", where=is_plain),
-        within=6,
+        seconds=6,
     ) as world:
         world.faults.cut()
         world.server.new_pod("x")
@@ -252,7 +252,7 @@ async def test_reflector_that_is_to_wait_is_woken_by_another_one_that_was_refuse
 async def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(seed: int, streams: bool) -> None:
     """500, 503 and 504 on everything; all is well within a minute after it ends."""
     flaky = [Fault(answers.status(code), probability=0.1, times=None) for code in (500, 503, 504)]
-    async with begun(*flaky, streams_lists=streams, seed=seed, within=60) as world:
+    async with begun(*flaky, streams_lists=streams, seed=seed, seconds=60) as world:
         for number in range(60):
             world.server.new_pod(f"x{number}")
             if number % 3 == 0:
@@ -266,7 +266,7 @@ async def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(s
 @both_ways
 async def test_a_server_that_is_away_in_the_middle_of_a_burst_is_caught_up_with(streams: bool) -> None:
     """Down for ten seconds while pods come by the hundred. Nobody lists while nobody listens."""
-    async with begun(streams_lists=streams, within=60) as world:
+    async with begun(streams_lists=streams, seconds=60) as world:
         for number in range(300):
             world.server.new_pod(f"x{number}", nodeName="n0" if number % 2 else "")
             if number == 100:
@@ -297,9 +297,9 @@ def test_a_server_that_comes_back_with_an_older_past_is_believed(
         world.faults.come_up()
 
     with caplog.at_level(logging.WARNING, logger="extender.client.informers.reflector"):
-        world = tell(story, streams_lists=streams, within=240)
+        world = tell(story, streams_lists=streams, seconds=240)
 
-    assert world.known("pods") == ["p0", "x"]
+    assert world.names("pods") == ["p0", "x"]
     assert world.reflector("pods").counters.went_back == 1
     assert "pods: the resource version went backwards" in caplog.text
 
@@ -322,7 +322,7 @@ def test_all_resources_are_known_again_within_seconds_of_the_servers_return(
         world.faults.come_up()
         await asyncio.sleep(13)
 
-        assert [each.last_error for each in world.informers.health(now())] == ["", "", ""]
+        assert [health.last_error for health in world.informers.health(now())] == ["", "", ""]
 
     for seed in range(3):
         tell(story, streams_lists=streams, seed=seed)
@@ -333,11 +333,11 @@ async def test_pauses_grow_to_some_seconds_while_connections_are_refused_and_not
         world.faults.go_down()
         await asyncio.sleep(600)
         world.faults.come_up()
-    asked = [call.at for call in world.faults.calls if call.resource == "pods"]
-    pauses = [after - before for before, after in pairwise(asked)]
+    times = [call.at for call in world.faults.calls if call.resource == "pods"]
+    pauses = [after - before for before, after in pairwise(times)]
 
     assert 5 <= max(pauses[5:-3]) <= 10
-    assert len(asked) < 600 / 5 + 10
+    assert len(times) < 600 / 5 + 10
 
 
 # Silence.
@@ -370,14 +370,14 @@ async def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> No
         health = world.reflector("pods").health(now())
         assert health.silent_for is not None
         silences.append(health.silent_for)
-        assert world.known("pods") == PODS
+        assert world.names("pods") == PODS
         await asyncio.sleep(90 - now())
 
-        assert world.known("pods") == [*PODS, "x"]
+        assert world.names("pods") == [*PODS, "x"]
         assert world.reflector("pods").counters.errors == {}
 
     assert 60 <= silences[0] <= 66
-    assert [asked["limit"] for asked in lists_of_pods(world)] == ["500", "1"]
+    assert [query["limit"] for query in lists_of_pods(world)] == ["500", "1"]
 
 
 @both_ways

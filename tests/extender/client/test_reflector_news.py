@@ -35,7 +35,7 @@ async def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: s
     unsaid = watches.skipping(watches.event_of("x" if what == "ADDED" else KNOWN[table], what))
     resource = "persistentvolumeclaims" if table == "pvcs" else table
     async with begun(
-        Fault(unsaid, verb="watch", resource=resource), streams_lists=streams, relist_period=600, within=600
+        Fault(unsaid, verb="watch", resource=resource), streams_lists=streams, relist_period=600, seconds=600
     ) as world:
         _happen(world.server, table, what)
         await asyncio.sleep(100)
@@ -58,7 +58,7 @@ async def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -
 
 
 @pytest.mark.parametrize(
-    ("late", "distance", "told"),
+    ("late", "distance", "changes"),
     [
         pytest.param(watches.event_of("x", "MODIFIED"), 1, ["+x", "-x", "+y"], id="the end before the last change"),
         pytest.param(watches.event_of("x", "ADDED"), 1, ["+x", "~x", "-x", "+y"], id="the change before the beginning"),
@@ -67,7 +67,7 @@ async def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -
     ],
 )
 async def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_object(
-    late: watches.Which, distance: int, told: list[str]
+    late: watches.Which, distance: int, changes: list[str]
 ) -> None:
     async with begun(
         Fault(watches.reordered(distance, late), verb="watch", resource="pods"), streams_lists=False
@@ -78,7 +78,7 @@ async def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_o
         world.server.new_pod("y")
         world.server.new_pod("end")
 
-    assert world.changes("pods")[3:-1] == told
+    assert world.changes("pods")[3:-1] == changes
 
 
 @pytest.mark.parametrize("late", ["nodes", "pods"])
@@ -111,9 +111,9 @@ async def test_a_list_older_than_asked_for_is_not_taken() -> None:
 
 async def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
     """After a new connection a server that lags behind says again what was said before."""
-    said: list[bytes] = []
-    first = Fault(watches.recorded(said), verb="watch", resource="pods")
-    second = Fault(watches.rewound(said), verb="watch", resource="pods")
+    lines: list[bytes] = []
+    first = Fault(watches.recorded(lines), verb="watch", resource="pods")
+    second = Fault(watches.rewound(lines), verb="watch", resource="pods")
     async with begun(first, second, streams_lists=False) as world:
         world.server.label("pods", "p0", "new")
         world.server.end("pods", "p1")
@@ -124,7 +124,7 @@ async def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
         world.faults.cut(cleanly=True)
         await asyncio.sleep(1)
 
-    assert len(said) >= 5
+    assert len(lines) >= 5
     assert world.changes("pods") == ["+p0", "+p1", "+p2", "~p0", "~p1", "-p1", "+x", "~x", "-x", "+x"]
     assert len(lists_of_pods(world)) == 1
 
@@ -153,7 +153,7 @@ def _poison(event: dict[str, Any]) -> None:
 @both_ways
 async def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> None:
     """The stream goes on; the object is named, until it can be read or is gone."""
-    seen: list[dict[Any, str]] = []
+    unreadable_objects: list[dict[Any, str]] = []
 
     def poison_list(body: dict[str, Any]) -> None:
         for item in body["items"]:
@@ -168,15 +168,15 @@ async def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> No
         await begin(world)
         world.server.new_pod("x")
         await asyncio.sleep(1)
-        seen.append(dict(world.reflector("pods").health(now()).unreadable))
-        assert world.known("pods") == [*PODS, "x"]
+        unreadable_objects.append(dict(world.reflector("pods").health(now()).unreadable))
+        assert world.names("pods") == [*PODS, "x"]
         world.server.end("pods", "poison")
         await asyncio.sleep(1)
-        seen.append(dict(world.reflector("pods").health(now()).unreadable))
+        unreadable_objects.append(dict(world.reflector("pods").health(now()).unreadable))
 
-    assert list(seen[0]) == [("default", "poison")]
-    assert "spec.containers" in seen[0]["default", "poison"]
-    assert seen[1] == {}
+    assert list(unreadable_objects[0]) == [("default", "poison")]
+    assert "spec.containers" in unreadable_objects[0]["default", "poison"]
+    assert unreadable_objects[1] == {}
     assert len(lists_of_pods(world)) == 1
 
 
@@ -191,7 +191,7 @@ async def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(stream
         world.faults.cut(cleanly=True)
         world.server.label("pods", "poison", "1")
         await asyncio.sleep(2)
-        during.append((world.known("pods"), list(world.reflector("pods").health(now()).unreadable)))
+        during.append((world.names("pods"), list(world.reflector("pods").health(now()).unreadable)))
         world.faults.faults.clear()
         world.faults.cut(cleanly=True)
         world.server.label("pods", "poison", "2")

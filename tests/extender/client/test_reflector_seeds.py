@@ -85,7 +85,7 @@ async def test_reflector_agrees_with_a_new_list_after_random_faults(seed: int) -
     chance = Random(seed)
     # Twice the time between lists: the first of them may still be under way to a server that says nothing.
     async with a_world(
-        seed=seed, streams_lists=bool(seed % 2), page_size=3, relist_period=300, within=800, misses=True
+        seed=seed, streams_lists=bool(seed % 2), page_size=3, relist_period=300, seconds=800, misses=True
     ) as world:
         for number in range(STEPS):
             a_step(world, chance, number)

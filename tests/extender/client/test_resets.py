@@ -64,7 +64,7 @@ async def unhurt() -> AsyncIterator[None]:
         assert os.read(reads, 1) == b"x"
         os.close(reads)
         os.close(writes)
-    assert [each for each in complaints if not isinstance(each.get("exception"), OSError)] == []
+    assert [context for context in complaints if not isinstance(context.get("exception"), OSError)] == []
 
 
 @pytest.mark.parametrize("num_requests", [10, pytest.param(100, marks=pytest.mark.slow)])
@@ -72,12 +72,12 @@ async def test_resets_at_any_moment_are_errors_of_requests_and_nothing_more(
     num_requests: int, authority: Authority, server_files: CertificateFiles
 ):
     """Forty callers at once, some of whom give up early."""
-    seen: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     rng = Random(2)
 
     async def ask(client: Client, proxy: ResettingProxy) -> None:
         for _ in range(num_requests):
-            seen[await outcome(client, rng.choice((0.04, 0.2, 20)))] += 1
+            outcomes[await outcome(client, rng.choice((0.04, 0.2, 20)))] += 1
             if rng.random() < 0.02:
                 proxy.cut()
 
@@ -88,5 +88,5 @@ async def test_resets_at_any_moment_are_errors_of_requests_and_nothing_more(
         after = await client.get(PODS)
 
     assert after == LIST
-    assert set(seen) <= {"answered", "NoAnswer", "Unreachable"}
-    assert seen["Unreachable"] > num_requests
+    assert set(outcomes) <= {"answered", "NoAnswer", "Unreachable"}
+    assert outcomes["Unreachable"] > num_requests

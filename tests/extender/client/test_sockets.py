@@ -22,33 +22,33 @@ PODS = "/api/v1/pods"
 BINDING = "/api/v1/namespaces/default/pods/web/binding"
 
 
-async def close(asked: Asked) -> bool:
+async def close(call: Asked) -> bool:
     return False
 
 
-async def close_in_the_head(asked: Asked) -> bool:
-    await asked.send(b"HTTP/1.1 201 Cre")
+async def close_in_the_head(call: Asked) -> bool:
+    await call.send(b"HTTP/1.1 201 Cre")
     return False
 
 
-async def close_in_the_body(asked: Asked) -> bool:
-    await asked.send(b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+async def close_in_the_body(call: Asked) -> bool:
+    await call.send(b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
     return False
 
 
-async def close_in_a_chunk(asked: Asked) -> bool:
-    await asked.send(
+async def close_in_a_chunk(call: Asked) -> bool:
+    await call.send(
         b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{"
     )
     return False
 
 
-async def speak_another_protocol(asked: Asked) -> bool:
-    await asked.send(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+async def speak_another_protocol(call: Asked) -> bool:
+    await call.send(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
     return False
 
 
-async def say_nothing(asked: Asked) -> bool:
+async def say_nothing(call: Asked) -> bool:
     await asyncio.sleep(20)
     return False
 
@@ -110,9 +110,9 @@ async def test_names_and_selectors_arrive_as_they_were_meant():
 
 
 async def test_a_compressed_answer_is_read():
-    async def reply(asked: Asked) -> bool:
-        assert b"accept-encoding: gzip" in asked.head.lower()
-        return await asked.answer("200 OK", gzip.compress(LIST), "Content-Encoding: gzip")
+    async def reply(call: Asked) -> bool:
+        assert b"accept-encoding: gzip" in call.head.lower()
+        return await call.answer("200 OK", gzip.compress(LIST), "Content-Encoding: gzip")
 
     async with asking(reply) as (client, _):
         answer = await client.get(PODS)
@@ -127,9 +127,9 @@ def chunk(data: bytes) -> bytes:
 WATCH_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-async def a_line_and_silence(asked: Asked) -> bool:
-    await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n'))
-    return await say_nothing(asked)
+async def a_line_and_silence(call: Asked) -> bool:
+    await call.send(WATCH_HEAD + chunk(b'{"a":1}\n'))
+    return await say_nothing(call)
 
 
 async def watched(reply: Reply, silence: float = 10.0) -> tuple[list[bytes], errors.ApiError | None]:
@@ -145,16 +145,16 @@ async def watched(reply: Reply, silence: float = 10.0) -> tuple[list[bytes], err
 
 
 async def test_a_watch_that_the_server_ends_is_at_its_end():
-    async def reply(asked: Asked) -> bool:
-        await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n{"b"') + chunk(b":2}\n") + b"0\r\n\r\n")
+    async def reply(call: Asked) -> bool:
+        await call.send(WATCH_HEAD + chunk(b'{"a":1}\n{"b"') + chunk(b":2}\n") + b"0\r\n\r\n")
         return True
 
     assert await watched(reply) == ([b'{"a":1}', b'{"b":2}'], None)
 
 
 async def test_cut_watch_delivers_its_whole_lines_and_then_fails():
-    async def reply(asked: Asked) -> bool:
-        await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n{"b"'))
+    async def reply(call: Asked) -> bool:
+        await call.send(WATCH_HEAD + chunk(b'{"a":1}\n{"b"'))
         return False
 
     lines, error = await watched(reply)
@@ -183,8 +183,8 @@ async def test_closing_the_client_ends_its_watches():
 
 
 async def test_a_watch_does_not_stand_in_the_way_of_requests():
-    async def reply(asked: Asked) -> bool:
-        return await a_line_and_silence(asked) if "watch" in asked.line else await asked.answer()
+    async def reply(call: Asked) -> bool:
+        return await a_line_and_silence(call) if "watch" in call.line else await call.answer()
 
     async with asking(reply) as (client, server), client.watch(PODS, params={"watch": "1"}, silence=60) as events:
         await anext(events)
@@ -200,8 +200,8 @@ def kernel_timers(peer: str) -> dict[str, tuple[str, int]]:
     """
     connections = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines())
     return {
-        own: (timer[:2], int(timer[3:], 16))
-        for _, own, other, state, _, timer, *_ in connections
+        local: (timer[:2], int(timer[3:], 16))
+        for _, local, other, state, _, timer, *_ in connections
         if other == peer and state == "01"
     }
 
@@ -237,8 +237,8 @@ async def test_a_proxy_is_asked_for_the_whole_url():
 
 
 async def test_a_proxy_that_can_not_reach_the_server_is_an_error_of_the_server():
-    async def reply(asked: Asked) -> bool:
-        return await asked.answer("502 Bad Gateway", b"no route")
+    async def reply(call: Asked) -> bool:
+        return await call.answer("502 Bad Gateway", b"no route")
 
     async with through_proxy(reply, "http://k8s.example:8080") as (client, _):
         with pytest.raises(errors.ServerError):
@@ -246,8 +246,8 @@ async def test_a_proxy_that_can_not_reach_the_server_is_an_error_of_the_server()
 
 
 async def test_refusing_proxy_is_unreachable():
-    async def reply(asked: Asked) -> bool:
-        return await asked.answer("403 Forbidden", b"")
+    async def reply(call: Asked) -> bool:
+        return await call.answer("403 Forbidden", b"")
 
     async with through_proxy(reply, "https://k8s.example", user="me:canary@") as (client, proxy):
         with pytest.raises(errors.Unreachable) as caught:

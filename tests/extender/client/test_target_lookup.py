@@ -41,36 +41,31 @@ def account(tmp_path: Path) -> Path:
 def test_a_file_goes_before_the_environment_that_before_the_cluster_and_that_before_the_home(
     tmp_path: Path, account: Path
 ):
-    file, named, home = write(tmp_path / "f", "http://file"), write(tmp_path / "n", "http://named"), tmp_path / "home"
+    file, env, home = write(tmp_path / "f", "http://file"), write(tmp_path / "n", "http://named"), tmp_path / "home"
     write(home / ".kube" / "config", "http://home")
-    environ = {"KUBECONFIG": f"{tmp_path}/gone::{named}"}
+    environ = {"KUBECONFIG": f"{tmp_path}/gone::{env}"}
 
-    found = [
+    servers = [
         find_target(environ | IN_CLUSTER, file=file, home=home, service_account=account).server,
         find_target(environ | IN_CLUSTER, home=home, service_account=account).server,
         find_target(IN_CLUSTER, home=home, service_account=account).server,
         find_target({}, home=home, service_account=account).server,
     ]
 
-    assert found == ["http://file", "http://named", "https://10.96.0.1:443", "http://home"]
+    assert servers == ["http://file", "http://named", "https://10.96.0.1:443", "http://home"]
 
 
 def test_a_pod_is_its_service_account(account: Path):
     target = find_target(IN_CLUSTER, service_account=account)
 
-    assert (target.server, target.namespace, target.tls.ca) == (
-        "https://10.96.0.1:443",
-        "kube-system",
-        Pem(account / "ca.crt"),
-    )
+    assert (target.server, target.namespace) == ("https://10.96.0.1:443", "kube-system")
+    assert target.tls.ca == Pem(account / "ca.crt")
     assert virtual_time.run(target.credentials.identity(0)).authorization == "Bearer sa-token"
 
 
 def test_a_service_address_of_ipv6_is_bracketed(account: Path):
-    assert (
-        find_target(IN_CLUSTER | {"KUBERNETES_SERVICE_HOST": "fd00::1"}, service_account=account).server
-        == "https://[fd00::1]:443"
-    )
+    environ = IN_CLUSTER | {"KUBERNETES_SERVICE_HOST": "fd00::1"}
+    assert find_target(environ, service_account=account).server == "https://[fd00::1]:443"
 
 
 def test_a_pod_may_have_no_namespace_file_and_no_ca(account: Path):

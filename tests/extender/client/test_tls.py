@@ -119,7 +119,7 @@ async def test_a_new_certificate_from_a_plugin_is_used_at_once(authority: Author
         await client.get(PODS)
 
     tls = Tls(ca=Pem(file=authority.certificate))
-    seen = await peers(
+    names = await peers(
         server_files,
         authority,
         get_twice,
@@ -127,7 +127,7 @@ async def test_a_new_certificate_from_a_plugin_is_used_at_once(authority: Author
         credentials=FromPlugin(authority.sign("first"), authority.sign("second")),
     )
 
-    assert seen == ["first", "second"]
+    assert names == ["first", "second"]
 
 
 async def peers(
@@ -136,24 +136,24 @@ async def peers(
     """Who asked, by common name. `old` is refused; a watch gets its second event when somebody else has asked."""
     renewed = asyncio.Event()
 
-    async def refuse_the_old(asked: Asked) -> bool:
-        if asked.peer == "old" and "watch" not in asked.line:
-            return await asked.answer(
+    async def refuse_the_old(call: Asked) -> bool:
+        if call.peer == "old" and "watch" not in call.line:
+            return await call.answer(
                 "401 Unauthorized", b'{"kind":"Status","reason":"Unauthorized","code":401,"message":"Unauthorized"}'
             )
-        if "watch" in asked.line:
-            await asked.send(
+        if "watch" in call.line:
+            await call.send(
                 b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n1\n\r\n"
             )
             await renewed.wait()
-            await asked.send(b"2\r\n2\n\r\n0\r\n\r\n")
+            await call.send(b"2\r\n2\n\r\n0\r\n\r\n")
             return True
         renewed.set()
-        return await asked.answer()
+        return await call.answer()
 
     async with asking(refuse_the_old, server_side(files, clients=clients), **target) as (client, server):
         await act(client)
-    return [asked.peer for asked in server.asked]
+    return [call.peer for call in server.asked]
 
 
 @pytest.fixture
@@ -161,23 +161,23 @@ def rotating(authority: Authority, tmp_path: Path) -> tuple[Tls, Callable[[str],
     """A client certificate on disk, and what replaces it."""
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
 
-    def put(name: str) -> None:
+    def install(name: str) -> None:
         for source, goal in zip(authority.sign(name), (certificate, key), strict=True):
             shutil.copy(source, goal)
 
-    put("old")
-    return Tls(Pem(file=authority.certificate), Pem(file=certificate), Pem(file=key)), put
+    install("old")
+    return Tls(Pem(file=authority.certificate), Pem(file=certificate), Pem(file=key)), install
 
 
 async def test_after_a_401_a_rotated_certificate_is_read_again(
     authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
-    tls, put = rotating
+    tls, install = rotating
 
     async def rotate(client: Client) -> None:
         with pytest.raises(errors.Unauthorized):
             await client.get(PODS)
-        put("new")
+        install("new")
         await client.get(PODS)
 
     assert await peers(server_files, authority, rotate, tls=tls) == ["old", "old", "new"]
@@ -186,12 +186,12 @@ async def test_after_a_401_a_rotated_certificate_is_read_again(
 async def test_within_a_minute_a_rotated_certificate_is_used_without_being_refused_first(
     authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
-    tls, put = rotating
-    put("first")
+    tls, install = rotating
+    install("first")
 
     async def rotate(client: Client) -> None:
         await client.get(PODS)
-        put("second")
+        install("second")
         await client.get(PODS)
         pass_time(45)
         await client.get(PODS)
@@ -213,11 +213,11 @@ async def test_certificates_that_stay_the_same_cost_no_connections(
 async def test_idle_connections_with_the_old_certificate_are_closed(
     authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
-    tls, put = rotating
+    tls, install = rotating
 
     async with asking(ok, server_side(server_files, clients=authority), tls=tls) as (client, server):
         await asyncio.gather(*(client.get(PODS) for _ in range(3)))
-        put("new")
+        install("new")
         pass_time(45)
         await client.get(PODS)
         while server.still_open > 1:  # noqa: ASYNC110 - the end of a connection takes its way
@@ -230,7 +230,7 @@ async def test_idle_connections_with_the_old_certificate_are_closed(
 async def test_a_watch_goes_on_when_certificates_rotate(
     authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
-    tls, put = rotating
+    tls, install = rotating
     lines: list[bytes] = []
 
     async def rotate_while_watching(client: Client) -> None:
@@ -238,14 +238,14 @@ async def test_a_watch_goes_on_when_certificates_rotate(
             lines.append(await anext(events))
             with pytest.raises(errors.Unauthorized):
                 await client.get(PODS)
-            put("new")
+            install("new")
             await client.get(PODS)
             lines.append(await anext(events))
 
-    seen = await peers(server_files, authority, rotate_while_watching, tls=tls)
+    names = await peers(server_files, authority, rotate_while_watching, tls=tls)
 
     assert lines == [b"1", b"2"]
-    assert seen[-1] == "new"
+    assert names[-1] == "new"
 
 
 async def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
@@ -268,9 +268,9 @@ async def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
             await client.get(PODS)
 
     caplog.set_level(logging.WARNING)
-    seen = await peers(server_files, authority, rotate_half, tls=tls)
+    names = await peers(server_files, authority, rotate_half, tls=tls)
 
-    assert set(seen) == {"old"}
+    assert set(names) == {"old"}
     assert "the old ones stay" in caplog.text
 
 
@@ -278,25 +278,25 @@ async def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
     ("ruin", "words"),
     [
         pytest.param(
-            lambda tls, there, pair: Tls(Pem(text=b"no PEM")), "certificate authority is no PEM certificate", id="CA"
+            lambda tls, folder, pair: Tls(Pem(text=b"no PEM")), "certificate authority is no PEM certificate", id="CA"
         ),
         pytest.param(
-            lambda tls, there, pair: Tls(Pem(file=there / "gone")),
+            lambda tls, folder, pair: Tls(Pem(file=folder / "gone")),
             "gone cannot be read: No such file or directory",
             id="no CA",
         ),
         pytest.param(
-            lambda tls, there, pair: Tls(tls.ca, Pem(text=b"x"), Pem(text=b"y")),
+            lambda tls, folder, pair: Tls(tls.ca, Pem(text=b"x"), Pem(text=b"y")),
             "client certificate and its key",
             id="no certificate",
         ),
         pytest.param(
-            lambda tls, there, pair: Tls(tls.ca, Pem(file=pair[0]), tls.key),
+            lambda tls, folder, pair: Tls(tls.ca, Pem(file=pair[0]), tls.key),
             "client certificate and its key",
             id="of another key",
         ),
         pytest.param(
-            lambda tls, there, pair: Tls(tls.ca, Pem(file=pair[0]), Pem(file=encrypted(pair[1], "canary"))),
+            lambda tls, folder, pair: Tls(tls.ca, Pem(file=pair[0]), Pem(file=encrypted(pair[1], "canary"))),
             "key is encrypted",
             id="password",
         ),
@@ -324,13 +324,13 @@ def test_private_key_is_not_shown(authority: Authority):
     pair = KeyPair(certificate.read_bytes(), secret)
     body = secret.splitlines()[1].decode()
 
-    shown = [
+    texts = [
         repr(Tls(None, Pem(text=certificate.read_bytes()), Pem(text=secret))),
         repr(pair),
         repr(Identity("Bearer canary", pair)),
     ]
 
-    assert not [text for text in shown if body in text or "canary" in text]
+    assert not [text for text in texts if body in text or "canary" in text]
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -389,4 +389,4 @@ async def test_failure_to_connect_is_told_in_words_not_in_those_of_python(addres
         with pytest.raises(errors.Unreachable, match=words.format(**ports)) as failure:
             await client.get(PODS)
 
-    assert not any(each in str(failure.value) for each in ("Errno", "_ssl", "[SSL"))
+    assert not any(fragment in str(failure.value) for fragment in ("Errno", "_ssl", "[SSL"))

@@ -140,7 +140,7 @@ def test_an_event_without_an_end_is_given_up():
 
 
 @pytest.mark.parametrize(
-    ("given", "kind"),
+    ("reply", "kind"),
     [
         (refusal(410, "Expired", "too old resource version"), errors.Gone),
         (refusal(403, "Forbidden"), errors.Forbidden),
@@ -153,9 +153,9 @@ def test_an_event_without_an_end_is_given_up():
     ],
 )
 def test_refused_watch_fails_with_the_kind_of_error_and_without_a_retry(
-    given: httpx.Response | Exception, kind: type[errors.ApiError]
+    reply: httpx.Response | Exception, kind: type[errors.ApiError]
 ):
-    server = Scripted(given)
+    server = Scripted(reply)
 
     watched = Watched(server)
 
@@ -177,7 +177,7 @@ def test_a_refused_token_is_read_again_once():
     server = Scripted(refusal(401, "Unauthorized"), stream(b"1\n"))
 
     assert Watched(server, credentials=Renewed()).lines == [b"1"]
-    assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer 0", "Bearer 1"]
+    assert [request.headers["authorization"] for request in server.asked] == ["Bearer 0", "Bearer 1"]
     assert isinstance(Watched(Scripted(refusal(401, "Unauthorized")), credentials=Renewed()).error, errors.Unauthorized)
 
 

@@ -56,10 +56,10 @@ class Licenses(fwk.FilterPlugin, fwk.AdvicePlugin):
     """A stranger's plugin: a pod takes so many licenses, and a node has so many."""
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        return fwk.reject(self._free(rows) < self._wanted(pod), "node(s) had too few licenses")
+        return fwk.reject(self._free(rows) < self._num_licenses(pod), "node(s) had too few licenses")
 
     def shortages(self, pod: fwk.Pod, rows: fwk.Rows) -> list[fwk.Shortage]:
-        return [fwk.Shortage("licenses", self._wanted(pod), self._free(rows))]
+        return [fwk.Shortage("licenses", self._num_licenses(pod), self._free(rows))]
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
         for number in sorted({*self._free(rows).tolist()} - {0}, reverse=True):
@@ -68,7 +68,7 @@ class Licenses(fwk.FilterPlugin, fwk.AdvicePlugin):
             )
             yield fwk.Suggestion("other", f"do with {number} licenses", changed)
 
-    def _wanted(self, pod: fwk.Pod) -> int:
+    def _num_licenses(self, pod: fwk.Pod) -> int:
         return int(pod.annotations.get(WANTED, 0))
 
     def _free(self, rows: fwk.Rows) -> Int64s:
@@ -107,14 +107,14 @@ def test_out_of_tree_plugin_advises_what_a_pod_lacks_and_what_to_change() -> Non
     """
     The nodes come in the order of what they lack, and what is suggested is tried on all plugins before it is shown.
     """
-    near, found = explained(make_framework(NodeResourcesFit, Licenses), WANTING)
+    near, fixes = explained(make_framework(NodeResourcesFit, Licenses), WANTING)
 
-    assert [(each.node, [(lack.resource, lack.short) for lack in each.lacks]) for each in near] == [
+    assert [(near_node.node, [(lack.resource, lack.short) for lack in near_node.lacks]) for near_node in near] == [
         ("two", [("licenses", "3")]),
         ("none", [("licenses", "5")]),
         ("three", [("cpu", "1"), ("licenses", "2")]),
     ]
-    assert [(each.kind, each.text, each.opens, each.nodes) for each in found] == [
+    assert [(fix.kind, fix.text, fix.opens, fix.nodes) for fix in fixes] == [
         ("other", "do with 2 licenses", 1, ("two",))
     ]
 
@@ -122,20 +122,20 @@ def test_out_of_tree_plugin_advises_what_a_pod_lacks_and_what_to_change() -> Non
 def test_changes_that_several_plugins_suggest_are_made_together_where_none_helps_alone() -> None:
     snapshot = make_snapshot(make_node("three").capacity(cpu=1).label({FREE: "3"}))
 
-    _, found = explained(make_framework(NodeResourcesFit, Licenses), WANTING, snapshot)
+    _, fixes = explained(make_framework(NodeResourcesFit, Licenses), WANTING, snapshot)
 
-    assert [(fix.text, fix.opens) for fix in found] == [("ask for 1 of cpu instead of 2, and do with 3 licenses", 1)]
+    assert [(fix.text, fix.opens) for fix in fixes] == [("ask for 1 of cpu instead of 2, and do with 3 licenses", 1)]
 
 
 def test_a_plugin_that_fails_to_advise_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     """The answer has what the others advise, and the log the reason."""
-    near, found = explained(make_framework(NodeResourcesFit, Failing), WANTING)
+    near, fixes = explained(make_framework(NodeResourcesFit, Failing), WANTING)
 
-    assert [(each.node, [lack.resource for lack in each.lacks]) for each in near] == [
+    assert [(near_node.node, [lack.resource for lack in near_node.lacks]) for near_node in near] == [
         ("none", []),
         ("two", []),
         ("three", ["cpu"]),
     ]
-    assert found == ()
+    assert fixes == ()
     assert "no shortages today" in caplog.text
     assert "no suggestions today" in caplog.text

@@ -55,21 +55,21 @@ def explained(pod: Pod, *objects: HasMetadata) -> Explanation:
     ],
 )
 def test_claim_that_keeps_a_pod_waiting_is_said_to_wait_for_its_class(objects: list[HasMetadata], note: str) -> None:
-    found = explained(make_pod("p").claim("data").obj(), *objects)
+    explanation = explained(make_pod("p").claim("data").obj(), *objects)
 
-    assert found.notes == (f"the claim data {note}",)
+    assert explanation.notes == (f"the claim data {note}",)
 
 
 def test_volume_that_a_generic_ephemeral_one_waits_for_is_named() -> None:
-    found = explained(make_pod("p").volume(ephemeral("scratch")).obj())
+    explanation = explained(make_pod("p").volume(ephemeral("scratch")).obj())
 
-    assert found.notes == ("the claim p-scratch does not exist yet: it will be created for the volume scratch",)
+    assert explanation.notes == ("the claim p-scratch does not exist yet: it will be created for the volume scratch",)
 
 
-def with_resource_claim(name: str | None = None, template: str | None = None, made: str | None = None) -> Pod:
-    named = {"resourceClaimName": name} if name else {"resourceClaimTemplateName": template}
-    status = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": made}]} if made else {}
-    spec = {"resourceClaims": [{"name": "gpu", **named}]}
+def with_resource_claim(name: str | None = None, template: str | None = None, claim: str | None = None) -> Pod:
+    source = {"resourceClaimName": name} if name else {"resourceClaimTemplateName": template}
+    status = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": claim}]} if claim else {}
+    spec = {"resourceClaims": [{"name": "gpu", **source}]}
     return convert(Pod, {"metadata": {"name": "p", "namespace": "default", "uid": "p"}, "spec": spec, "status": status})
 
 
@@ -81,7 +81,7 @@ ANY = make_device_class("any")
     [
         (with_resource_claim("c"), [], "c does not exist"),
         (with_resource_claim(template="t"), [], "gpu has not been created yet from the template t"),
-        (with_resource_claim(template="t", made="p-gpu-x"), [], "p-gpu-x does not exist"),
+        (with_resource_claim(template="t", claim="p-gpu-x"), [], "p-gpu-x does not exist"),
         (with_resource_claim("c"), [devices.make_claim("c", exactly(2)), ANY], "c is pending: 2 of the class any"),
         (
             with_resource_claim("c"),
@@ -102,9 +102,9 @@ def test_resource_claim_is_said_to_ask_for_devices_of_a_class(pod: Pod, objects:
 def test_claims_of_a_pod_that_lacks_something_else_are_not_mentioned() -> None:
     pod = make_pod("p").req(cpu=9).claim("data").obj()
 
-    found = explained(pod, make_claim("data"), make_class("std", provisioner="csi.example", binding=LATER))
+    explanation = explained(pod, make_claim("data"), make_class("std", provisioner="csi.example", binding=LATER))
 
-    assert (for_people(found.message), found.notes) == (
+    assert (for_people(explanation.message), explanation.notes) == (
         "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Preemption is not helpful "
         "for scheduling.",
         (),
@@ -127,12 +127,12 @@ def waiting(name: str, message: str) -> Pod:
 
 def test_pending_pods_are_grouped_with_what_their_claims_wait_for() -> None:
     cluster = Cluster()
-    for each in (
+    for obj in (
         make_class("std", provisioner="csi.example", binding="Immediate"),
         make_claim("data-a"),
         make_claim("data-b"),
     ):
-        cluster.changed(None, each)
+        cluster.changed(None, obj)
     for name, message in (("a", UNBOUND), ("b", UNBOUND), ("c", "0/1 nodes are available: 1 Insufficient cpu.")):
         cluster.changed(None, waiting(name, message))
 
@@ -150,7 +150,7 @@ def test_pending_pods_are_grouped_with_what_their_claims_wait_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "shown"),
+    ("message", "words"),
     [
         ("0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate", "0/1 nodes are available: 1 Insufficient cpu."),
         ("0/1 nodes are available: 1 x. still not schedulable, preemption: 0/1 y.", "0/1 nodes are available: 1 x. preemption: 0/1 y."),
@@ -162,5 +162,5 @@ def test_pending_pods_are_grouped_with_what_their_claims_wait_for() -> None:
         ("", ""),
     ],
 )  # fmt: skip
-def test_internal_words_of_a_message_are_left_out(message: str, shown: str) -> None:
-    assert for_people(message) == shown
+def test_internal_words_of_a_message_are_left_out(message: str, words: str) -> None:
+    assert for_people(message) == words

@@ -34,7 +34,7 @@ def explained(nodes: Sequence[NodeBuilder], pod: Pod, *pods: Pod, objects: Seque
     return asyncio.run(explain(PROFILE, snapshot, pod, NO_NOMINATIONS))
 
 
-def told(nodes: Sequence[NodeBuilder], pod: Pod, *pods: Pod, objects: Sequence[Namespace] = ()) -> list[str]:
+def fact_texts(nodes: Sequence[NodeBuilder], pod: Pod, *pods: Pod, objects: Sequence[Namespace] = ()) -> list[str]:
     return [fact.text for fact in explained(nodes, pod, *pods, objects=objects).facts]
 
 
@@ -67,7 +67,7 @@ SSD = [node(f"s{number}", disk="ssd") for number in range(4)]
 def test_label_that_no_node_has_is_named_with_the_nearest(
     nodes: list[NodeBuilder], pod: PodBuilder, texts: list[str]
 ) -> None:
-    assert told(nodes, pod.obj()) == texts
+    assert fact_texts(nodes, pod.obj()) == texts
 
 
 def test_taints_are_named_for_the_nodes_that_have_them() -> None:
@@ -82,7 +82,7 @@ def test_taints_are_named_for_the_nodes_that_have_them() -> None:
 
 
 def test_cordon_is_not_said_twice() -> None:
-    assert told([node("a").unschedulable().taint("node.kubernetes.io/unschedulable")], POD.obj()) == []
+    assert fact_texts([node("a").unschedulable().taint("node.kubernetes.io/unschedulable")], POD.obj()) == []
 
 
 def with_port(name: str, where: str = "", namespace: str = "default") -> Pod:
@@ -92,10 +92,10 @@ def with_port(name: str, where: str = "", namespace: str = "default") -> Pod:
 
 
 def test_pod_that_has_a_host_port_is_named_to_those_who_may_see_it() -> None:
-    found = explained([node("a")], with_port("p"), with_port("web", "a", "other"))
+    explanation = explained([node("a")], with_port("p"), with_port("web", "a", "other"))
 
-    assert [fact.text for fact in found.facts] == ["the host port 80/TCP is taken by other/web"]
-    assert [fact.text for fact in redacted(found, {"default"}).facts] == [
+    assert [fact.text for fact in explanation.facts] == ["the host port 80/TCP is taken by other/web"]
+    assert [fact.text for fact in redacted(explanation, {"default"}).facts] == [
         f"the host port 80/TCP is taken by {HIDDEN_POD}"
     ]
 
@@ -110,7 +110,7 @@ def test_pod_that_has_a_host_port_is_named_to_those_who_may_see_it() -> None:
     ],
 )
 def test_resource_that_no_node_offers_is_named(resource: str, texts: list[str]) -> None:
-    assert told([node("a"), node("b")], POD.req({resource: 8}).obj()) == texts
+    assert fact_texts([node("a"), node("b")], POD.req({resource: 8}).obj()) == texts
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_resize_that_is_not_done_is_named(reason: str, status: str, texts: list[
     resized = make_pod("r").node("a").req(cpu=1).obj()
     resized.status.conditions.append(Condition(type="PodResizePending", status=status, reason=reason))
 
-    assert told([node("a")], POD.req(cpu=4).obj(), resized) == texts
+    assert fact_texts([node("a")], POD.req(cpu=4).obj(), resized) == texts
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_pods_of_a_required_term_are_counted(kind: str, running: list[str], text
     wanting = {"metadata": {"name": "p", "namespace": "default", "uid": "p"}, "spec": {"affinity": stanza}}
     pods = [make_pod(f"db-{place}").label(app="db").node(place).obj() for place in running]
 
-    assert text in told([node("a"), node("b").unschedulable()], convert(Pod, wanting), *pods)
+    assert text in fact_texts([node("a"), node("b").unschedulable()], convert(Pod, wanting), *pods)
 
 
 def demanding(name: str, kind: str, **term: Any) -> PodBuilder:
@@ -179,7 +179,7 @@ def test_pods_of_a_term_are_counted_in_the_namespaces_that_it_selects(term: dict
 
     nodes = [node("a").unschedulable(), node("b").unschedulable()]
 
-    facts = told(nodes, demanding("p", "podAntiAffinity", **term).obj(), *pods, objects=NAMESPACES)
+    facts = fact_texts(nodes, demanding("p", "podAntiAffinity", **term).obj(), *pods, objects=NAMESPACES)
 
     assert any(fact.startswith(f"anti-affinity to {text}") for fact in facts)
 
@@ -209,7 +209,7 @@ def test_existing_pod_whose_anti_affinity_keeps_a_pod_away_is_named(
     nodes = [node("a", zone="z").unschedulable(), node("b", zone="z").unschedulable()]
     pod = make_pod("p").label(app="db").obj()
 
-    assert told(nodes, pod, *(one.obj() for one in existing), objects=NAMESPACES) == texts
+    assert fact_texts(nodes, pod, *(one.obj() for one in existing), objects=NAMESPACES) == texts
 
 
 def test_existing_pod_that_may_not_be_seen_is_not_named() -> None:
@@ -224,6 +224,6 @@ def test_existing_pod_that_may_not_be_seen_is_not_named() -> None:
 def test_feature_of_kubelets_that_a_pod_needs_is_named() -> None:
     nodes = [node("a"), node("b").declared_features("UserNamespacesHostNetworkSupport").unschedulable()]
 
-    facts = told(nodes, POD.host_network(host_users=False).obj())
+    facts = fact_texts(nodes, POD.host_network(host_users=False).obj())
 
     assert facts == ["1 of 2 nodes with the feature UserNamespacesHostNetworkSupport"]

@@ -116,32 +116,32 @@ def held_by(user: str, namespace: str = "default") -> HasMetadata:
     ),
 )
 def test_devices_of_a_node_are_counted_by_what_keeps_them_from_the_claim(objects: list[HasMetadata], text: str) -> None:
-    told = explained(ANY, *objects).facts
+    facts = explained(ANY, *objects).facts
 
-    assert [(fact.plugin, fact.text, fact.nodes) for fact in told] == [("DynamicResources", text, ("n",))]
+    assert [(fact.plugin, fact.text, fact.nodes) for fact in facts] == [("DynamicResources", text, ("n",))]
 
 
 def test_nodes_of_which_the_same_is_true_are_told_together() -> None:
-    told = explained(ANY, make_claim("c", exactly(2)), make_slice("a", allNodes=True), nodes="xyz").facts
+    facts = explained(ANY, make_claim("c", exactly(2)), make_slice("a", allNodes=True), nodes="xyz").facts
 
-    assert [fact.nodes for fact in told] == [("x", "y", "z")]
+    assert [fact.nodes for fact in facts] == [("x", "y", "z")]
 
 
 def test_holder_of_a_device_is_hidden_from_who_may_not_see_its_namespace() -> None:
-    told = explained(ANY, make_slice("a"), make_claim("c", exactly()), held_by("old", "other"))
+    explanation = explained(ANY, make_slice("a"), make_claim("c", exactly()), held_by("old", "other"))
 
-    assert redacted(told, {"default"}).facts[0].text == (
+    assert redacted(explanation, {"default"}).facts[0].text == (
         f"1 device of the class any, 0 free, 1 held by a claim of {HIDDEN_POD}; the claim c asks for 1"
     )
 
 
 def test_devices_for_an_extended_resource_are_counted_too() -> None:
-    told = explained(make_device_class("gpu", backs="example.com/gpu"), make_slice("a", "b"), asking=pod(gpu=3))
+    explanation = explained(make_device_class("gpu", backs="example.com/gpu"), make_slice("a", "b"), asking=pod(gpu=3))
 
     assert "2 devices of the class gpu, 2 free; the pod, by example.com/gpu, asks for 3" in [
-        fact.text for fact in told.facts
+        fact.text for fact in explanation.facts
     ]
-    assert "ask for 2 of example.com/gpu instead of 3" in [fix.text for fix in told.fixes]
+    assert "ask for 2 of example.com/gpu instead of 3" in [fix.text for fix in explanation.fixes]
 
 
 @cases(
@@ -177,16 +177,16 @@ def test_devices_for_an_extended_resource_are_counted_too() -> None:
     ),
 )
 def test_claim_is_changed_where_that_gets_it_devices(objects: list[HasMetadata], fixes: list[str]) -> None:
-    found = explained(ANY, *objects).fixes
+    all_fixes = explained(ANY, *objects).fixes
 
-    assert [fix.text for fix in found if fix.text != "drop the resource claim x"] == fixes
+    assert [fix.text for fix in all_fixes if fix.text != "drop the resource claim x"] == fixes
 
 
 @pytest.mark.parametrize("change", [{}, {"allocationMode": "All"}])
 def test_pod_that_fits_is_told_no_facts(change: dict[str, Any]) -> None:
-    told = explained(ANY, make_slice("a"), make_claim("c", exactly(**change)))
+    explanation = explained(ANY, make_slice("a"), make_claim("c", exactly(**change)))
 
-    assert (told.feasible_nodes, told.facts) == (1, ())
+    assert (explanation.feasible_nodes, explanation.facts) == (1, ())
 
 
 @pytest.mark.parametrize("claim", ["c", "another"])

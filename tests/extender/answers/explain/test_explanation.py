@@ -35,28 +35,28 @@ def test_a_pod_that_fits_nowhere_is_explained_whole() -> None:
         pods=[make_pod("p").req(cpu=3).node("a").label(app="db")],
     )
 
-    found = explained(snapshot, make_pod("web").req(cpu=3).priority(10).obj())
+    answer = explained(snapshot, make_pod("web").req(cpu=3).priority(10).obj())
 
-    assert (found.pod.name, found.state, found.node) == ("web", "Pending", "")
-    assert found.message == "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu."
-    assert found.summary == (
+    assert (answer.pod.name, answer.state, answer.node) == ("web", "Pending", "")
+    assert answer.message == "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu."
+    assert answer.summary == (
         "It fits on none of 3 nodes: NodeUnschedulable refuses 1 and NodeResourcesFit 2; evicting 1 pod from a would "
         "make room."
     )
-    assert (found.total_nodes, found.feasible_nodes) == (3, 0)
-    assert [(step.plugin, step.refused, step.unresolvable, step.left) for step in found.waterfall] == [
+    assert (answer.total_nodes, answer.feasible_nodes) == (3, 0)
+    assert [(step.plugin, step.refused, step.unresolvable, step.left) for step in answer.waterfall] == [
         ("NodeUnschedulable", 1, 1, 2),
         ("NodeResourcesFit", 2, 1, 0),
     ]
-    assert [near.node for near in found.nearest] == ["a", "b", "c"]
-    assert [(fix.text, fix.opens, fix.nodes) for fix in found.fixes] == [
+    assert [near.node for near in answer.nearest] == ["a", "b", "c"]
+    assert [(fix.text, fix.opens, fix.nodes) for fix in answer.fixes] == [
         ("ask for 2 of cpu instead of 3", 1, ("c",)),
         ("uncordon nodes", 1, ("b",)),
         ("add a node like a", 1, ()),
     ]
-    assert found.preemption is not None
-    assert (found.preemption.node, [victim.pod.name for victim in found.preemption.victims]) == ("a", ["p"])
-    assert (found.scores, found.picture) == ((), None)
+    assert answer.preemption is not None
+    assert (answer.preemption.node, [victim.pod.name for victim in answer.preemption.victims]) == ("a", ["p"])
+    assert (answer.scores, answer.picture) == ((), None)
 
 
 def test_a_pod_that_fits_is_shown_with_the_best_nodes() -> None:
@@ -64,22 +64,17 @@ def test_a_pod_that_fits_is_shown_with_the_best_nodes() -> None:
         *(node(f"n{number:02}") for number in range(12)), pods=[make_pod("p").req(cpu=3).node("n00")]
     )
 
-    found = explained(snapshot, make_pod().req(cpu=1, memory="1Gi").obj())
+    answer = explained(snapshot, make_pod().req(cpu=1, memory="1Gi").obj())
 
-    assert (found.feasible_nodes, found.message, found.waterfall, found.fixes, found.preemption) == (
-        12,
-        "",
-        (),
-        (),
-        None,
-    )
-    assert [score.node for score in found.scores] == [f"n{number:02}" for number in range(1, 11)]
-    assert all(score.total == sum(part.weighted for part in score.plugins.values()) for score in found.scores)
+    assert (answer.feasible_nodes, answer.message, answer.preemption) == (12, "", None)
+    assert (answer.waterfall, answer.fixes) == ((), ())
+    assert [score.node for score in answer.scores] == [f"n{number:02}" for number in range(1, 11)]
+    assert all(score.total == sum(part.weighted for part in score.plugins.values()) for score in answer.scores)
     assert all(
-        part.weighted == part.normalized * part.weight for score in found.scores for part in score.plugins.values()
+        part.weighted == part.normalized * part.weight for score in answer.scores for part in score.plugins.values()
     )
-    assert (found.scores_of, found.choice) == ("now", "")
-    assert found.scores[0] == NodeScore(node="n01", total=found.scores[0].total, plugins=found.scores[1].plugins)
+    assert (answer.scores_of, answer.choice) == ("now", "")
+    assert answer.scores[0] == NodeScore(node="n01", total=answer.scores[0].total, plugins=answer.scores[1].plugins)
 
 
 @cases(
@@ -92,25 +87,25 @@ def test_a_pod_that_fits_is_shown_with_the_best_nodes() -> None:
     ("it was over before it began", make_pod().phase("Failed"), "Finished", ""),
 )
 def test_explanation_has_the_state_of_the_pod(pod: PodBuilder, state: str, of_node: str) -> None:
-    found = explained(make_snapshot(node("a")), pod.obj())
+    answer = explained(make_snapshot(node("a")), pod.obj())
 
-    assert (found.state, found.node) == (state, of_node)
+    assert (answer.state, answer.node) == (state, of_node)
 
 
 def test_a_cluster_without_nodes_is_why() -> None:
-    found = explained(make_snapshot(), make_pod().obj())
+    answer = explained(make_snapshot(), make_pod().obj())
 
-    assert (found.message, found.total_nodes, found.waterfall) == ("no nodes available to schedule pods", 0, ())
+    assert (answer.message, answer.total_nodes, answer.waterfall) == ("no nodes available to schedule pods", 0, ())
 
 
 def test_unreadable_pod_is_explained_by_the_plugin_error() -> None:
-    found = explained(make_snapshot(node("a")), make_pod().req(cpu="much").obj())
+    answer = explained(make_snapshot(node("a")), make_pod().req(cpu="much").obj())
 
-    assert found.message.startswith(
+    assert answer.message.startswith(
         'running PreFilter plugin "NodeResourcesFit": spec.containers[0].resources.requests[cpu]: '
     )
-    assert found.summary == f"It cannot be evaluated: {found.message}."
-    assert (found.waterfall, found.nearest, found.fixes, found.preemption) == ((), (), (), None)
+    assert answer.summary == f"It cannot be evaluated: {answer.message}."
+    assert (answer.waterfall, answer.nearest, answer.fixes, answer.preemption) == ((), (), (), None)
 
 
 def test_explaining_changes_nothing() -> None:
@@ -125,7 +120,7 @@ def test_explaining_changes_nothing() -> None:
 
 
 @cases(
-    "told, sentence",
+    "answer, sentence",
     ("being bound", settled(make_pod().obj(), "Binding", "a"), "It is being bound on a."),
     ("running", settled(make_pod().node("a").phase("Running").obj(), "Scheduled"), "It runs on a."),
     ("not running yet", settled(make_pod().node("a").phase("Pending").obj(), "Scheduled"), "It is on a."),
@@ -145,6 +140,6 @@ def test_explaining_changes_nothing() -> None:
         "It is left out because it cannot be read: a quantity is wrong.",
     ),
 )
-def test_pod_that_does_not_wait_is_explained_in_one_sentence(told: Explanation, sentence: str) -> None:
-    assert told.summary == sentence
-    assert (told.message, told.waterfall, told.fixes) == ("", (), ())
+def test_pod_that_does_not_wait_is_explained_in_one_sentence(answer: Explanation, sentence: str) -> None:
+    assert answer.summary == sentence
+    assert (answer.message, answer.waterfall, answer.fixes) == ("", (), ())

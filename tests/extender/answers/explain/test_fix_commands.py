@@ -44,7 +44,7 @@ HARD: dict[str, Any] = {
 MAIN, SIDE = HARD["containers"]
 
 
-def of(spec: dict[str, Any], **metadata: Any) -> Pod:
+def a_pod(spec: dict[str, Any], **metadata: Any) -> Pod:
     return convert(Pod, {"metadata": {"name": "p", "namespace": "shop", **metadata}, "spec": spec})
 
 
@@ -86,7 +86,7 @@ def changed(**members: Any) -> dict[str, Any]:
     ("no host port", changed(containers=[{**MAIN, "ports": [{"containerPort": 80}]}, SIDE])),
 )
 def test_an_api_server_that_applies_the_patch_has_the_changed_pod(after: dict[str, Any]) -> None:
-    before, then = of(HARD), of(after)
+    before, then = a_pod(HARD), a_pod(after)
 
     patch = patch_of(before, then)
 
@@ -94,14 +94,15 @@ def test_an_api_server_that_applies_the_patch_has_the_changed_pod(after: dict[st
     kind = api_types.find("", "v1", "Pod")
     assert kind is not None
     patched = merge(kind, {"spec": msgspec.to_builtins(before.spec)}, {"spec": deepcopy(patch)})
-    assert of(patched["spec"]).spec == then.spec
+    assert a_pod(patched["spec"]).spec == then.spec
 
 
 def test_patch_leaves_other_containers_out() -> None:
     """The scheduler does not know their environment, which a patch must leave alone."""
     after = changed(containers=[{**MAIN, "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}, SIDE])
 
-    assert patch_of(of(HARD), of(after)) == {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}
+    patch = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}
+    assert patch_of(a_pod(HARD), a_pod(after)) == patch
 
 
 def owned(kind: str, name: str) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def owned(kind: str, name: str) -> dict[str, Any]:
 
 
 @cases(
-    "owner, patch, target, written",
+    "owner, patch, target, patch_json",
     (
         "the template of its Deployment",
         owned("ReplicaSet", "web-5d8"),
@@ -143,25 +144,21 @@ def owned(kind: str, name: str) -> dict[str, Any]:
     ("nothing, where the pod does not change", {}, {}, "", ""),
 )
 def test_the_command_changes_what_makes_the_pod(
-    owner: dict[str, Any], patch: dict[str, Any], target: str, written: str
+    owner: dict[str, Any], patch: dict[str, Any], target: str, patch_json: str
 ) -> None:
-    words = [*f"kubectl -n shop patch {target} -p".split(), written] if target else []
+    words = [*f"kubectl -n shop patch {target} -p".split(), patch_json] if target else []
 
-    assert shlex.split(command_of(of(HARD, **owner), patch)) == words
+    assert shlex.split(command_of(a_pod(HARD, **owner), patch)) == words
 
 
 def test_tried_objects_have_a_name_and_a_priority_class_of_their_own() -> None:
-    made, pod = objects_to_try(make_pod("web").priority(7).node("a").req(cpu=1).obj())
+    priority_class, pod = objects_to_try(make_pod("web").priority(7).node("a").req(cpu=1).obj())
 
-    assert (made["kind"], made["value"]) == ("PriorityClass", 7)
+    assert (priority_class["kind"], priority_class["value"]) == ("PriorityClass", 7)
     assert pod["metadata"]["name"] == "web-tried"
     assert pod["spec"].keys() == {"containers", "priorityClassName"}
 
 
 def test_a_very_large_pod_is_not_tried_by_an_address() -> None:
-    assert (
-        objects_to_try(
-            make_pod("web").label(**{f"l{number}": "x" * 60 for number in range(limits.FIX_OBJECT_BYTES // 60)}).obj()
-        )
-        == ()
-    )
+    labels = {f"l{number}": "x" * 60 for number in range(limits.FIX_OBJECT_BYTES // 60)}
+    assert objects_to_try(make_pod("web").label(**labels).obj()) == ()

@@ -50,7 +50,7 @@ DROP_SSD = 'drop "disk In (ssd)" from the node affinity'
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 
 
-def found(
+def fixes_for(
     snapshot: Snapshot, pod: Pod, *, framework: Framework = PROFILE, nominations: Nominations = NO_NOMINATIONS
 ) -> tuple[Fix, ...]:
     evaluation = asyncio.run(evaluate(Cycle(framework, snapshot, pod, nominations)))
@@ -59,9 +59,9 @@ def found(
     )
 
 
-def told(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], pod: PodBuilder) -> list[tuple[str, str, int]]:
+def offers(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], pod: PodBuilder) -> list[tuple[str, str, int]]:
     """(kind, text, how many nodes it opens)."""
-    return [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(*nodes, pods=pods), pod.obj())]
+    return [(fix.kind, fix.text, fix.opens) for fix in fixes_for(make_snapshot(*nodes, pods=pods), pod.obj())]
 
 
 def node(name: str, cpu: int = 4) -> NodeBuilder:
@@ -295,13 +295,7 @@ WEB = make_pod("web-9").label(app="web")
         [node("a").taint("gpu")],
         [on("1", "a").req(cpu=2)],
         WEB.req(cpu=4).node_selector(disk="ssd"),
-        [
-            (
-                "other",
-                "tolerate the taint gpu:NoSchedule, drop the node selector, and ask for 2 of cpu instead of 4",
-                1,
-            )
-        ],
+        [("other", "tolerate the taint gpu:NoSchedule, drop the node selector, and ask for 2 of cpu instead of 4", 1)],
     ),
     (
         "but only then",
@@ -333,7 +327,7 @@ WEB = make_pod("web-9").label(app="web")
 def test_fixes_name_each_change_that_opens_nodes(
     cluster: list[NodeBuilder], running: list[PodBuilder], pod: PodBuilder, expected: list[tuple[str, str, int]]
 ) -> None:
-    assert told(cluster, running, pod) == expected
+    assert offers(cluster, running, pod) == expected
 
 
 def test_letting_a_pod_preempt_is_suggested_when_it_may_not() -> None:
@@ -344,8 +338,8 @@ def test_letting_a_pod_preempt_is_suggested_when_it_may_not() -> None:
     ]
     snapshot = make_snapshot(*nodes("a", "b", "c"), pods=running)
 
-    told = found(snapshot, WEB.req(cpu=4).priority(5).preemption_policy("Never").obj())
-    (preempting,) = (fix for fix in told if fix.kind == "preemption")
+    suggestions = fixes_for(snapshot, WEB.req(cpu=4).priority(5).preemption_policy("Never").obj())
+    (preempting,) = (fix for fix in suggestions if fix.kind == "preemption")
 
     assert (preempting.text, preempting.nodes) == ("let it preempt (preemptionPolicy PreemptLowerPriority)", ("a", "c"))
     assert preempting.objects[0]["preemptionPolicy"] == "PreemptLowerPriority"
@@ -359,22 +353,19 @@ def test_letting_a_pod_preempt_is_suggested_when_it_may_not() -> None:
     ("which no user may be", [CRITICAL], "", 0),
 )
 def test_priority_at_which_preemption_would_help_is_suggested(priorities: list[int], text: str, opens: int) -> None:
-    running = [
-        make_pod(f"p{at}").node(f"n{at}").req(cpu=4).priority(priority) for at, priority in enumerate(priorities)
-    ]
-    snapshot = make_snapshot(*nodes(*(f"n{at}" for at in range(len(priorities)))), pods=running)
+    running = [make_pod(f"p{n}").node(f"n{n}").req(cpu=4).priority(priority) for n, priority in enumerate(priorities)]
+    snapshot = make_snapshot(*nodes(*(f"n{n}" for n in range(len(priorities)))), pods=running)
 
-    told = [
-        (fix.text, fix.opens) for fix in found(snapshot, WEB.req(cpu=4).priority(7).obj()) if fix.kind == "preemption"
-    ]
+    suggestions = fixes_for(snapshot, WEB.req(cpu=4).priority(7).obj())
+    preemptions = [(fix.text, fix.opens) for fix in suggestions if fix.kind == "preemption"]
 
-    assert told == ([(text, opens)] if text else [])
+    assert preemptions == ([(text, opens)] if text else [])
 
 
 def test_no_greater_priority_is_asked_for_where_preemption_works_already() -> None:
     snapshot = make_snapshot(node("a"), pods=[make_pod("1").node("a").req(cpu=4)])
 
-    assert [fix.text for fix in found(snapshot, WEB.req(cpu=4).priority(1).obj())] == ["add a node like a"]
+    assert [fix.text for fix in fixes_for(snapshot, WEB.req(cpu=4).priority(1).obj())] == ["add a node like a"]
 
 
 @cases(
@@ -417,7 +408,7 @@ def test_no_greater_priority_is_asked_for_where_preemption_works_already() -> No
 def test_one_more_node_of_a_kind_that_would_take_the_pod(
     cluster: list[NodeBuilder], running: list[PodBuilder], pod: PodBuilder, like: str
 ) -> None:
-    added = [text for kind, text, _ in told(cluster, running, pod) if text.startswith("add")]
+    added = [text for kind, text, _ in offers(cluster, running, pod) if text.startswith("add")]
 
     assert added == ([f"add a node like {like}"] if like else [])
 
@@ -428,7 +419,7 @@ def test_volumes_are_named_with_their_claims() -> None:
     )
     snapshot = make_snapshot(*nodes("a", "b"), objects=[lost])
 
-    assert [(fix.kind, fix.text, fix.opens) for fix in found(snapshot, WEB.claim("data").obj())] == [
+    assert [(fix.kind, fix.text, fix.opens) for fix in fixes_for(snapshot, WEB.claim("data").obj())] == [
         ("volume", "drop the volume v0 (claim data)", 2)
     ]
 
@@ -448,7 +439,7 @@ def test_creating_missing_volume_claims_is_suggested(claims: list[str], text: st
     for claim in claims:
         pod = pod.claim(claim)
 
-    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(*nodes("a", "b")), pod.obj())] == [
+    assert [(fix.kind, fix.text, fix.opens) for fix in fixes_for(make_snapshot(*nodes("a", "b")), pod.obj())] == [
         ("volume", text, 2)
     ]
 
@@ -461,7 +452,7 @@ def with_resource_claims(*claims: PodResourceClaim) -> Pod:
 def test_resource_claims() -> None:
     pod = with_resource_claims(PodResourceClaim(name="gpu", resource_claim_template_name="not-made-yet"))
 
-    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(node("a")), pod)] == [
+    assert [(fix.kind, fix.text, fix.opens) for fix in fixes_for(make_snapshot(node("a")), pod)] == [
         ("other", "drop the resource claim gpu", 1)
     ]
 
@@ -471,7 +462,7 @@ def test_creating_missing_resource_claims_is_suggested() -> None:
         *(PodResourceClaim(name=name, resource_claim_name=f"the-{name}") for name in ("gpu", "nic"))
     )
 
-    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(node("a")), pod)] == [
+    assert [(fix.kind, fix.text, fix.opens) for fix in fixes_for(make_snapshot(node("a")), pod)] == [
         ("other", "create the ResourceClaims the-gpu and the-nic, or drop the resource claims gpu and nic", 1)
     ]
 
@@ -490,7 +481,7 @@ def test_extended_resources_that_a_device_class_backs() -> None:
     assert evaluation.message.startswith(
         "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: "
     )
-    assert [(fix.kind, fix.text, fix.opens) for fix in found(snapshot, pod)] == [
+    assert [(fix.kind, fix.text, fix.opens) for fix in fixes_for(snapshot, pod)] == [
         ("other", "drop the extended resource example.com/gpu", 2),
         ("request", "ask for 1 of example.com/gpu instead of 2", 1),
     ]
@@ -510,7 +501,7 @@ def test_constraints_of_the_profile_are_not_the_pods_to_change() -> None:
     evaluation = asyncio.run(evaluate(Cycle(framework, snapshot, WEB.req(cpu=1).obj(), NO_NOMINATIONS)))
 
     assert "didn't match pod topology spread constraints" in evaluation.message
-    assert found(snapshot, WEB.req(cpu=1).obj(), framework=framework) == ()
+    assert fixes_for(snapshot, WEB.req(cpu=1).obj(), framework=framework) == ()
 
 
 def test_room_of_nominated_pods_is_not_offered() -> None:
@@ -518,9 +509,9 @@ def test_room_of_nominated_pods_is_not_offered() -> None:
     first = make_pod("first").req(cpu=3).priority(5).obj()
     nominations = Nominations({"a": ((cache.nominate(first), first),)})
 
-    told = found(cache.update_snapshot(), WEB.req(cpu=2).obj(), nominations=nominations)
+    suggestions = fixes_for(cache.update_snapshot(), WEB.req(cpu=2).obj(), nominations=nominations)
 
-    assert [fix.text for fix in told] == ["ask for 1 of cpu instead of 2", "add a node like a"]
+    assert [fix.text for fix in suggestions] == ["ask for 1 of cpu instead of 2", "add a node like a"]
 
 
 class Suspicious(fwk.FilterPlugin):
@@ -535,14 +526,14 @@ class Suspicious(fwk.FilterPlugin):
 def test_a_change_that_a_plugin_cannot_judge_is_no_advice() -> None:
     tainted = make_snapshot(node("a").taint("gpu"))
 
-    assert found(tainted, WEB.obj(), framework=make_framework(TaintToleration, Suspicious)) == ()
-    assert len(found(tainted, WEB.obj(), framework=make_framework(TaintToleration))) == 1
+    assert fixes_for(tainted, WEB.obj(), framework=make_framework(TaintToleration, Suspicious)) == ()
+    assert len(fixes_for(tainted, WEB.obj(), framework=make_framework(TaintToleration))) == 1
 
 
 def test_some_of_the_nodes_are_named() -> None:
     names = [f"n{number}" for number in range(9)]
 
-    (fix,) = found(make_snapshot(*nodes(*names)), WEB.node_selector(disk="ssd").obj())
+    (fix,) = fixes_for(make_snapshot(*nodes(*names)), WEB.node_selector(disk="ssd").obj())
 
     assert (fix.opens, fix.nodes) == (9, ("n0", "n1", "n2", "n3", "n4"))
 
@@ -560,10 +551,10 @@ def test_each_fix_opens_exactly_the_nodes_that_the_scheduler_finds(seed: int) ->
     plugins = [name for name, _ in PROFILE.plugins.filter]
     together = () if refusals is None else advice.for_all_plugins(refusals, nearest)
 
-    tried = [one for one in (*advice.for_one_plugin(plugins, refusals, nearest), *together) if one.text in fixed]
+    suggestions = [one for one in (*advice.for_one_plugin(plugins, refusals, nearest), *together) if one.text in fixed]
 
     assert not (evaluation.feasible and fixed)
-    for suggestion in tried:
+    for suggestion in suggestions:
         feasible = asyncio.run(evaluate(Cycle(PROFILE, snapshot, suggestion.pod, NO_NOMINATIONS))).feasible
         fix = fixed[suggestion.text]
         assert (fix.opens, fix.nodes) == (len(feasible), feasible[:5])

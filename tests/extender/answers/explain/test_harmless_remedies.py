@@ -39,32 +39,31 @@ def explained(nodes: list[NodeBuilder], pod: Pod) -> Explanation:
     ],
 )
 def test_agent_that_is_not_ready_is_waited_for(key: str) -> None:
-    told = explained([node().taint(key)], POD.obj())
+    explanation = explained([node().taint(key)], POD.obj())
 
-    assert ([fix.text for fix in told.fixes], [fact.text for fact in told.facts]) == (
+    assert ([fix.text for fix in explanation.fixes], [fact.text for fact in explanation.facts]) == (
         [f"wait until the taint {key}:NoSchedule is gone"],
         [f"tainted {key}:NoSchedule, until its agent is ready"],
     )
-    assert (told.fixes[0].command, told.fixes[0].patch) == ("", {})
+    assert (explanation.fixes[0].command, explanation.fixes[0].patch) == ("", {})
 
 
 @pytest.mark.parametrize(
-    "key",
-    ["ToBeDeletedByClusterAutoscaler", "ToBeDeletedTaint", "karpenter.sh/disrupted", "karpenter.sh/disruption"],
+    "key", ["ToBeDeletedByClusterAutoscaler", "ToBeDeletedTaint", "karpenter.sh/disrupted", "karpenter.sh/disruption"]
 )
 def test_nobody_is_sent_to_a_node_that_is_being_removed(key: str) -> None:
-    told = explained([node().taint(key)], POD.obj())
+    explanation = explained([node().taint(key)], POD.obj())
 
-    assert ([fix.text for fix in told.fixes], [fact.text for fact in told.facts]) == (
+    assert ([fix.text for fix in explanation.fixes], [fact.text for fact in explanation.facts]) == (
         [],
         [f"tainted {key}:NoSchedule, because it is about to be removed"],
     )
 
 
 def test_taint_of_an_agent_is_waited_for_beside_one_that_is_tolerated() -> None:
-    told = explained([node().taint("gpu").taint("node.cilium.io/agent-not-ready")], POD.obj())
+    explanation = explained([node().taint("gpu").taint("node.cilium.io/agent-not-ready")], POD.obj())
 
-    assert [fix.text for fix in told.fixes] == [
+    assert [fix.text for fix in explanation.fixes] == [
         "tolerate the taint gpu:NoSchedule and wait until the taint node.cilium.io/agent-not-ready:NoSchedule is gone"
     ]
 

@@ -32,7 +32,7 @@ def near(
     return nearest_nodes(refusals, Advice(framework, snapshot, pod.obj(), nominations), limit)
 
 
-def found(
+def nodes_near(
     cache: Cache, pod: PodBuilder, *, limit: int = 5, nominations: Nominations = NO_NOMINATIONS
 ) -> tuple[NearNode, ...]:
     return near(FITTING, cache, pod, limit=limit, nominations=nominations)
@@ -53,7 +53,7 @@ def test_the_node_that_is_short_of_least_comes_first() -> None:
     for pod in busy:
         cache.add_pod(pod)
 
-    nodes = found(cache, make_pod().req(cpu=4), limit=2)
+    nodes = nodes_near(cache, make_pod().req(cpu=4), limit=2)
 
     # What a node never had is beyond preemption's help: d comes first, though b is short of less.
     assert nodes == (
@@ -82,7 +82,7 @@ def test_lacks_of_different_things_are_compared_by_their_share_of_what_is_asked(
     ):
         cache.add_pod(pod.obj())
 
-    nodes = found(cache, make_pod().req(cpu=2, memory="10Gi"))
+    nodes = nodes_near(cache, make_pod().req(cpu=2, memory="10Gi"))
 
     assert names(nodes) == ["b", "c", "a"]
     assert [lack.resource for lack in nodes[2].lacks] == ["cpu", "memory"]
@@ -97,7 +97,7 @@ def test_a_node_that_fewer_plugins_refuse_is_nearer() -> None:
     ):
         cache.add_pod(pod.obj())
 
-    nodes = found(cache, make_pod().req(cpu=2).host_port(80))
+    nodes = nodes_near(cache, make_pod().req(cpu=2).host_port(80))
 
     assert names(nodes) == ["c", "b", "a"]
     assert nodes[2].plugins == ("NodePorts", "NodeResourcesFit")
@@ -108,7 +108,7 @@ def test_nodes_on_which_preemption_cannot_help_come_last() -> None:
     cache = make_cache(make_node("tainted").capacity(cpu=2).taint("gpu"), make_node("full").capacity(cpu=2))
     cache.add_pod(make_pod("p").req(cpu=2).host_port(80).node("full").obj())
 
-    nodes = found(cache, make_pod().req(cpu=2).host_port(80))
+    nodes = nodes_near(cache, make_pod().req(cpu=2).host_port(80))
 
     assert [(one.node, len(one.plugins)) for one in nodes] == [("full", 2), ("tainted", 1)]
 
@@ -116,7 +116,7 @@ def test_nodes_on_which_preemption_cannot_help_come_last() -> None:
 def test_nodes_that_fit_are_not_near_but_there() -> None:
     cache = make_cache(make_node("a").capacity(cpu=2), make_node("b").capacity(cpu=1))
 
-    assert names(found(cache, make_pod().req(cpu=2))) == ["b"]
+    assert names(nodes_near(cache, make_pod().req(cpu=2))) == ["b"]
 
 
 def test_node_lacks_the_room_of_its_nominated_pods() -> None:
@@ -125,16 +125,10 @@ def test_node_lacks_the_room_of_its_nominated_pods() -> None:
     first = make_pod("first").req(cpu=1).priority(5).obj()
     nominations = Nominations({"a": ((cache.nominate(first), first),)})
 
-    nodes = found(cache, make_pod().req(cpu=2), nominations=nominations)
+    nodes = nodes_near(cache, make_pod().req(cpu=2), nominations=nominations)
 
-    assert nodes == (
-        NearNode(
-            node="a",
-            plugins=("NodeResourcesFit",),
-            reasons=("Insufficient cpu",),
-            lacks=(Lack(resource="cpu", asks="2", free="1", short="1"),),
-        ),
-    )
+    lack = Lack(resource="cpu", asks="2", free="1", short="1")
+    assert nodes == (NearNode(node="a", plugins=("NodeResourcesFit",), reasons=("Insufficient cpu",), lacks=(lack,)),)
 
 
 class OnlyA(fwk.PreFilterPlugin):

@@ -71,19 +71,19 @@ def test_the_picture_shows_what_evaluate_says(seed: int) -> None:
     evaluation = evaluated(random_cluster(random.Random(seed)).snapshot(), seed)
     drawn = picture(evaluation)
 
-    shown = {
+    verdicts_by_plugin = {
         plugin: {
-            node: {"code": drawn.verdicts[row[at]].code, "reasons": sorted(drawn.verdicts[row[at]].reasons)}
+            node: {"code": drawn.verdicts[row[column]].code, "reasons": sorted(drawn.verdicts[row[column]].reasons)}
             for node, row in zip(drawn.nodes, drawn.cells, strict=True)
-            if row[at] >= 0
+            if row[column] >= 0
         }
-        for at, plugin in enumerate(drawn.plugins)
+        for column, plugin in enumerate(drawn.plugins)
     }
 
-    assert shown == answer(evaluation)["filterByPlugin"]
+    assert verdicts_by_plugin == answer(evaluation)["filterByPlugin"]
     assert all(
-        drawn.verdicts[cell].plugin == drawn.plugins[at]
+        drawn.verdicts[cell].plugin == drawn.plugins[column]
         for row in drawn.cells
-        for at, cell in enumerate(row)
+        for column, cell in enumerate(row)
         if cell >= 0
     )

@@ -49,12 +49,12 @@ def answered(snapshot: Snapshot, pod: Pod, limit: int = 20) -> PreemptionAnswer:
 
 def test_victim_is_described_with_its_owner_and_start_time() -> None:
     owner = OwnerReference(kind="ReplicaSet", name="web-5d", uid="u", controller=True)
-    made = running("web-1", "a", priority=7).obj()
-    made = replaced(
-        made, metadata=replaced(made.metadata, owner_references=[OwnerReference(kind="Other", name="x"), owner])
+    victim = running("web-1", "a", priority=7).obj()
+    victim = replaced(
+        victim, metadata=replaced(victim.metadata, owner_references=[OwnerReference(kind="Other", name="x"), owner])
     )
 
-    answer = answered(make_snapshot(node("a"), pods=[made]), PENDING.obj())
+    answer = answered(make_snapshot(node("a"), pods=[victim]), PENDING.obj())
 
     assert answer.node == "a"
     assert answer.victims == (
@@ -143,7 +143,7 @@ def test_a_pod_that_stays_takes_from_the_allowance_all_the_same() -> None:
 def test_not_all_candidates_of_a_large_cluster_are_spelled_out() -> None:
     names = [f"n{number:02}" for number in range(30)]
     snapshot = make_snapshot(
-        *map(node, names), pods=[running(f"p-{name}", name, priority=at) for at, name in enumerate(names)]
+        *map(node, names), pods=[running(f"p-{name}", name, priority=priority) for priority, name in enumerate(names)]
     )
 
     answer = answered(snapshot, PENDING.obj(), limit=3)
@@ -199,9 +199,9 @@ def test_nodes_that_stay_closed_are_counted_by_reason() -> None:
 
 def test_an_extender_that_failed_is_why_no_candidate_was_chosen() -> None:
     snapshot = make_snapshot(node("a"), pods=[running("a1", "a")])
-    found = outcome_of(snapshot, PENDING.obj())
+    outcome = outcome_of(snapshot, PENDING.obj())
     failed = dataclasses.replace(
-        found, status=fwk.error("the extender is down"), chosen=None, best=None, nominated_node=None
+        outcome, status=fwk.error("the extender is down"), chosen=None, best=None, nominated_node=None
     )
 
     answer = preemption_answer(failed, snapshot, PENDING.obj(), 0.0)

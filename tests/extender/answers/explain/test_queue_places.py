@@ -46,9 +46,9 @@ def view(clocked: ClockedQueue, registered: Mapping[str, waiting.Registered] = R
 
 
 def place(clocked: ClockedQueue, name: str, registered: Mapping[str, waiting.Registered] = REGISTERED) -> QueuePlace:
-    found = waiting.queue_place(clocked.queue, f"default/{name}", registered, at_noon(clocked))
-    assert found is not None
-    return found
+    queue_place = waiting.queue_place(clocked.queue, f"default/{name}", registered, at_noon(clocked))
+    assert queue_place is not None
+    return queue_place
 
 
 def a_pod(name: str) -> PodBuilder:
@@ -75,9 +75,9 @@ def everywhere() -> ClockedQueue:
 
 
 def test_queue_lists_every_pod_once_in_the_order_of_tries() -> None:
-    told = view(everywhere())
+    queue = view(everywhere())
 
-    assert [(item.pod.name, item.queue) for item in told.items] == [
+    assert [(item.pod.name, item.queue) for item in queue.items] == [
         ("tried", "inFlight"),
         ("first", "active"),
         ("later", "active"),
@@ -85,8 +85,8 @@ def test_queue_lists_every_pod_once_in_the_order_of_tries() -> None:
         ("refused", "unschedulable"),
         ("gated", "gated"),
     ]
-    assert told.counts == {"active": 2, "backoff": 1, "unschedulable": 1, "gated": 1, "inFlight": 1}
-    assert told.deciding
+    assert queue.counts == {"active": 2, "backoff": 1, "unschedulable": 1, "gated": 1, "inFlight": 1}
+    assert queue.deciding
 
 
 @pytest.mark.parametrize("name", ["tried", "first", "later", "pausing", "refused", "gated"])
@@ -113,9 +113,9 @@ def test_a_pause_has_an_end() -> None:
     clocked = ClockedQueue()
     clocked.refused(a_pod("pausing"))
 
-    told = place(clocked, "pausing")
+    entry = place(clocked, "pausing")
 
-    assert (told.attempts, told.since, told.backoff_ends) == (1, AT_FIRST, "2026-01-01T11:00:01Z")
+    assert (entry.attempts, entry.since, entry.backoff_ends) == (1, AT_FIRST, "2026-01-01T11:00:01Z")
 
 
 def test_the_time_for_which_a_pod_waits_goes_on_over_its_attempts() -> None:
@@ -128,19 +128,19 @@ def test_the_time_for_which_a_pod_waits_goes_on_over_its_attempts() -> None:
         info.set_rejector_plugins(["Fit"])
         clocked.queue.add_unschedulable_if_not_present(info)
 
-    told = place(clocked, "refused")
+    entry = place(clocked, "refused")
 
-    assert (told.attempts, told.since) == (4, AT_FIRST)
+    assert (entry.attempts, entry.since) == (4, AT_FIRST)
 
 
 def test_place_of_a_refused_pod_names_refusing_plugins_and_waking_events() -> None:
     clocked = ClockedQueue()
     clocked.refused(a_pod("refused"), "Taints", "Fit")
 
-    told = place(clocked, "refused")
+    entry = place(clocked, "refused")
 
-    assert told.refused_by == ("Fit", "Taints")
-    assert told.wakes_on == (
+    assert entry.refused_by == ("Fit", "Taints")
+    assert entry.wakes_on == (
         WakesOn(event="Node/Add", plugins=("Fit", "Taints")),
         WakesOn(event="Node/UpdateNodeAllocatable", plugins=("Fit",)),
         WakesOn(event="AssignedPod/Delete", plugins=("Fit",)),
@@ -152,20 +152,20 @@ def test_place_of_a_pending_pod_includes_events_of_the_pending_plugin() -> None:
     clocked = ClockedQueue()
     clocked.refused(a_pod("refused"), "Fit", pending=("Gate",))
 
-    told = place(clocked, "refused")
+    entry = place(clocked, "refused")
 
-    assert told.refused_by == ("Fit", "Gate")
-    assert "UnschedulablePod/UpdatePodLabel" in {each.event for each in told.wakes_on}
+    assert entry.refused_by == ("Fit", "Gate")
+    assert "UnschedulablePod/UpdatePodLabel" in {wake.event for wake in entry.wakes_on}
 
 
 def test_place_of_a_gated_pod_names_the_gating_plugin() -> None:
     clocked = ClockedQueue(gate=open_gate_named)
     clocked.add(a_pod("gated").label(gate="closed"))
 
-    told = place(clocked, "gated")
+    entry = place(clocked, "gated")
 
-    assert (told.queue, told.gated_by, told.attempts) == ("gated", "Gate", 0)
-    assert told.wakes_on == (WakesOn(event="UnschedulablePod/UpdatePodLabel", plugins=("Gate",)),)
+    assert (entry.queue, entry.gated_by, entry.attempts) == ("gated", "Gate", 0)
+    assert entry.wakes_on == (WakesOn(event="UnschedulablePod/UpdatePodLabel", plugins=("Gate",)),)
 
 
 def test_activated_pod_waits_for_no_event() -> None:
@@ -173,9 +173,9 @@ def test_activated_pod_waits_for_no_event() -> None:
     info = clocked.refused(a_pod("again"), "Fit")
     clocked.queue.activate([info.pod])
 
-    told = place(clocked, "again")
+    entry = place(clocked, "again")
 
-    assert (told.queue, told.refused_by, told.wakes_on) == ("active", ("Fit",), ())
+    assert (entry.queue, entry.refused_by, entry.wakes_on) == ("active", ("Fit",), ())
 
 
 @cases(
@@ -197,9 +197,9 @@ def test_events_have_upstreams_names(resource: EventResource, action: ActionType
     clocked.refused(a_pod("refused"), "Mine")
     registered = {"default-scheduler": {"Mine": [ClusterEventWithHint(ClusterEvent(resource, action))]}}
 
-    told = place(clocked, "refused", registered)
+    entry = place(clocked, "refused", registered)
 
-    assert [each.event for each in told.wakes_on] == labels
+    assert [wake.event for wake in entry.wakes_on] == labels
 
 
 def test_plugins_and_profiles_that_registered_nothing_are_no_mistake() -> None:
@@ -207,9 +207,9 @@ def test_plugins_and_profiles_that_registered_nothing_are_no_mistake() -> None:
     clocked.refused(a_pod("refused"), "Unheard")
 
     for registered in (REGISTERED, {}):
-        told = place(clocked, "refused", registered)
+        entry = place(clocked, "refused", registered)
 
-        assert (told.refused_by, told.wakes_on) == (("Unheard",), ())
+        assert (entry.refused_by, entry.wakes_on) == (("Unheard",), ())
 
 
 def test_the_scheduler_is_quoted() -> None:
@@ -227,12 +227,12 @@ def test_a_long_queue_is_counted_whole_and_shown_in_part() -> None:
     for number in range(5010):
         clocked.queue.add(a_pod(f"pod-{number}").obj())
 
-    told = view(clocked)
+    queue = view(clocked)
 
-    assert len(told.items) == 5000
-    assert {item.queue for item in told.items} == {"active"}
-    assert told.counts["active"] == 5010
-    assert (told.counts["backoff"], told.counts["unschedulable"]) == (1, 1)
+    assert len(queue.items) == 5000
+    assert {item.queue for item in queue.items} == {"active"}
+    assert queue.counts["active"] == 5010
+    assert (queue.counts["backoff"], queue.counts["unschedulable"]) == (1, 1)
 
 
 # Where another scheduler decides.
@@ -246,22 +246,22 @@ def test_pods_without_a_node_are_listed_by_priority_when_there_is_no_queue() -> 
         a_pod("gated").gate("wait").obj(),
     ]
 
-    told = waiting.without_a_queue(pods)
+    queue = waiting.without_a_queue(pods)
 
-    assert [(item.pod.name, item.queue, item.message) for item in told.items] == [
+    assert [(item.pod.name, item.queue, item.message) for item in queue.items] == [
         ("urgent", "unschedulable", ""),
         ("a", "unschedulable", A_MESSAGE),
         ("b", "unschedulable", ""),
         ("gated", "gated", ""),
     ]
-    assert (told.counts, told.deciding) == ({"pending": 4}, False)
-    assert all(item.position is None and item.since is None for item in told.items)
+    assert (queue.counts, queue.deciding) == ({"pending": 4}, False)
+    assert all(item.position is None and item.since is None for item in queue.items)
 
 
 def test_long_list_of_pods_without_a_queue_is_cut_and_counted() -> None:
-    told = waiting.without_a_queue(a_pod(f"pod-{number:04}").obj() for number in range(5001))
+    queue = waiting.without_a_queue(a_pod(f"pod-{number:04}").obj() for number in range(5001))
 
-    assert (len(told.items), told.counts) == (5000, {"pending": 5001})
+    assert (len(queue.items), queue.counts) == (5000, {"pending": 5001})
 
 
 def test_a_pod_has_its_names_and_its_priority() -> None:

@@ -105,15 +105,15 @@ OVER = "maxSkew 1 over zone: "
 def test_domains_are_counted_and_the_smallest_is_explained(
     nodes: list[NodeBuilder], pods: list[PodBuilder], pod: Pod, text: str
 ) -> None:
-    told = explained(nodes, pods, pod).facts
+    facts = explained(nodes, pods, pod).facts
 
-    assert [fact.text for fact in told if fact.plugin == "PodTopologySpread"] == [text]
+    assert [fact.text for fact in facts if fact.plugin == "PodTopologySpread"] == [text]
 
 
 def test_nodes_without_the_label_are_counted() -> None:
-    told = explained([make_node("n").capacity(cpu=4)], []).facts
+    facts = explained([make_node("n").capacity(cpu=4)], []).facts
 
-    assert [fact.text for fact in told] == ["1 node without the label zone, over which it spreads"]
+    assert [fact.text for fact in facts] == ["1 node without the label zone, over which it spreads"]
 
 
 @cases(
@@ -157,9 +157,9 @@ def test_nodes_without_the_label_are_counted() -> None:
 def test_first_remedy_of_spreading_fits_what_is_wrong(
     nodes: list[NodeBuilder], pods: list[PodBuilder], pod: Pod, text: str
 ) -> None:
-    found = explained(nodes, pods, pod).fixes
+    fixes = explained(nodes, pods, pod).fixes
 
-    assert next(fix.text for fix in found if fix.kind == "spread") == text
+    assert next(fix.text for fix in fixes if fix.kind == "spread") == text
 
 
 @cases(
@@ -172,26 +172,26 @@ def test_first_remedy_of_spreading_fits_what_is_wrong(
 def test_priority_is_not_offered_where_the_own_workload_would_pay_for_it(
     running: list[PodBuilder], is_offered: bool
 ) -> None:
-    found = explained([node("a1"), node("b1").unschedulable()], running).fixes
+    fixes = explained([node("a1"), node("b1").unschedulable()], running).fixes
 
-    assert any(fix.kind == "preemption" for fix in found) is is_offered
+    assert any(fix.kind == "preemption" for fix in fixes) is is_offered
 
 
 def test_default_constraints_of_the_profile_are_explained_for_the_pods_of_a_service() -> None:
     over = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     args = {"defaultingType": "List", "defaultConstraints": [over]}
-    written = {
+    configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"pluginConfig": [{"name": "PodTopologySpread", "args": args}]}],
     }
-    profile = Registry(IN_TREE, []).make_frameworks(load(json.dumps(written).encode()), random.Random(0))
+    profile = Registry(IN_TREE, []).make_frameworks(load(json.dumps(configuration).encode()), random.Random(0))
     service = convert(Service, {"metadata": {"name": "s", "namespace": "default"}, "spec": {"selector": {"app": "a"}}})
     nodes, pods = [node("a1"), node("b1").unschedulable()], [on("a1")]
 
     pod = make_pod("new").label(app="a").obj()
-    found = explained(nodes, pods, pod, service, profile=profile["default-scheduler"])
+    explanation = explained(nodes, pods, pod, service, profile=profile["default-scheduler"])
 
-    assert [fact.text for fact in found.facts] == [
+    assert [fact.text for fact in explanation.facts] == [
         "maxSkew 1 over zone, by default of the profile: B has 0, A has 1; B takes none: its node is cordoned"
     ]

@@ -53,9 +53,9 @@ def test_a_pod_that_fits_nowhere() -> None:
         make_node("e").capacity(cpu=1).label(disk="ssd"),
     )
 
-    told = sentence(snapshot, make_pod().req(cpu=2).node_selector(disk="ssd"), preempts=False)
+    text = sentence(snapshot, make_pod().req(cpu=2).node_selector(disk="ssd"), preempts=False)
 
-    assert told == "It fits on none of 5 nodes: NodeUnschedulable refuses 1, NodeAffinity 3 and NodeResourcesFit 1."
+    assert text == "It fits on none of 5 nodes: NodeUnschedulable refuses 1, NodeAffinity 3 and NodeResourcesFit 1."
 
 
 def test_a_plugin_is_named_once_whenever_it_refused() -> None:
@@ -63,9 +63,9 @@ def test_a_plugin_is_named_once_whenever_it_refused() -> None:
     both = [name_term("In", "a"), name_term("In", "b")]
     snapshot = make_snapshot(make_node("a").label(disk="ssd"), *nodes("b", "c"))
 
-    told = sentence(snapshot, make_pod().node_affinity(*both).node_selector(disk="ssd"), preempts=False)
+    text = sentence(snapshot, make_pod().node_affinity(*both).node_selector(disk="ssd"), preempts=False)
 
-    assert told == "It fits on none of 3 nodes: NodeAffinity refuses 2 and NodeResourcesFit 1."
+    assert text == "It fits on none of 3 nodes: NodeAffinity refuses 2 and NodeResourcesFit 1."
 
 
 @cases(
@@ -93,9 +93,9 @@ def test_the_less_important_may_not_be_enough() -> None:
     running = [make_pod("p").req(cpu=1).node("a"), make_pod("q").req(cpu=2).node("a").priority(9)]
     snapshot = make_snapshot(*nodes("a", "b"), pods=[*running, make_pod("r").req(cpu=4).node("b").priority(9)])
 
-    told = sentence(snapshot, make_pod().req(cpu=4).priority(5))
+    text = sentence(snapshot, make_pod().req(cpu=4).priority(5))
 
-    assert told.endswith("NodeResourcesFit refuses 2; evicting all pods of lower priority would not make room.")
+    assert text.endswith("NodeResourcesFit refuses 2; evicting all pods of lower priority would not make room.")
 
 
 def test_an_extender_may_keep_room_from_being_made() -> None:
@@ -110,18 +110,16 @@ def test_broken_budgets_are_mentioned() -> None:
     running = [make_pod(name).req(cpu=2).node("a").label(app=app) for name, app in (("p", "web"), ("q", "db"))]
     snapshot = make_snapshot(*nodes("a"), pods=running, objects=[budget])
 
-    told = sentence(snapshot, make_pod().req(cpu=4).priority(5))
+    text = sentence(snapshot, make_pod().req(cpu=4).priority(5))
 
-    assert told.endswith("; evicting 2 pods from a would make room, 1 of them against a PodDisruptionBudget.")
+    assert text.endswith("; evicting 2 pods from a would make room, 1 of them against a PodDisruptionBudget.")
 
 
 def test_a_gated_pod_is_held_back_whatever_its_chances() -> None:
     snapshot = make_snapshot(*nodes("a"))
 
-    assert (
-        sentence(snapshot, make_pod().gate("quota"))
-        == "It is held back by the scheduling gate quota; apart from that, it fits on the only node, a."
-    )
+    text = sentence(snapshot, make_pod().gate("quota"))
+    assert text == "It is held back by the scheduling gate quota; apart from that, it fits on the only node, a."
     assert sentence(snapshot, make_pod().gate("x").gate("y")).startswith(
         "It is held back by the scheduling gates x and y; "
     )
@@ -132,12 +130,12 @@ def test_a_nominated_pod() -> None:
     target = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
     leaving = replaced(leaving, status=replaced(leaving.status, conditions=[target]))
     waiting, free = make_snapshot(*nodes("a"), pods=[leaving]), make_snapshot(*nodes("a"))
-    taken = make_snapshot(*nodes("a"), pods=[make_pod("q").req(cpu=2).node("a").priority(9)])
+    occupied = make_snapshot(*nodes("a"), pods=[make_pod("q").req(cpu=2).node("a").priority(9)])
     pod = make_pod().req(cpu=4).priority(5).nominated_node("a")
 
     assert sentence(waiting, pod) == "It is nominated to a and waits until the pods that it preempted there are gone."
     assert sentence(free, pod) == "It is nominated to a, where it fits now."
-    assert sentence(taken, pod) == (
+    assert sentence(occupied, pod) == (
         "It is nominated to a, where it does not fit now; "
         "it does not fit on the only node: NodeResourcesFit refuses it; "
         "no pod of lower priority is on a node where evictions could help."

@@ -38,12 +38,12 @@ def evaluated(framework: Framework, snapshot: Snapshot, pod: Pod) -> Evaluation:
 
 
 def steps(
-    snapshot: Snapshot, pod: PodBuilder, *further: type[fwk.Plugin]
+    snapshot: Snapshot, pod: PodBuilder, *plugins: type[fwk.Plugin]
 ) -> list[tuple[str, dict[str, int], int, int]]:
     """(plugin, reason -> nodes, refused, left) of each step."""
-    found = waterfall(evaluated(make_framework(*further, *PLUGINS), snapshot, pod.obj()))
+    rows = waterfall(evaluated(make_framework(*plugins, *PLUGINS), snapshot, pod.obj()))
     return [
-        (step.plugin, {each.reason: each.nodes for each in step.reasons}, step.refused, step.left) for step in found
+        (step.plugin, {count.reason: count.nodes for count in step.reasons}, step.refused, step.left) for step in rows
     ]
 
 
@@ -73,13 +73,8 @@ def test_waterfall_counts_nodes_that_preemption_cannot_help() -> None:
 
     (step,) = waterfall(evaluated(make_framework(NodeResourcesFit), snapshot, make_pod().req(cpu=2).obj()))
 
-    assert step == WaterfallStep(
-        plugin="NodeResourcesFit",
-        reasons=(ReasonCount(reason="Insufficient cpu", nodes=2),),
-        refused=2,
-        unresolvable=1,
-        left=0,
-    )
+    reasons = (ReasonCount(reason="Insufficient cpu", nodes=2),)
+    assert step == WaterfallStep(plugin="NodeResourcesFit", reasons=reasons, refused=2, unresolvable=1, left=0)
 
 
 def test_a_pod_that_fits_everywhere_loses_no_node() -> None:
@@ -128,11 +123,11 @@ def test_every_node_is_counted_once(seed: int) -> None:
     framework = make_framework(NodeName, *PLUGINS)
     evaluation = evaluated(framework, cluster.snapshot(), cluster.pod)
 
-    found = waterfall(evaluation)
+    rows = waterfall(evaluation)
 
-    left = [step.left for step in found]
-    assert sum(step.refused for step in found) == len(cluster.nodes) - len(evaluation.feasible)
-    assert left == sorted(left, reverse=True)
-    assert (left[-1] if left else len(cluster.nodes)) == len(evaluation.feasible)
-    assert all(max(each.nodes for each in step.reasons) <= step.refused for step in found)
-    assert all(step.unresolvable <= step.refused for step in found)
+    nodes_left = [step.left for step in rows]
+    assert sum(step.refused for step in rows) == len(cluster.nodes) - len(evaluation.feasible)
+    assert nodes_left == sorted(nodes_left, reverse=True)
+    assert (nodes_left[-1] if nodes_left else len(cluster.nodes)) == len(evaluation.feasible)
+    assert all(max(count.nodes for count in step.reasons) <= step.refused for step in rows)
+    assert all(step.unresolvable <= step.refused for step in rows)

@@ -74,23 +74,23 @@ def candidates(*victims: list[PodBuilder], violations: tuple[int, ...]) -> Candi
     """Node n0, n1, ... with these victims."""
     nodes = [f"n{number}" for number in range(len(victims))]
     placed = [
-        [pod.name(f"{node}-{at}").node(node).obj() for at, pod in enumerate(pods)]
+        [pod.name(f"{node}-{number}").node(node).obj() for number, pod in enumerate(pods)]
         for node, pods in zip(nodes, victims, strict=True)
     ]
     snapshot = make_snapshot(*map(make_node, nodes), pods=[pod for pods in placed for pod in pods])
-    each = zip(nodes, placed, violations, strict=True)
-    return Candidates.of(snapshot, [Candidate(node, tuple(pods), count) for node, pods, count in each], V1_36)
+    rows = zip(nodes, placed, violations, strict=True)
+    return Candidates.of(snapshot, [Candidate(node, tuple(pods), count) for node, pods, count in rows], V1_36)
 
 
 def test_costs_are_what_the_criteria_look_at() -> None:
-    found = candidates([v(10)], [v(5, "2026-01-01T08:00:00Z"), v(5), v(-1)], violations=(0, 2))
+    choices = candidates([v(10)], [v(5, "2026-01-01T08:00:00Z"), v(5), v(-1)], violations=(0, 2))
 
-    assert costs_of(found) == [CHOSEN, Costs(2, 5, 3 * 2**31 + 9, 3, EIGHT)]
+    assert costs_of(choices) == [CHOSEN, Costs(2, 5, 3 * 2**31 + 9, 3, EIGHT)]
 
 
 def test_the_best_come_first_and_ties_stay_in_order() -> None:
     """By criterion after criterion, as the choice is made."""
-    found = candidates([v(5)], [v(1)], [v(4)], [v(4)], [v(9)], violations=(0, 1, 0, 0, 0))
+    choices = candidates([v(5)], [v(1)], [v(4)], [v(4)], [v(9)], violations=(0, 1, 0, 0, 0))
 
-    assert ranked(found).tolist() == [2, 3, 0, 4, 1]
-    assert np.array_equal(pick_one_node_for_preemption(found), ranked(found)[:2])
+    assert ranked(choices).tolist() == [2, 3, 0, 4, 1]
+    assert np.array_equal(pick_one_node_for_preemption(choices), ranked(choices)[:2])

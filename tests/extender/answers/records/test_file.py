@@ -42,10 +42,10 @@ async def test_records_outlive_the_process(tmp_path: Path) -> None:
 
     async with kept_in(path, now=NOON.timestamp) as records:
         await a_preemption(records)
-        (before,), attempts = records.preemptions(), [each.record for each in records.attempts()]
+        (before,), attempts = records.preemptions(), [attempt.record for attempt in records.attempts()]
     async with kept_in(path) as restored:
         assert restored.who_preempted("default/low") == before
-        assert [each.record for each in restored.attempts()] == attempts
+        assert [attempt.record for attempt in restored.attempts()] == attempts
         assert next(restored.attempts()).preemption == before
         decided(restored, "later")
         assert next(restored.attempts()).record.id == attempts[0].id + 1
@@ -59,8 +59,8 @@ async def test_records_are_written_while_the_service_runs(tmp_path: Path) -> Non
         assert read(path) == []
         await asyncio.sleep(1.5)
 
-        (made,) = read(path)
-        assert made == next(records.attempts()).record
+        (record,) = read(path)
+        assert record == next(records.attempts()).record
 
 
 async def test_lines_that_are_not_whole_are_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -72,10 +72,10 @@ async def test_lines_that_are_not_whole_are_skipped(tmp_path: Path, caplog: pyte
         decided(records, "torn")
     path.write_bytes(b"nonsense\n[1]\n\n" + path.read_bytes()[:-20])
     async with kept_in(path) as records:
-        assert [each.record.pod.name for each in records.attempts()] == ["first"]
+        assert [attempt.record.pod.name for attempt in records.attempts()] == ["first"]
         decided(records, "next")
     async with kept_in(path) as records:
-        assert [each.record.pod.name for each in records.attempts()] == ["next", "first"]
+        assert [attempt.record.pod.name for attempt in records.attempts()] == ["next", "first"]
 
     assert "Incomplete lines of the records file were skipped" in caplog.text
 
@@ -94,7 +94,7 @@ async def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path, monkeypat
             assert path.stat().st_size <= 25_000
     async with kept_in(path) as records:
         assert records.who_preempted("default/low") is not None
-        newest = [each.record.pod.name for each in records.attempts()][:3]
+        newest = [attempt.record.pod.name for attempt in records.attempts()][:3]
         assert newest == ["pod-19-19", "pod-19-18", "pod-19-17"]
 
     assert os.listdir(tmp_path) == ["records"]
@@ -116,9 +116,9 @@ async def test_calls_are_dropped_first_when_the_file_is_rewritten(
                 records.call_failed(call, "no such node")
             await asyncio.sleep(1)
     async with kept_in(path) as records:
-        kept = [each.record for each in records.attempts()]
-        assert [made.pod.name for made in kept if not made.caller] == [f"pod-{number}" for number in range(19, -1, -1)]
-        assert 0 < sum(bool(made.caller) for made in kept) < 400
+        entries = [attempt.record for attempt in records.attempts()]
+        assert [record.pod.name for record in entries if not record.caller] == [f"pod-{n}" for n in range(19, -1, -1)]
+        assert 0 < sum(bool(record.caller) for record in entries) < 400
 
 
 async def test_temporary_file_of_a_killed_process_is_removed(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ async def test_a_disk_that_is_full_does_not_end_the_service(tmp_path: Path, capl
         path.unlink()
         await asyncio.sleep(2)
 
-        assert [made.pod.name for made in read(path)] == ["p0", "p1", "p2"]  # type: ignore[attr-defined]
+        assert [record.pod.name for record in read(path)] == ["p0", "p1", "p2"]  # type: ignore[attr-defined]
 
     assert caplog.text.count("Records cannot be written") == 1
 
@@ -176,7 +176,7 @@ def test_more_than_may_be_kept_is_not_restored() -> None:
     records = Records(Limits(attempts=2))
     records.restore(attempt(number) for number in range(1, 6))
 
-    assert [each.record.id for each in records.attempts()] == [5, 4]
+    assert [attempt.record.id for attempt in records.attempts()] == [5, 4]
 
 
 def test_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:

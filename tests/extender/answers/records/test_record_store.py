@@ -24,11 +24,10 @@ def attempt(number: int, pod: str = "", message: str = "") -> AttemptRecord:
     return AttemptRecord(number, 0.0, who, "profile", "Unschedulable", message=message)
 
 
-def preemption(number: int, *victims: str, by: str = "high") -> PreemptionRecord:
+def preemption(number: int, *victims: str, preemptor: str = "high") -> PreemptionRecord:
     leaving = tuple(Victim(PodName("default", victim)) for victim in victims)
-    return PreemptionRecord(
-        number, 0.0, PodName("default", by, by), "n", leaving, candidates=(CandidateRecord("n", leaving, 0),)
-    )
+    candidates = (CandidateRecord("n", leaving, 0),)
+    return PreemptionRecord(number, 0.0, PodName("default", preemptor, preemptor), "n", leaving, candidates=candidates)
 
 
 def scores(num_nodes: int) -> Details:
@@ -39,15 +38,15 @@ def verdicts(size: int) -> Details:
     return Details(picture=b"x" * size)
 
 
-def kept(store: RecordStore, pod: str | None = None) -> list[int]:
-    return [each.record.id for each in store.attempts(pod, None, None)]
+def attempt_ids(store: RecordStore, pod: str | None = None) -> list[int]:
+    return [attempt.record.id for attempt in store.attempts(pod, None, None)]
 
 
 def test_the_oldest_attempt_goes_when_there_are_too_many() -> None:
     store = RecordStore(LIMITS)
     store.put_attempts(attempt(number) for number in range(1, 9))
 
-    assert kept(store) == [8, 7, 6, 5, 4, 3]
+    assert attempt_ids(store) == [8, 7, 6, 5, 4, 3]
     assert store.oldest == 3
 
 
@@ -56,8 +55,8 @@ def test_attempts_of_one_pod_displace_only_its_own() -> None:
     store.put_attempts(attempt(number, "quiet") for number in (1, 2))
     store.put_attempts(attempt(number, "hot") for number in range(3, 50))
 
-    assert kept(store, "default/quiet") == [2, 1]
-    assert kept(store, "default/hot") == [49, 48]
+    assert attempt_ids(store, "default/quiet") == [2, 1]
+    assert attempt_ids(store, "default/hot") == [49, 48]
 
 
 def test_details_go_before_the_attempt() -> None:
@@ -66,7 +65,7 @@ def test_details_go_before_the_attempt() -> None:
         store.put_details(number, verdicts(12_000))
         store.put_attempts([attempt(number)])
 
-    assert [(each.record.id, each.details is not None) for each in store.attempts(None, None, None)] == [
+    assert [(attempt.record.id, attempt.details is not None) for attempt in store.attempts(None, None, None)] == [
         (4, True), (3, False), (2, False), (1, False),
     ]  # fmt: skip
 
@@ -83,14 +82,14 @@ def test_replaced_details_count_once() -> None:
 
 def test_the_last_preemption_for_a_pod() -> None:
     store = RecordStore(LIMITS)
-    store.put_preemption(preemption(1, "a", by="high"))
-    store.put_preemption(preemption(2, "b", by="high"))
+    store.put_preemption(preemption(1, "a", preemptor="high"))
+    store.put_preemption(preemption(2, "b", preemptor="high"))
 
-    found = store.last_preemption_for("high")
-    assert found is not None
-    assert found.id == 2
+    last_preemption = store.last_preemption_for("high")
+    assert last_preemption is not None
+    assert last_preemption.id == 2
     for number in range(3, 6):
-        store.put_preemption(preemption(number, "c", by="other"))
+        store.put_preemption(preemption(number, "c", preemptor="other"))
     assert store.last_preemption_for("high") is None
 
 
@@ -105,10 +104,10 @@ steps = st.one_of(
 
 @settings(max_examples=examples(150), deadline=None)
 @given(st.lists(steps, max_size=60))
-def test_any_sequence_of_records_stays_within_the_limits(taken: list[tuple[str, int, int]]) -> None:
+def test_any_sequence_of_records_stays_within_the_limits(operations: list[tuple[str, int, int]]) -> None:
     """What is counted is at least what there is."""
     store, number = RecordStore(LIMITS), 1
-    for what, which, size in taken:
+    for what, which, size in operations:
         match what:
             case "attempt":
                 store.put_attempts([attempt(number, f"pod-{which}", "x" * size)])
@@ -117,13 +116,13 @@ def test_any_sequence_of_records_stays_within_the_limits(taken: list[tuple[str, 
                 store.put_details(number, scores(size) if what == "scores" else verdicts(8 * size))
             case "preemption":
                 store.put_preemption(
-                    preemption(number - which, *(f"victim-{each}" for each in range(size)), by=f"pod-{which}")
+                    preemption(number - which, *(f"victim-{index}" for index in range(size)), preemptor=f"pod-{which}")
                 )
             case "change":
-                known = list(store.attempts(None, None, None))
-                if known:
-                    made = known[which % len(known)].record
-                    store.change(attempt(made.id, made.pod.name, "y" * size))
+                attempts = list(store.attempts(None, None, None))
+                if attempts:
+                    record = attempts[which % len(attempts)].record
+                    store.change(attempt(record.id, record.pod.name, "y" * size))
         _check(store)
 
 
@@ -132,7 +131,7 @@ def _check(store: RecordStore) -> None:
     assert len(attempts) <= LIMITS.attempts
     assert len(preemptions) <= LIMITS.preemptions
     assert store.size <= LIMITS.size
-    texts = [each.record.message for each in attempts]
-    assert store.size >= sum(map(len, texts)) + sum(len(each.encoded) for each in attempts)
-    for each in {each.record.pod.key for each in attempts}:
-        assert len(kept(store, each)) <= LIMITS.attempts_of_a_pod
+    texts = [attempt.record.message for attempt in attempts]
+    assert store.size >= sum(map(len, texts)) + sum(len(attempt.encoded) for attempt in attempts)
+    for pod in {attempt.record.pod.key for attempt in attempts}:
+        assert len(attempt_ids(store, pod)) <= LIMITS.attempts_of_a_pod

@@ -48,12 +48,12 @@ async def test_an_attempt_that_found_a_node() -> None:
     await scheduling.decides()
 
     attempt = last(records)
-    made = attempt.record
-    assert (made.pod.key, made.pod.uid, made.profile, made.outcome, made.node) == (
+    record = attempt.record
+    assert (record.pod.key, record.pod.uid, record.profile, record.outcome, record.node) == (
         "default/p", "uid-p", "default-scheduler", "Scheduled", "b",
     )  # fmt: skip
-    assert (made.number, made.evaluated, made.feasible, made.woken_by) == (1, 2, 2, "UnschedulablePodAdd")
-    assert made.time == NOON.timestamp()
+    assert (record.number, record.evaluated, record.feasible, record.woken_by) == (1, 2, 2, "UnschedulablePodAdd")
+    assert record.time == NOON.timestamp()
     assert attempt.details is not None
     highest, lower = attempt.details.scores
     assert (highest.node, lower.node) == ("b", "a")
@@ -77,12 +77,8 @@ async def test_scores_are_kept_of_a_limited_number_of_attempts_a_second() -> Non
     scheduling.comes(*(a_pod(f"late-{number}", "1m") for number in range(3)))
     await scheduling.decides()
 
-    assert {each.record.pod.name for each in records.attempts() if each.details is not None} == {
-        "p0",
-        "p1",
-        "late-0",
-        "late-1",
-    }
+    detailed = {attempt.record.pod.name for attempt in records.attempts() if attempt.details is not None}
+    assert detailed == {"p0", "p1", "late-0", "late-1"}
 
 
 async def test_verdicts_are_kept_of_a_limited_number_of_attempts_a_second() -> None:
@@ -92,9 +88,9 @@ async def test_verdicts_are_kept_of_a_limited_number_of_attempts_a_second() -> N
     scheduling.comes(a_node("a"), *(a_pod(f"p{number}", "64") for number in range(5)))
     await scheduling.decides()
 
-    assert [each.details is not None for each in records.attempts()] == [False, False, False, True, True]
-    assert len({each.record.message for each in records.attempts()}) == 1
-    assert {each.record.evaluated for each in records.attempts()} == {1}
+    assert [attempt.details is not None for attempt in records.attempts()] == [False, False, False, True, True]
+    assert len({attempt.record.message for attempt in records.attempts()}) == 1
+    assert {attempt.record.evaluated for attempt in records.attempts()} == {1}
 
 
 async def test_an_attempt_that_was_refused_keeps_every_nodes_verdict() -> None:
@@ -104,10 +100,10 @@ async def test_an_attempt_that_was_refused_keeps_every_nodes_verdict() -> None:
     await scheduling.decides()
 
     attempt = last(records)
-    made, details = attempt.record, attempt.details
-    assert (made.outcome, made.node, made.evaluated, made.feasible) == ("Unschedulable", "", 2, 0)
+    record, details = attempt.record, attempt.details
+    assert (record.outcome, record.node, record.evaluated, record.feasible) == ("Unschedulable", "", 2, 0)
     (event,) = [call for call in scheduling.writes.calls if isinstance(call, fwk.RecordEvent)]
-    assert made.message == event.note
+    assert record.message == event.note
     assert details is not None
     picture = picture_of(details)
     assert picture is not None
@@ -123,16 +119,16 @@ async def test_an_attempt_in_which_something_went_wrong() -> None:
     scheduling.writes.fail(fwk.BindPod, fwk.CallError("the server is on fire"))
     await scheduling.decides(1)
 
-    made = last(records).record
-    assert (made.outcome, made.node) == ("Error", "a")
-    assert "the server is on fire" in made.message
+    record = last(records).record
+    assert (record.outcome, record.node) == ("Error", "a")
+    assert "the server is on fire" in record.message
 
 
 async def test_without_nodes_the_pod_is_unschedulable() -> None:
     records = await after_deciding_about(a_pod("p"))
 
-    made = last(records).record
-    assert (made.outcome, made.message) == ("Unschedulable", "no nodes available to schedule pods")
+    record = last(records).record
+    assert (record.outcome, record.message) == ("Unschedulable", "no nodes available to schedule pods")
     assert last(records).details is None
 
 
@@ -144,9 +140,9 @@ async def test_attempt_records_the_event_that_woke_the_pod() -> None:
     scheduling.comes(a_node("a"))
     await scheduling.decides()
 
-    assert [
-        (each.record.number, each.record.outcome, each.record.woken_by) for each in records.attempts("default/p")
-    ] == [(2, "Scheduled", "NodeAdd"), (1, "Unschedulable", "UnschedulablePodAdd")]
+    second, first = (attempt.record for attempt in records.attempts("default/p"))
+    assert (second.number, second.outcome, second.woken_by) == (2, "Scheduled", "NodeAdd")
+    assert (first.number, first.outcome, first.woken_by) == (1, "Unschedulable", "UnschedulablePodAdd")
 
 
 async def test_attempts_are_found_by_pod_and_page_by_page() -> None:
@@ -170,7 +166,7 @@ def test_a_flood_stays_within_the_limits() -> None:
         if number % 300 == 0:
             assert next(records.attempts()).record.id == number + 1
 
-    assert [each.record.id for each in records.attempts()] == list(range(1000, 900, -1))
+    assert [attempt.record.id for attempt in records.attempts()] == list(range(1000, 900, -1))
     assert records.size <= 250_000
 
 
@@ -187,17 +183,17 @@ async def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -
     )  # fmt: skip
     await scheduling.decides()
 
-    (made,) = records.preemptions()
-    assert (made.by.key, made.by.priority, made.node, made.outcome) == ("default/high", 100, "a", "told")
-    (victim,) = made.victims
+    (record,) = records.preemptions()
+    assert (record.by.key, record.by.priority, record.node, record.outcome) == ("default/high", 100, "a", "told")
+    (victim,) = record.victims
     assert (victim.pod.key, victim.pod.priority, victim.owner) == ("default/cheap", 5, "Job/work")
     assert (victim.started, victim.violates) == ("2026-01-01T08:00:00Z", ())
-    assert [room.node for room in made.candidates] == ["a", "b", "c"]
-    assert made.candidates[2].num_pdb_violations == 1
-    assert made.candidates[2].victims[0].violates == ("kept",)
-    assert made.num_candidates == 3
-    assert last(records).preemption == made
-    assert made.id == last(records).record.id
+    assert [room.node for room in record.candidates] == ["a", "b", "c"]
+    assert record.candidates[2].num_pdb_violations == 1
+    assert record.candidates[2].victims[0].violates == ("kept",)
+    assert record.num_candidates == 3
+    assert last(records).preemption == record
+    assert record.id == last(records).record.id
 
 
 async def test_losing_nodes_are_kept_of_a_limited_number_of_preemptions_a_second() -> None:
@@ -214,21 +210,21 @@ async def test_losing_nodes_are_kept_of_a_limited_number_of_preemptions_a_second
     second, first = records.preemptions()
     assert (first.by.key, len(first.candidates), first.num_candidates) == ("default/first", 3, 3)
     assert (second.by.key, len(second.candidates), second.num_candidates) == ("default/second", 1, 2)
-    for made in (first, second):
-        (chosen, *_), (victim,) = made.candidates, made.victims
-        assert (chosen.node, chosen.victims) == (made.node, made.victims)
-        assert (victim.pod.key, victim.owner) == (f"default/low-{made.node}", "Job/work")
+    for record in (first, second):
+        (chosen, *_), (victim,) = record.candidates, record.victims
+        assert (chosen.node, chosen.victims) == (record.node, record.victims)
+        assert (victim.pod.key, victim.owner) == (f"default/low-{record.node}", "Job/work")
         assert (victim.cpu, victim.memory, victim.started) == (1500, 0, "2026-01-01T08:00:00Z")
 
 
 async def test_preemption_is_found_by_its_victim() -> None:
     records = await after_deciding_about(a_node("a"), a_pod("low").node("a"), a_pod("high", priority=100))
 
-    (made,) = records.preemptions()
-    assert records.who_preempted("default/low") == made
+    (record,) = records.preemptions()
+    assert records.who_preempted("default/low") == record
     assert records.who_preempted("default/high") is None
-    assert list(records.preemptions("default/low")) == [made]
-    assert list(records.preemptions("default/high")) == [made]
+    assert list(records.preemptions("default/low")) == [record]
+    assert list(records.preemptions("default/high")) == [record]
     assert list(records.preemptions("default/unknown")) == []
 
 
@@ -239,8 +235,8 @@ async def test_failed_preemption_has_no_victims() -> None:
     scheduling.writes.fail(fwk.DeletePod, fwk.CallError("not today"))
     await scheduling.decides(1)
 
-    (made,) = records.preemptions()
-    assert made.outcome == "failed"
+    (record,) = records.preemptions()
+    assert record.outcome == "failed"
     assert records.who_preempted("default/low") is None
 
 
@@ -257,8 +253,8 @@ async def test_failed_preemption_has_no_victims() -> None:
 async def test_reason_why_no_pod_was_preempted_is_kept(pod: PodBuilder, may_preempt: bool, why: str) -> None:
     records = await after_deciding_about(a_node("a"), a_pod("low").node("a"), pod)
 
-    made = last(records).record
-    assert (made.may_preempt, made.no_preemption) == (may_preempt, why)
+    record = last(records).record
+    assert (record.may_preempt, record.no_preemption) == (may_preempt, why)
     assert list(records.preemptions()) == []
 
 
@@ -270,13 +266,13 @@ async def test_waiting_readers_are_woken_by_a_new_record() -> None:
     scheduling = ToldScheduler(records)
     waiting = [asyncio.ensure_future(records.news(records.version)) for _ in range(2)]
     await asyncio.sleep(1)
-    assert not any(each.done() for each in waiting)
+    assert not any(reader.done() for reader in waiting)
 
     scheduling.comes(a_node("a"), a_pod("p"))
     await scheduling.decides()
     await asyncio.sleep(1)
 
-    assert [each.result() for each in waiting] == [records.version] * 2
+    assert [reader.result() for reader in waiting] == [records.version] * 2
     assert await records.news(0) == records.version
 
 
@@ -320,6 +316,6 @@ async def test_a_reporter_that_fails_is_complained_of_once(caplog: pytest.LogCap
     await scheduling.decides()
     assert len(scheduling.writes.bound) == 2
 
-    (complaint,) = [each for each in caplog.records if each.name == "extender.engine.reporter"]
+    (complaint,) = [record for record in caplog.records if record.name == "extender.engine.reporter"]
     assert "this is logged once" in complaint.getMessage()
     assert complaint.exc_info is not None

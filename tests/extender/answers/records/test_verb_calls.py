@@ -35,13 +35,8 @@ def test_a_filter_is_kept_with_every_nodes_verdict() -> None:
     filtered(engine(records, LOW.node("b")), ASKED.obj(), node_names=["b", "a", "c"])
 
     (answer,) = map(history.attempt, records.attempts())
-    assert (answer.outcome, answer.pod.name, answer.number, answer.evaluated, answer.feasible) == (
-        "Filter",
-        "asked",
-        0,
-        3,
-        1,
-    )
+    assert (answer.outcome, answer.pod.name, answer.number) == ("Filter", "asked", 0)
+    assert (answer.evaluated, answer.feasible) == (3, 1)
     (step,) = answer.waterfall
     assert (step.plugin, step.refused, step.left) == ("NodeResourcesFit", 1, 1)
     (attempt,) = records.attempts()
@@ -93,18 +88,18 @@ def test_a_question_without_an_answer_is_an_error() -> None:
 
 
 def asked_to_preempt(records: Records) -> Verbs:
-    asked = engine(records, LOW.node("a"), LOWER.node("b"))
-    asyncio.run(asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0), "b": MetaVictims.of(("lower",), 0)}))
-    return asked
+    verbs = engine(records, LOW.node("a"), LOWER.node("b"))
+    asyncio.run(verbs.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0), "b": MetaVictims.of(("lower",), 0)}))
+    return verbs
 
 
 def test_candidates_are_kept_before_a_node_is_chosen() -> None:
     records = Records()
     asked_to_preempt(records)
 
-    (made,) = records.preemptions()
-    assert (made.by.name, made.node, made.victims, made.outcome) == ("asked", "", (), "deciding")
-    assert [(room.node, [victim.pod.name for victim in room.victims]) for room in made.candidates] == [
+    (record,) = records.preemptions()
+    assert (record.by.name, record.node, record.victims, record.outcome) == ("asked", "", (), "deciding")
+    assert [(room.node, [victim.pod.name for victim in room.victims]) for room in record.candidates] == [
         ("b", ["lower"]),
         ("a", ["low"]),
     ]
@@ -114,36 +109,36 @@ def test_candidates_are_kept_before_a_node_is_chosen() -> None:
 def test_nomination_decides_which_victims_are_recorded() -> None:
     """kube-scheduler writes it into the preemptor's status."""
     records = Records()
-    asked = asked_to_preempt(records)
-    asked.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
+    verbs = asked_to_preempt(records)
+    verbs.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
 
-    (made,) = records.preemptions()
-    assert (made.node, made.outcome, [victim.pod.name for victim in made.victims]) == ("a", "told", ["low"])
-    assert [room.node for room in made.candidates] == ["a", "b"]
-    assert records.who_preempted("default/low") == made
+    (record,) = records.preemptions()
+    assert (record.node, record.outcome, [victim.pod.name for victim in record.victims]) == ("a", "told", ["low"])
+    assert [room.node for room in record.candidates] == ["a", "b"]
+    assert records.who_preempted("default/low") == record
     assert records.who_preempted("default/lower") is None
 
 
 def test_nomination_is_recorded_once() -> None:
     records = Records()
-    asked = asked_to_preempt(records)
+    verbs = asked_to_preempt(records)
     promised = ASKED.nominated_node("a")
-    asked.changed(ASKED.obj(), promised.obj())
+    verbs.changed(ASKED.obj(), promised.obj())
     version = records.version
-    asked.changed(promised.obj(), promised.label(touched="yes").obj())
-    asked.changed(promised.obj(), promised.node("a").obj())
+    verbs.changed(promised.obj(), promised.label(touched="yes").obj())
+    verbs.changed(promised.obj(), promised.node("a").obj())
 
     assert records.version == version
 
 
 def test_nomination_to_a_node_that_was_not_asked_about_has_no_victims() -> None:
     records = Records()
-    asked = asked_to_preempt(records)
-    asked.changed(ASKED.obj(), ASKED.nominated_node("c").obj())
+    verbs = asked_to_preempt(records)
+    verbs.changed(ASKED.obj(), ASKED.nominated_node("c").obj())
 
-    (made,) = records.preemptions()
-    assert (made.node, made.outcome, made.victims) == ("c", "told", ())
-    assert len(made.candidates) == 2
+    (record,) = records.preemptions()
+    assert (record.node, record.outcome, record.victims) == ("c", "told", ())
+    assert len(record.candidates) == 2
 
 
 def test_preempt_call_without_a_helpful_node_keeps_no_preemption() -> None:
@@ -163,18 +158,18 @@ def decided(records: Records, pod: PodBuilder = ASKED, node: str = "a") -> None:
 
 
 def outcomes(records: Records) -> list[tuple[str, str]]:
-    return [(each.record.outcome, each.record.caller) for each in records.attempts()]
+    return [(attempt.record.outcome, attempt.record.caller) for attempt in records.attempts()]
 
 
 def test_a_call_is_marked_with_its_caller_and_an_attempt_is_not() -> None:
     records = Records()
     decided(records)
-    asked = engine(records, LOW.node("a"), LOWER.node("b"))
-    filtered(asked, ASKED.obj(), node_names=["a"], caller="system:kube-scheduler")
-    scored(asked, ASKED.obj(), node_names=["a"], caller="anonymous at 10.0.0.9")
-    asyncio.run(asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="system:kube-scheduler"))
+    verbs = engine(records, LOW.node("a"), LOWER.node("b"))
+    filtered(verbs, ASKED.obj(), node_names=["a"], caller="system:kube-scheduler")
+    scored(verbs, ASKED.obj(), node_names=["a"], caller="anonymous at 10.0.0.9")
+    asyncio.run(verbs.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="system:kube-scheduler"))
     with pytest.raises(VerbError):
-        filtered(asked, ASKED.obj(), caller="anonymous at 10.0.0.9")
+        filtered(verbs, ASKED.obj(), caller="anonymous at 10.0.0.9")
     decided(records, LOW)
 
     callers = [
@@ -185,9 +180,9 @@ def test_a_call_is_marked_with_its_caller_and_an_attempt_is_not() -> None:
         "system:kube-scheduler",
         "",
     ]
-    assert [each.caller for each in map(history.attempt, records.attempts())] == callers
-    assert [each.caller for each in map(history.preemption, records.preemptions())] == ["system:kube-scheduler"]
-    assert [each.record.id for each in records.attempts(before=6)] == [5, 4, 3, 2, 1]
+    assert [attempt.caller for attempt in map(history.attempt, records.attempts())] == callers
+    assert [item.caller for item in map(history.preemption, records.preemptions())] == ["system:kube-scheduler"]
+    assert [attempt.record.id for attempt in records.attempts(before=6)] == [5, 4, 3, 2, 1]
     assert records.oldest == 1
 
 
@@ -195,10 +190,10 @@ def test_calls_cannot_push_out_what_was_decided_here() -> None:
     records = Records(Limits(attempts=3, preemptions=2), limits_of_calls=Limits(attempts=4, preemptions=2))
     for name in ("x", "y", "z"):
         decided(records, make_pod(name).uid(name))
-    asked = engine(records, LOW.node("a"))
+    verbs = engine(records, LOW.node("a"))
     for number in range(50):
         pod = make_pod(f"forged-{number}").uid(f"forged-{number}").req(cpu=1).priority(9)
-        asyncio.run(asked.preempt(pod.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="anonymous at 10.0.0.9"))
+        asyncio.run(verbs.preempt(pod.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="anonymous at 10.0.0.9"))
 
     assert outcomes(records) == [("Preempt", "anonymous at 10.0.0.9")] * 4 + [("Scheduled", "")] * 3
     assert len(list(records.preemptions())) == 2
@@ -208,15 +203,15 @@ def test_calls_with_huge_names_take_no_more_memory_than_others() -> None:
     records = Records(limits_of_calls=Limits(size=2**20))
     huge = "x" * 20_000
     pod = make_pod("p").uid(huge).req(cpu=99).scheduler_name(huge).claim(huge).obj()
-    asked = engine(records)
+    verbs = engine(records)
     for _ in range(20):
-        filtered(asked, pod, node_names=["a"], caller=huge)
-        scored(asked, make_pod("q").obj(), node_names=["a", huge])
+        filtered(verbs, pod, node_names=["a"], caller=huge)
+        scored(verbs, make_pod("q").obj(), node_names=["a", huge])
 
     assert records.size <= 2**20
-    kept = next(each.record for each in records.attempts() if each.record.outcome == "Filter")
-    assert {len(kept.pod.uid), len(kept.profile), len(kept.caller)} == {limits.CALL_NAME_CHARACTERS}
-    assert len(kept.message) == limits.CALL_MESSAGE_CHARACTERS
+    record = next(attempt.record for attempt in records.attempts() if attempt.record.outcome == "Filter")
+    assert {len(record.pod.uid), len(record.profile), len(record.caller)} == {limits.CALL_NAME_CHARACTERS}
+    assert len(record.message) == limits.CALL_MESSAGE_CHARACTERS
 
 
 def test_a_failed_binding_is_noted_at_the_attempt_and_not_at_a_later_call() -> None:
@@ -234,11 +229,11 @@ async def test_a_call_cannot_claim_the_nomination_of_a_pod_that_is_decided_here(
     scheduling = ToldScheduler(records)
     scheduling.comes(make_node("a").capacity(cpu=1, pods=10), LOW.node("a"), ASKED)
     await scheduling.decides()
-    asked = engine(records, LOWER.node("a"))
-    await asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("lower",), 0)}, caller="anonymous at 10.0.0.9")
-    asked.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
+    verbs = engine(records, LOWER.node("a"))
+    await verbs.preempt(ASKED.obj(), {"a": MetaVictims.of(("lower",), 0)}, caller="anonymous at 10.0.0.9")
+    verbs.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
 
     assert records.who_preempted("default/lower") is None
-    made = records.who_preempted("default/low")
-    assert made is not None
-    assert made.caller == ""
+    record = records.who_preempted("default/low")
+    assert record is not None
+    assert record.caller == ""

@@ -45,17 +45,17 @@ def node(name: str, cpu: int) -> NodeBuilder:
     return make_node(name).capacity(cpu=cpu, memory="64Gi").label({HOST: name, ZONE: f"z{name[-1]}"})
 
 
-def rooms(found: Capacity) -> dict[str, int]:
-    return {room.node: room.pods for room in found.by_node}
+def rooms(count: Capacity) -> dict[str, int]:
+    return {room.node: room.pods for room in count.by_node}
 
 
 def test_every_node_is_filled_up() -> None:
-    found = fitting(
+    count = fitting(
         cluster_of([node("a", 4), node("b", 8)], [make_pod("p").req(cpu="2500m").node("b")]),
         make_pod().req(cpu=1).obj(),
     )
 
-    assert found == Capacity(
+    assert count == Capacity(
         fits=9,
         by_node=(NodeRoom(node="b", pods=5), NodeRoom(node="a", pods=4)),
         stopped_by="0/2 nodes are available: 2 Insufficient cpu.",
@@ -72,9 +72,9 @@ def test_capacity_counts_without_evicting_any_pod() -> None:
 def test_counting_stops_at_the_limit_of_the_question() -> None:
     cluster = cluster_of([node("a", 4)])
 
-    found = fitting(cluster, make_pod().req(cpu=1).obj(), limit=3)
+    count = fitting(cluster, make_pod().req(cpu=1).obj(), limit=3)
 
-    assert (found.fits, found.is_limit, found.stopped_by) == (3, True, "")
+    assert (count.fits, count.is_limit, count.stopped_by) == (3, True, "")
 
 
 def test_a_high_limit_is_reached_without_placing_copies_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,22 +85,22 @@ def test_a_high_limit_is_reached_without_placing_copies_one_by_one(monkeypatch: 
     monkeypatch.setattr("extender.answers.trial.Trial.schedule", None)
     cluster = cluster_of([node("a", 4), node("b", 1), node("c", 4)])
 
-    found = fitting(cluster, make_pod().req(cpu=1).obj(), limit=6)
+    count = fitting(cluster, make_pod().req(cpu=1).obj(), limit=6)
 
-    assert (found.fits, found.is_limit) == (6, True)
-    assert {room.node: room.pods for room in found.by_node} == {"a": 3, "b": 1, "c": 2}
-    assert found.notes == ("counting ends at 6; the nodes are filled evenly up to there, not in the scheduler's order",)
+    assert (count.fits, count.is_limit) == (6, True)
+    assert {room.node: room.pods for room in count.by_node} == {"a": 3, "b": 1, "c": 2}
+    assert count.notes == ("counting ends at 6; the nodes are filled evenly up to there, not in the scheduler's order",)
 
 
 def test_without_a_limit_copies_are_placed_one_by_one_for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("extender.answers.what_if.capacity._FIRST_PLACED", 2)
     together = make_pod().req(cpu=1).label(app="web").pod_affinity(HOST, app="web").obj()
 
-    found = fitting(cluster_of([node("a", 4)]), together, limit=None)
+    count = fitting(cluster_of([node("a", 4)]), together, limit=None)
     alone = fitting(cluster_of([node("a", 4)]), make_pod().req(cpu=1).obj(), limit=None)
 
-    assert (found.fits, found.is_limit) == (2, True)
-    assert found.notes == (
+    assert (count.fits, count.is_limit) == (2, True)
+    assert count.notes == (
         "counting ends at 2, because they are placed one by one; a higher limit continues the count",
     )
     assert (alone.fits, alone.is_limit) == (4, False)
@@ -111,11 +111,11 @@ def test_copies_that_are_placed_one_by_one_end_earlier(monkeypatch: pytest.Monke
     monkeypatch.setattr("extender.values.limits.COPIES_PLACED", 2)
     together = make_pod().req(cpu=1).label(app="web").pod_affinity(HOST, app="web").obj()
 
-    found = fitting(cluster_of([node("a", 4)]), together, limit=3)
+    count = fitting(cluster_of([node("a", 4)]), together, limit=3)
     alone = fitting(cluster_of([node("a", 4)]), make_pod().req(cpu=1).obj(), limit=9)
 
-    assert (found.fits, found.is_limit) == (2, True)
-    assert found.notes == ("counting ends at 2, the maximum of pods that are placed one by one",)
+    assert (count.fits, count.is_limit) == (2, True)
+    assert count.notes == ("counting ends at 2, the maximum of pods that are placed one by one",)
     assert (alone.fits, alone.notes) == (4, ())
 
 
@@ -123,9 +123,9 @@ def test_copies_that_are_placed_one_by_one_end_earlier(monkeypatch: pytest.Monke
     "pod", [make_pod().req(cpu=1), make_pod().req(cpu=1).label(app="web").pod_affinity(HOST, app="web")]
 )
 def test_the_limit_may_be_all_there_is_room_for(pod: PodBuilder) -> None:
-    found = fitting(cluster_of([node("a", 4)]), pod.obj(), limit=4)
+    count = fitting(cluster_of([node("a", 4)]), pod.obj(), limit=4)
 
-    assert (found.fits, found.is_limit, found.stopped_by) == (4, False, "0/1 nodes are available: 1 Insufficient cpu.")
+    assert (count.fits, count.is_limit, count.stopped_by) == (4, False, "0/1 nodes are available: 1 Insufficient cpu.")
 
 
 def test_capacity_with_a_limit_of_zero_is_zero() -> None:
@@ -194,27 +194,27 @@ def test_a_claim_that_is_made_for_each_pod_is_not_there_for_a_copy() -> None:
         spec=replaced(pod.spec, resource_claims=[PodResourceClaim(name="gpu", resource_claim_template_name="gpus")]),
     )
 
-    found = fitting(cluster_of([node("a", 4)]), pod)
+    count = fitting(cluster_of([node("a", 4)]), pod)
 
-    assert found.fits == 0
-    assert found.stopped_by.startswith("0/1 nodes are available: ")
+    assert count.fits == 0
+    assert count.stopped_by.startswith("0/1 nodes are available: ")
 
 
 def test_devices_for_extended_resources_are_counted_node_by_node() -> None:
     """Two on one node, none on the next, and a device plugin with one on the third."""
     nodes = node("a", 4), node("b", 4), node("c", 4).capacity({"example.com/gpu": 1})
     state = ClusterState(
-        nodes=[each.obj() for each in nodes],
+        nodes=[node.obj() for node in nodes],
         device_classes=[make_device_class("gpu", backs="example.com/gpu")],
         resource_slices=[make_slice("gpu-1", "gpu-2", nodeName="a")],
     )
 
-    found = fitting(Cluster.of(state), make_pod().req({"example.com/gpu": 1}).obj())
+    count = fitting(Cluster.of(state), make_pod().req({"example.com/gpu": 1}).obj())
 
-    assert rooms(found) == {"a": 2, "c": 1}
-    assert found.stopped_by is not None
-    assert "2 cannot allocate all claims" in found.stopped_by
-    assert "1 Insufficient example.com/gpu" in found.stopped_by
+    assert rooms(count) == {"a": 2, "c": 1}
+    assert count.stopped_by is not None
+    assert "2 cannot allocate all claims" in count.stopped_by
+    assert "1 Insufficient example.com/gpu" in count.stopped_by
 
 
 class Elsewhere(fwk.FilterPlugin):
@@ -239,7 +239,7 @@ def test_the_count_is_exact(seed: int) -> None:
     one_by_one, in_step = Cluster.of(state), Cluster.of(state)
 
     placed = capacity(Trial(one_by_one, {"default-scheduler": make_framework(*PLUGINS, Elsewhere)}), pod, 60)
-    counted = capacity(Trial(in_step, {"default-scheduler": make_framework(*PLUGINS)}), pod, 60)
+    capacity_in_step = capacity(Trial(in_step, {"default-scheduler": make_framework(*PLUGINS)}), pod, 60)
     after = asyncio.run(
         evaluate(Cycle(make_framework(*PLUGINS), one_by_one.cache.update_snapshot(), pod, NO_NOMINATIONS))
     )
@@ -247,10 +247,10 @@ def test_the_count_is_exact(seed: int) -> None:
     assert placed.fits == sum(room.pods for room in placed.by_node)
     assert placed.is_limit or (after.feasible == () and after.fit_error == placed.stopped_by)
     if drawn.pod.spec.affinity is None and not drawn.pod.spec.topology_spread_constraints:
-        assert counted == placed
+        assert capacity_in_step == placed
     else:
         # Who minds other nodes is placed by chance among equals, so that the count may depend on it.
-        assert counted.is_limit == placed.is_limit
+        assert capacity_in_step.is_limit == placed.is_limit
 
 
 def test_capacity_counts_hundreds_of_pods() -> None:
@@ -258,7 +258,7 @@ def test_capacity_counts_hundreds_of_pods() -> None:
     nodes = [make_node("a").capacity(cpu=4, pods=100), make_node("b").capacity(cpu=4, pods=33)]
     promised = make_pod("first").priority(5).nominated_node("a")
 
-    found = fitting(cluster_of(nodes, [make_pod("p").node("b"), promised]), make_pod().req(cpu="1m").obj())
+    count = fitting(cluster_of(nodes, [make_pod("p").node("b"), promised]), make_pod().req(cpu="1m").obj())
 
-    assert rooms(found) == {"a": 99, "b": 32}
-    assert found.stopped_by == "0/2 nodes are available: 2 Too many pods."
+    assert rooms(count) == {"a": 99, "b": 32}
+    assert count.stopped_by == "0/2 nodes are available: 2 Too many pods."

@@ -11,8 +11,8 @@ from tests.kit.objects import node, pod, workload
 from tests.kit.owners import owned_by
 
 
-def of_daemon_set(made: PodBuilder) -> Pod:
-    return owned_by(made.obj(), "DaemonSet", "agent")
+def of_daemon_set(builder: PodBuilder) -> Pod:
+    return owned_by(builder.obj(), "DaemonSet", "agent")
 
 
 def cluster(*pods: Pod) -> Cluster:
@@ -50,10 +50,10 @@ def test_a_node_that_is_there_already_gets_none() -> None:
 
 
 def test_a_daemon_set_that_is_written_makes_its_pods_itself() -> None:
-    written = workload("DaemonSet", "agent", pod("agent", "2"))
+    daemon_set = workload("DaemonSet", "agent", pod("agent", "2"))
     about = cluster(of_daemon_set(make_pod("agent-x").req(cpu=1).node("n1")))
 
-    answer = ask(about, node("n2", "4"), written)
+    answer = ask(about, node("n2", "4"), daemon_set)
 
-    assert [(each.pod.name, each.requests["cpu"]) for each in answer.placements] == [("agent-n2", "2")]
+    assert [(placement.pod.name, placement.requests["cpu"]) for placement in answer.placements] == [("agent-n2", "2")]
     assert "an update of its pods is not simulated" in answer.notes[-1]

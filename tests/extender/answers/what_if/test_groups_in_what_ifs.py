@@ -49,10 +49,8 @@ def test_gang_that_does_not_fit_is_placed_nowhere_and_the_answer_says_what_it_la
     assert set(places(answer).values()) == {""}
     group = only_group(answer)
     assert (group.scheduled, group.fits, group.members, group.min_count) == (False, 3, 4, 4)
-    assert (
-        "PodGroup default/train would wait: 3 of 4 pods fit (the gang needs 4); default/train-3: 0/2 nodes"
-        in group.text
-    )
+    text = "PodGroup default/train would wait: 3 of 4 pods fit (the gang needs 4); default/train-3: 0/2 nodes"
+    assert text in group.text
     assert group.text in answer.summary
 
 
@@ -64,7 +62,7 @@ def test_pods_that_do_not_belong_to_the_group_find_its_room_free() -> None:
 def test_a_gang_without_enough_pods_waits_for_them() -> None:
     answer = ask(cluster_of(node("a")), pod_group("train", 3), *map(member, range(2)))
     assert set(places(answer).values()) == {""}
-    assert {each.message for each in answer.placements} == {
+    assert {placement.message for placement in answer.placements} == {
         "waiting for minCount pods from a gang to appear in scheduling queue"
     }
 
@@ -77,13 +75,13 @@ def test_members_are_placed_one_by_one_without_the_gates() -> None:
 
 
 def test_a_gang_preempts_as_a_whole_or_not_at_all() -> None:
-    low = [running(f"low-{each}", each) for each in "abc"]
+    low = [running(f"low-{name}", name) for name in "abc"]
     about = cluster_of(node("a", cpu=1), node("b", cpu=1), node("c", cpu=1), pods=tuple(low))
     group = pod_group("train", 2, priority="high")
     answer = ask(about, HIGH, group, *(member(number, priorityClassName="high") for number in range(2)))
     assert only_group(answer).scheduled
-    assert len({each.victim.pod.uid for each in answer.evictions}) == 2
-    assert only_group(answer).evicts == tuple(each.victim for each in answer.evictions)
+    assert len({eviction.victim.pod.uid for eviction in answer.evictions}) == 2
+    assert only_group(answer).evicts == tuple(eviction.victim for eviction in answer.evictions)
 
     group["spec"]["schedulingPolicy"]["gang"]["minCount"] = 4
     answer = ask(about, HIGH, group, *(member(number, priorityClassName="high") for number in range(4)))
@@ -100,7 +98,7 @@ def test_a_gang_preempts_as_a_whole_or_not_at_all() -> None:
 def test_a_gang_leaves_protected_pods_alone(protect: str, evicts: set[str]) -> None:
     low = [
         replaced(pod, metadata=replaced(pod.metadata, labels={"app": pod.name}))
-        for pod in (running(f"low-{each}", each) for each in "abc")
+        for pod in (running(f"low-{name}", name) for name in "abc")
     ]
     budget = convert(
         PodDisruptionBudget, {"metadata": {"name": "keep"}, "spec": {"selector": {"matchLabels": {"app": "low-c"}}}}
@@ -108,7 +106,7 @@ def test_a_gang_leaves_protected_pods_alone(protect: str, evicts: set[str]) -> N
     about = cluster_of(node("a", cpu=1), node("b", cpu=1), node("c", cpu=1), pods=tuple(low), pdbs=(budget,))
     profile = f"profiles: [{{pluginConfig: [{{name: DefaultPreemption, args: {{protect: {{{protect}}}}}}}]}}]\n"
     gang = [pod_group("train", 2, priority="high"), *(member(number, priorityClassName="high") for number in range(2))]
-    assert {each.victim.pod.name for each in ask(about, HIGH, *gang, profiles=profile).evictions} == evicts
+    assert {eviction.victim.pod.name for eviction in ask(about, HIGH, *gang, profiles=profile).evictions} == evicts
 
 
 def test_single_members_evict_no_pod_unless_the_gang_fits_then() -> None:
@@ -117,7 +115,7 @@ def test_single_members_evict_no_pod_unless_the_gang_fits_then() -> None:
     pods = [member(number, priorityClassName="high") for number in range(3)]
     assert not ask(about, HIGH, pod_group("train", 3), *pods, gates=gates).evictions
     answer = ask(about, HIGH, pod_group("train", 2), *pods[:2], gates=gates)
-    assert {each.victim.pod.name for each in answer.evictions} == {"low-a", "low-b"}
+    assert {eviction.victim.pod.name for eviction in answer.evictions} == {"low-a", "low-b"}
     assert only_group(answer).scheduled
 
 
@@ -132,9 +130,9 @@ def test_a_gang_in_one_rack_says_which_rack_it_gets_or_which_is_nearest() -> Non
     assert only_group(answer).placement == "s"
 
     answer = ask(cluster_of(*racks[:2]), group, *map(member, range(3)))
-    found = only_group(answer)
-    assert (found.scheduled, found.placement, found.fits) == (False, "s", 2)
-    assert f"2 of 3 pods fit in {RACK}=s (the gang needs 3)" in found.text
+    outcome = only_group(answer)
+    assert (outcome.scheduled, outcome.placement, outcome.fits) == (False, "s", 2)
+    assert f"2 of 3 pods fit in {RACK}=s (the gang needs 3)" in outcome.text
 
 
 def test_group_name_is_hidden_from_callers_who_may_not_see_its_namespace() -> None:

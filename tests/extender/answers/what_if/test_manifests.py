@@ -38,9 +38,9 @@ ONE_GPU = {
 WANTS_ONE_GPU: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]}
 
 
-def cluster(*nodes: str, pods: tuple[Pod, ...] = (), **others: Any) -> Cluster:
-    made = [make_node(name).capacity(cpu=4, pods=10).label({"kubernetes.io/hostname": name}) for name in nodes]
-    return cluster_of(*made, pods=pods, **others)
+def cluster(*nodes: str, pods: tuple[Pod, ...] = (), **objects: Any) -> Cluster:
+    builders = [make_node(name).capacity(cpu=4, pods=10).label({"kubernetes.io/hostname": name}) for name in nodes]
+    return cluster_of(*builders, pods=pods, **objects)
 
 
 def pod(name: str = "web", **spec: Any) -> dict[str, Any]:
@@ -61,13 +61,13 @@ def made_of_template(name: str, label: str, kind: str, owner: str) -> Pod:
     return convert(Pod, objects.pod(name, labels={"app": label}, metadata=metadata, on="n", containers=[CONTAINER]))
 
 
-def taken(about: Cluster, objects: list[dict[str, Any]]) -> list[Pod]:
+def pods_of(about: Cluster, objects: list[dict[str, Any]]) -> list[Pod]:
     """The pods that come of the objects, and have no node."""
     return list(apply_manifests(Trial(about, {}), objects, TrialRegistry).pods)
 
 
 def names(pods: list[Pod]) -> list[str]:
-    return [each.name for each in pods]
+    return [pod.name for pod in pods]
 
 
 # What is filled in.
@@ -76,26 +76,22 @@ def names(pods: list[Pod]) -> list[str]:
 def test_limits_are_requests_where_none_are_given() -> None:
     limited = {**CONTAINER, "resources": {"limits": {"cpu": "2"}}}
 
-    (made,) = taken(cluster(), [pod(containers=[limited])])
+    (new_pod,) = pods_of(cluster(), [pod(containers=[limited])])
 
-    assert made.spec.containers[0].resources.requests == {"cpu": "2"}
+    assert new_pod.spec.containers[0].resources.requests == {"cpu": "2"}
 
 
 def test_a_pod_is_in_the_default_namespace_and_for_the_default_scheduler() -> None:
-    (made,) = taken(cluster(), [pod()])
+    (new_pod,) = pods_of(cluster(), [pod()])
 
-    assert (made.key, made.scheduler_name, made.priority, made.status.phase) == (
-        "default/web",
-        "default-scheduler",
-        0,
-        "Pending",
-    )
-    assert made.uid
+    assert (new_pod.key, new_pod.scheduler_name) == ("default/web", "default-scheduler")
+    assert (new_pod.priority, new_pod.status.phase) == (0, "Pending")
+    assert new_pod.uid
 
 
 def test_a_node_can_give_what_it_has() -> None:
     about = cluster()
-    taken(
+    pods_of(
         about, [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "8"}}}]
     )
 
@@ -105,8 +101,8 @@ def test_a_node_can_give_what_it_has() -> None:
 def test_a_claim_gets_the_default_class_of_the_cluster() -> None:
     marked = {"storageclass.kubernetes.io/is-default-class": "true"}
     about = cluster()
-    taken(about, [storage_class("fast", annotations=marked)])
-    taken(about, [volume_claim()])
+    pods_of(about, [storage_class("fast", annotations=marked)])
+    pods_of(about, [volume_claim()])
 
     assert about.cache.objects.pvcs["default", "data"].spec.storage_class_name == "fast"
 
@@ -119,11 +115,11 @@ def test_a_claim_gets_the_default_class_of_the_cluster() -> None:
 )
 def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisioner: str, volume: bool) -> None:
     about = cluster()
-    taken(about, [storage_class("disks", mode, provisioner=provisioner), volume_claim(storageClassName="disks")])
+    pods_of(about, [storage_class("disks", mode, provisioner=provisioner), volume_claim(storageClassName="disks")])
 
-    made = about.cache.objects.pvcs["default", "data"]
-    assert is_fully_bound(made) is volume
-    assert list(about.cache.objects.pvs) == ([made.spec.volume_name] if volume else [])
+    claim = about.cache.objects.pvcs["default", "data"]
+    assert is_fully_bound(claim) is volume
+    assert list(about.cache.objects.pvs) == ([claim.spec.volume_name] if volume else [])
 
 
 @cases(
@@ -142,9 +138,9 @@ def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisione
 def test_new_budget_allows_as_many_disruptions_as_its_pods_permit(spec: dict[str, Any], allowed: int) -> None:
     pods = tuple(make_pod(f"db-{number}").label(app="db").node("n").obj() for number in range(3))
     about = cluster("n", pods=(*pods, make_pod("bare").node("n").obj()))
-    written = {"selector": {"matchLabels": {"app": "db"}}, **spec}
-    taken(
-        about, [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": written}]
+    budget = {"selector": {"matchLabels": {"app": "db"}}, **spec}
+    pods_of(
+        about, [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": budget}]
     )
 
     assert about.cache.objects.pdbs["default", "b"].status.disruptions_allowed == allowed
@@ -159,7 +155,7 @@ POLITE = priority_class("polite", 5000, preemptionPolicy="Never")
 
 
 def with_classes(*classes: dict[str, Any], pods: tuple[Pod, ...] = ()) -> Cluster:
-    return cluster("n", pods=pods, priority_classes=[convert(PriorityClass, each) for each in classes])
+    return cluster("n", pods=pods, priority_classes=[convert(PriorityClass, item) for item in classes])
 
 
 @cases(
@@ -222,11 +218,11 @@ def test_a_pod_has_the_priority_that_admission_gives_it(
 ) -> None:
     has_class = make_pod("has").node("n").priority(77).obj()
     has_class = replaced(has_class, spec=replaced(has_class.spec, priority_class_name="of-a-pod"))
-    written = pod(**spec) if kind == "Pod" else workload(kind, pod_spec={**POD_SPEC, **spec}, replicas=1)
+    manifest = pod(**spec) if kind == "Pod" else workload(kind, pod_spec={**POD_SPEC, **spec}, replicas=1)
 
-    (made,) = taken(with_classes(*classes, pods=(has_class,)), [*brought, written])
+    (new_pod,) = pods_of(with_classes(*classes, pods=(has_class,)), [*brought, manifest])
 
-    assert (made.priority, made.spec.priority_class_name, made.spec.preemption_policy) == admitted
+    assert (new_pod.priority, new_pod.spec.priority_class_name, new_pod.spec.preemption_policy) == admitted
 
 
 @cases(
@@ -244,7 +240,7 @@ def test_admission_refuses_an_unknown_class_where_the_classes_are_known(spec: di
     has_class = replaced(has_class, spec=replaced(has_class.spec, priority_class_name="of-a-pod"))
 
     with pytest.raises(ManifestError) as refusal:
-        taken(with_classes(*SYSTEM, DEFAULT, pods=(has_class,)), [pod(**spec)])
+        pods_of(with_classes(*SYSTEM, DEFAULT, pods=(has_class,)), [pod(**spec)])
 
     assert str(refusal.value) == f'Pod default/web: pods "web" is forbidden: {why}'
 
@@ -253,7 +249,7 @@ def test_admission_refuses_an_unknown_class_where_the_classes_are_known(spec: di
 
 
 @pytest.mark.parametrize(
-    ("custom", "named"),
+    ("custom", "kinds"),
     [
         ([("monitoring.coreos.com/v1", "ServiceMonitor")], "ServiceMonitor (monitoring.coreos.com/v1)"),
         ([("serving.knative.dev/v1", "Service")], "Service (serving.knative.dev/v1)"),
@@ -264,12 +260,12 @@ def test_admission_refuses_an_unknown_class_where_the_classes_are_known(spec: di
         ),
     ],
 )
-def test_custom_resources_are_left_out_and_named(custom: list[tuple[str, str]], named: str) -> None:
-    others = [{"apiVersion": version, "kind": kind, "metadata": {"name": "x"}} for version, kind in custom]
+def test_custom_resources_are_left_out_and_named(custom: list[tuple[str, str]], kinds: str) -> None:
+    objects = [{"apiVersion": version, "kind": kind, "metadata": {"name": "x"}} for version, kind in custom]
 
-    applied = apply_manifests(Trial(cluster("n"), {}), [*others, workload("Deployment", replicas=2)], TrialRegistry)
+    applied = apply_manifests(Trial(cluster("n"), {}), [*objects, workload("Deployment", replicas=2)], TrialRegistry)
 
-    assert (len(applied.pods), applied.notes) == (2, (f"left out, since no pods are known to come of them: {named}",))
+    assert (len(applied.pods), applied.notes) == (2, (f"left out, since no pods are known to come of them: {kinds}",))
 
 
 def test_objects_of_which_all_are_custom_are_named_too() -> None:
@@ -282,7 +278,7 @@ def test_objects_of_which_all_are_custom_are_named_too() -> None:
 
 
 @cases(
-    "written, why",
+    "manifest, why",
     ("no kind", {"metadata": {"name": "x"}}, "an object has no kind"),
     ("no metadata", {"kind": "Pod"}, "Pod: an object needs an apiVersion and metadata"),
     ("a list of something else", {"kind": "List", "items": [7]}, "List: an item is no object"),
@@ -345,31 +341,31 @@ def test_objects_of_which_all_are_custom_are_named_too() -> None:
         "Deployment default/web: more than 5000 pods cannot be created at a time",
     ),
 )
-def test_malformed_manifest_is_refused_with_the_reason(written: dict[str, Any], why: str) -> None:
+def test_malformed_manifest_is_refused_with_the_reason(manifest: dict[str, Any], why: str) -> None:
     with pytest.raises(ManifestError) as refusal:
-        taken(cluster("n"), [written])
+        pods_of(cluster("n"), [manifest])
 
     assert str(refusal.value) == why
 
 
 def test_a_pod_that_runs_cannot_be_created_again() -> None:
     with pytest.raises(ManifestError, match='Pod default/web: pods "web" already exists'):
-        taken(cluster("n", pods=(make_pod("web").node("n").obj(),)), [pod("web")])
+        pods_of(cluster("n", pods=(make_pod("web").node("n").obj(),)), [pod("web")])
 
 
 def test_a_pod_that_waits_is_replaced_by_what_is_written_now() -> None:
     about = cluster("n", pods=(make_pod("web").req(cpu=9).obj(),))
 
-    (made,) = taken(about, [pod("web")])
+    (new_pod,) = pods_of(about, [pod("web")])
 
-    assert [*about.pending.values()] == [made]
-    assert made.spec.containers[0].resources.requests == {}
+    assert [*about.pending.values()] == [new_pod]
+    assert new_pod.spec.containers[0].resources.requests == {}
 
 
 def test_kinds_that_mean_nothing_to_a_scheduler_are_passed_over() -> None:
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
 
-    assert names(taken(cluster(), [settings, pod()])) == ["web"]
+    assert names(pods_of(cluster(), [settings, pod()])) == ["web"]
 
 
 def test_lists_are_what_is_in_them() -> None:
@@ -379,23 +375,20 @@ def test_lists_are_what_is_in_them() -> None:
         "items": [{"metadata": {"name": name}, "spec": POD_SPEC} for name in "ab"],
     }
 
-    assert names(taken(cluster(), [{"apiVersion": "v1", "kind": "List", "items": [listed, pod("c")]}])) == [
-        "a",
-        "b",
-        "c",
-    ]
+    objects = [{"apiVersion": "v1", "kind": "List", "items": [listed, pod("c")]}]
+    assert names(pods_of(cluster(), objects)) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("written", [pod(), workload("Deployment"), workload("DaemonSet")])
-def test_a_namespace_that_does_not_exist_is_refused_as_the_api_server_does(written: dict[str, Any]) -> None:
+@pytest.mark.parametrize("manifest", [pod(), workload("Deployment"), workload("DaemonSet")])
+def test_a_namespace_that_does_not_exist_is_refused_as_the_api_server_does(manifest: dict[str, Any]) -> None:
     """Where namespaces are known at all: a dump may be without them, or with those of its labels alone."""
-    lost = {**written, "metadata": {**written["metadata"], "namespace": "nowhere"}}
-    known = cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="default"))])
+    lost = {**manifest, "metadata": {**manifest["metadata"], "namespace": "nowhere"}}
+    about = cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="default"))])
     asked_for = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}}
 
-    with pytest.raises(ManifestError, match=f'{written["kind"]} nowhere/web: namespaces "nowhere" not found'):
-        apply_manifests(Trial(known, {}), [lost], TrialRegistry)
-    apply_manifests(Trial(known, {}), [lost, asked_for], TrialRegistry)
+    with pytest.raises(ManifestError, match=f'{manifest["kind"]} nowhere/web: namespaces "nowhere" not found'):
+        apply_manifests(Trial(about, {}), [lost], TrialRegistry)
+    apply_manifests(Trial(about, {}), [lost, asked_for], TrialRegistry)
     apply_manifests(Trial(cluster("n"), {}), [lost], TrialRegistry)
     apply_manifests(
         Trial(cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="labelled"))]), {}), [lost], TrialRegistry
@@ -405,7 +398,7 @@ def test_a_namespace_that_does_not_exist_is_refused_as_the_api_server_does(writt
 def test_no_object_is_taken_when_one_of_them_is_wrong() -> None:
     about = cluster("n")
     with pytest.raises(ManifestError):
-        taken(about, [pod("fine"), {"apiVersion": "apps/v1", "kind": "Whatever", "metadata": {"name": "x"}}])
+        pods_of(about, [pod("fine"), {"apiVersion": "apps/v1", "kind": "Whatever", "metadata": {"name": "x"}}])
 
     assert not about.pending
 
@@ -416,16 +409,16 @@ def test_no_object_is_taken_when_one_of_them_is_wrong() -> None:
 def test_a_deployment_makes_pods_through_a_replica_set() -> None:
     about = cluster()
 
-    made = taken(about, [workload("Deployment", replicas=2)])
+    pods = pods_of(about, [workload("Deployment", replicas=2)])
 
-    assert names(made) == ["web-1", "web-2"]
+    assert names(pods) == ["web-1", "web-2"]
     ((_, name),) = about.cache.objects.replica_sets
-    assert [(each.metadata.owner_references[0].kind, each.metadata.owner_references[0].name) for each in made] == [
+    assert [(pod.metadata.owner_references[0].kind, pod.metadata.owner_references[0].name) for pod in pods] == [
         ("ReplicaSet", name)
     ] * 2
     selector = about.cache.objects.replica_sets["default", name].spec.selector
     assert selector is not None
-    assert selector.match_labels.items() <= made[0].labels.items()
+    assert selector.match_labels.items() <= pods[0].labels.items()
 
 
 def test_a_deployment_keeps_the_pods_that_it_has() -> None:
@@ -434,15 +427,15 @@ def test_a_deployment_keeps_the_pods_that_it_has() -> None:
     replica_set = ReplicaSet(metadata=ObjectMeta(name="web-abc", namespace="default", owner_references=[owner]))
     pods = tuple(made_of_template(f"web-{number}", "web", "ReplicaSet", "web-abc") for number in (1, 3))
 
-    made = taken(cluster("n", pods=pods, replica_sets=(replica_set,)), [workload("Deployment", replicas=3)])
+    new_pods = pods_of(cluster("n", pods=pods, replica_sets=(replica_set,)), [workload("Deployment", replicas=3)])
 
-    assert names(made) == ["web-2"]
+    assert names(new_pods) == ["web-2"]
 
 
 def test_a_stateful_set_makes_the_ordinals_that_are_missing_and_their_claims() -> None:
     about = cluster("n", pods=(made_of_template("db-0", "db", "StatefulSet", "db"),))
 
-    made = taken(
+    pods = pods_of(
         about,
         [
             workload(
@@ -451,12 +444,12 @@ def test_a_stateful_set_makes_the_ordinals_that_are_missing_and_their_claims() -
         ],
     )
 
-    assert names(made) == ["db-1", "db-2"]
+    assert names(pods) == ["db-1", "db-2"]
     assert list(about.cache.objects.pvcs) == [("default", "data-db-1"), ("default", "data-db-2")]
-    volume = made[0].spec.volumes[0].persistent_volume_claim
+    volume = pods[0].spec.volumes[0].persistent_volume_claim
     assert volume is not None
     assert volume.claim_name == "data-db-1"
-    assert made[0].labels["apps.kubernetes.io/pod-index"] == "1"
+    assert pods[0].labels["apps.kubernetes.io/pod-index"] == "1"
 
 
 def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
@@ -473,15 +466,15 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": values}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
-    made = taken(about, [workload("DaemonSet", "agent", pod_spec={**POD_SPEC, "affinity": affinity})])
+    pods = pods_of(about, [workload("DaemonSet", "agent", pod_spec={**POD_SPEC, "affinity": affinity})])
 
-    assert names(made) == ["agent-a", "agent-b", "agent-cordoned"]
-    affinity_of_it = made[0].spec.affinity
+    assert names(pods) == ["agent-a", "agent-b", "agent-cordoned"]
+    affinity_of_it = pods[0].spec.affinity
     assert affinity_of_it is not None
     assert affinity_of_it.node_affinity is not None
     pinned = affinity_of_it.node_affinity.required
     assert pinned is not None
-    assert [field.values for each in pinned.node_selector_terms for field in each.match_fields] == [["a"]]
+    assert [field.values for node_term in pinned.node_selector_terms for field in node_term.match_fields] == [["a"]]
 
 
 @cases(
@@ -494,10 +487,10 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
 def test_a_job_makes_as_many_pods_as_run_at_a_time(spec: dict[str, Any], pods: int) -> None:
     once = {**POD_SPEC, "restartPolicy": "Never"}
 
-    made = taken(cluster(), [workload("Job", "sum", pod_spec=once, **spec)])
+    new_pods = pods_of(cluster(), [workload("Job", "sum", pod_spec=once, **spec)])
 
-    assert names(made) == [f"sum-{number}" for number in range(1, pods + 1)]
-    assert all(each.labels["job-name"] == "sum" for each in made)
+    assert names(new_pods) == [f"sum-{number}" for number in range(1, pods + 1)]
+    assert all(pod.labels["job-name"] == "sum" for pod in new_pods)
 
 
 def job_set(name: str = "train", **spec: Any) -> dict[str, Any]:
@@ -510,12 +503,12 @@ def replicated(name: str, replicas: Any = 1, **spec: Any) -> dict[str, Any]:
 
 
 def test_a_job_set_makes_the_pods_of_all_its_jobs() -> None:
-    made = taken(cluster(), [job_set(replicatedJobs=[replicated("leader"), replicated("worker", 2, parallelism=2)])])
+    pods = pods_of(cluster(), [job_set(replicatedJobs=[replicated("leader"), replicated("worker", 2, parallelism=2)])])
 
-    assert names(made) == ["train-leader-0-1", *(f"train-worker-{job}-{pod}" for job in (0, 1) for pod in (1, 2))]
-    assert [each.labels["jobset.sigs.k8s.io/replicatedjob-name"] for each in made] == ["leader", *["worker"] * 4]
-    assert {each.labels["role"] for each in made} == {"leader", "worker"}
-    assert not taken(cluster(), [job_set(suspend=True, replicatedJobs=[replicated("worker")])])
+    assert names(pods) == ["train-leader-0-1", *(f"train-worker-{job}-{pod}" for job in (0, 1) for pod in (1, 2))]
+    assert [pod.labels["jobset.sigs.k8s.io/replicatedjob-name"] for pod in pods] == ["leader", *["worker"] * 4]
+    assert {pod.labels["role"] for pod in pods} == {"leader", "worker"}
+    assert not pods_of(cluster(), [job_set(suspend=True, replicatedJobs=[replicated("worker")])])
 
 
 def test_a_cron_job_runs_once() -> None:
@@ -525,7 +518,7 @@ def test_a_cron_job_runs_once() -> None:
     spec = {"schedule": "0 3 * * *", "jobTemplate": once}
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tidy"}, "spec": spec}
 
-    assert names(taken(cluster(), [cron])) == ["tidy-1"]
+    assert names(pods_of(cluster(), [cron])) == ["tidy-1"]
 
 
 # What pods only describe.
@@ -535,42 +528,42 @@ def test_an_ephemeral_volume_gets_its_claim() -> None:
     scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": STORAGE}}}
     about = cluster()
 
-    (made,) = taken(about, [pod(volumes=[scratch])])
+    (new_pod,) = pods_of(about, [pod(volumes=[scratch])])
 
     claim = about.cache.objects.pvcs["default", "web-scratch"]
     assert [(owner.kind, owner.uid, owner.controller) for owner in claim.metadata.owner_references] == [
-        ("Pod", made.uid, True)
+        ("Pod", new_pod.uid, True)
     ]
 
 
 def test_a_resource_claim_is_made_of_its_template() -> None:
     about = cluster()
 
-    (made,) = taken(about, [ONE_GPU, pod(**WANTS_ONE_GPU)])
+    (new_pod,) = pods_of(about, [ONE_GPU, pod(**WANTS_ONE_GPU)])
 
-    assert [each.resource_claim_name for each in made.status.resource_claim_statuses] == ["web-gpu-1"]
+    assert [status.resource_claim_name for status in new_pod.status.resource_claim_statuses] == ["web-gpu-1"]
     claim = about.cache.objects.resource_claims["default", "web-gpu-1"]
     assert claim.spec.devices.requests[0].exactly is not None
-    assert [owner.uid for owner in claim.metadata.owner_references] == [made.uid]
+    assert [owner.uid for owner in claim.metadata.owner_references] == [new_pod.uid]
 
 
 def test_a_template_of_the_cluster_will_do_and_one_that_is_not_known_is_named() -> None:
     before, wants = deepcopy(ONE_GPU), pod(**WANTS_ONE_GPU)
     about = cluster()
 
-    made = apply_manifests(Trial(about, {}), [wants], partial(TrialRegistry, ClaimTemplates([ONE_GPU])))
+    applied = apply_manifests(Trial(about, {}), [wants], partial(TrialRegistry, ClaimTemplates([ONE_GPU])))
 
-    assert [each.resource_claim_name for each in made.pods[0].status.resource_claim_statuses] == ["web-gpu-1"]
+    assert [status.resource_claim_name for status in applied.pods[0].status.resource_claim_statuses] == ["web-gpu-1"]
     assert ("default", "web-gpu-1") in about.cache.objects.resource_claims
-    assert made.missing_templates == ()
+    assert applied.missing_templates == ()
     assert apply_manifests(Trial(cluster(), {}), [wants], TrialRegistry).missing_templates == ("default/one-gpu",)
     assert before == ONE_GPU
 
 
 def test_a_claim_that_is_there_is_used_as_it_is() -> None:
     about = cluster()
-    taken(about, [volume_claim("data-db-0", volumeName="disk")])
-    taken(
+    pods_of(about, [volume_claim("data-db-0", volumeName="disk")])
+    pods_of(
         about,
         [
             workload(

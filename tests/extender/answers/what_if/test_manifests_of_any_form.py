@@ -44,16 +44,16 @@ ONCE = {**TEMPLATE, "spec": {**POD_SPEC, "restartPolicy": "Never"}}
 SELECTOR = {"matchLabels": {"app": "web"}}
 
 
-def named(api_version: str, kind: str, **parts: Any) -> dict[str, Any]:
+def manifest(api_version: str, kind: str, **parts: Any) -> dict[str, Any]:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x", "labels": {"a": "b"}}, **parts}
 
 
 OBJECTS = [
-    named("v1", "Pod", spec=POD_SPEC, status={"phase": "Pending"}),
-    named("v1", "Node", spec={"taints": [{"key": "a", "effect": "NoSchedule"}]}, status={"capacity": {"cpu": "1"}}),
-    named("apps/v1", "Deployment", spec={"replicas": 2, "selector": SELECTOR, "template": TEMPLATE}),
-    named("apps/v1", "ReplicaSet", spec={"replicas": 2, "selector": SELECTOR, "template": TEMPLATE}),
-    named(
+    manifest("v1", "Pod", spec=POD_SPEC, status={"phase": "Pending"}),
+    manifest("v1", "Node", spec={"taints": [{"key": "a", "effect": "NoSchedule"}]}, status={"capacity": {"cpu": "1"}}),
+    manifest("apps/v1", "Deployment", spec={"replicas": 2, "selector": SELECTOR, "template": TEMPLATE}),
+    manifest("apps/v1", "ReplicaSet", spec={"replicas": 2, "selector": SELECTOR, "template": TEMPLATE}),
+    manifest(
         "apps/v1",
         "StatefulSet",
         spec={
@@ -64,18 +64,18 @@ OBJECTS = [
             "volumeClaimTemplates": [{"metadata": {"name": "d"}, "spec": CLAIM}],
         },
     ),
-    named("apps/v1", "DaemonSet", spec={"selector": SELECTOR, "template": TEMPLATE}),
-    named("batch/v1", "Job", spec={"parallelism": 2, "completions": 3, "template": ONCE}),
-    named("batch/v1", "CronJob", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": ONCE}}}),
-    named("v1", "ReplicationController", spec={"replicas": 1, "selector": {"app": "web"}, "template": TEMPLATE}),
-    named(
+    manifest("apps/v1", "DaemonSet", spec={"selector": SELECTOR, "template": TEMPLATE}),
+    manifest("batch/v1", "Job", spec={"parallelism": 2, "completions": 3, "template": ONCE}),
+    manifest("batch/v1", "CronJob", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": ONCE}}}),
+    manifest("v1", "ReplicationController", spec={"replicas": 1, "selector": {"app": "web"}, "template": TEMPLATE}),
+    manifest(
         "policy/v1",
         "PodDisruptionBudget",
         spec={"minAvailable": "50%", "selector": SELECTOR},
         status={"disruptionsAllowed": 1},
     ),
-    named("v1", "PersistentVolumeClaim", spec=CLAIM),
-    named("v1", "List", items=[named("v1", "Pod", spec=POD_SPEC)]),
+    manifest("v1", "PersistentVolumeClaim", spec=CLAIM),
+    manifest("v1", "List", items=[manifest("v1", "Pod", spec=POD_SPEC)]),
 ]
 CLASS = priority_class("high", 10)
 ODD: tuple[Any, ...] = (
@@ -108,19 +108,19 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def spoilt(obj: dict[str, Any], chance: random.Random) -> dict[str, Any]:
     """The object with something else in one or two places."""
-    made = copy.deepcopy(obj)
+    variant = copy.deepcopy(obj)
     for _ in range(chance.randint(1, 2)):
-        *way, last = chance.choice(list(places(made)))
-        parent: Any = made
+        *way, last = chance.choice(list(places(variant)))
+        parent: Any = variant
         for key in way:
             parent = parent[key]
         if chance.random() < 0.2:
             del parent[last]
         else:
             parent[last] = copy.deepcopy(chance.choice(ODD))
-        if not any(True for _ in places(made)):
+        if not any(True for _ in places(variant)):
             break
-    return made
+    return variant
 
 
 @pytest.mark.parametrize("obj", OBJECTS, ids=[obj["kind"] for obj in OBJECTS])
@@ -134,7 +134,7 @@ def test_valid_manifest_of_each_kind_is_taken(obj: dict[str, Any]) -> None:
 def test_randomly_spoilt_manifest_is_taken_or_refused_with_a_reason(obj: dict[str, Any]) -> None:
     chance = random.Random(obj["kind"])
     cluster = Cluster.of(ClusterState(nodes=[make_node("n").capacity(cpu=4, pods=10).obj()]))
-    taken = refused = 0
+    accepted = refused = 0
     for _ in range(40):
         request = WhatIfRequest(create=[CLASS, spoilt(obj, chance)])
         try:
@@ -144,7 +144,7 @@ def test_randomly_spoilt_manifest_is_taken_or_refused_with_a_reason(obj: dict[st
             assert isinstance(exc, ManifestError)
             assert str(exc)
         else:
-            taken += 1
+            accepted += 1
 
-    assert taken
+    assert accepted
     assert refused

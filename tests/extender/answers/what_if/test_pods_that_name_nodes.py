@@ -20,7 +20,7 @@ def ask_about(*create: dict[str, Any]) -> WhatIf:
 def test_pod_that_names_its_node_is_not_scheduled_and_takes_its_room() -> None:
     answer = ask_about(fixed("fixed", 1, "n1"), pod("other", 2))
 
-    assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]
+    assert [(placement.pod.name, placement.node) for placement in answer.placements] == [("other", "")]
     assert answer.summary.endswith(
         " default/fixed is not scheduled, because it names node n1 itself, which accepts it."
     )
@@ -29,7 +29,7 @@ def test_pod_that_names_its_node_is_not_scheduled_and_takes_its_room() -> None:
 def test_the_kubelet_refuses_it_where_it_does_not_fit() -> None:
     answer = ask_about(fixed("fixed", 3, "n1"), pod("other", 2))
 
-    assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "n1")]
+    assert [(placement.pod.name, placement.node) for placement in answer.placements] == [("other", "n1")]
     assert answer.summary == (
         "default/other would go to n1. "
         "default/fixed is not scheduled, because it names node n1 itself, whose kubelet would refuse such a pod: OutOfcpu."
@@ -39,7 +39,7 @@ def test_the_kubelet_refuses_it_where_it_does_not_fit() -> None:
 def test_running_pod_that_names_its_node_takes_its_room() -> None:
     answer = ask_about(fixed("fixed", 3, "n1", phase="Running"), pod("other", 1))
 
-    assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]
+    assert [(placement.pod.name, placement.node) for placement in answer.placements] == [("other", "")]
 
 
 def test_a_node_that_is_not_there_takes_nothing() -> None:

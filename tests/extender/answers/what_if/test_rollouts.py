@@ -30,8 +30,8 @@ def pod(name: str, on: str, cpu: int | str = 1, kind: str = "ReplicaSet", **meta
         "labels": {"app": "web", "pod-template-hash": "6b5f"},
         "ownerReferences": [objects.owner(kind, "web-6b5f" if kind == "ReplicaSet" else "web", uid="w")],
     }
-    made = objects.pod(name, cpu, on=on)
-    return convert(Pod, {**made, "metadata": {"name": name, **about, **metadata}, "status": {"phase": "Running"}})
+    manifest = objects.pod(name, cpu, on=on)
+    return convert(Pod, {**manifest, "metadata": {"name": name, **about, **metadata}, "status": {"phase": "Running"}})
 
 
 def cluster(cpus: Sequence[int], *pods: Pod) -> Cluster:
@@ -39,15 +39,15 @@ def cluster(cpus: Sequence[int], *pods: Pod) -> Cluster:
     return cluster_of(*nodes, pods=pods)
 
 
-def gone(answer: WhatIf) -> list[tuple[str, str]]:
-    return [(each.victim.pod.name, each.why) for each in answer.evictions]
+def removals(answer: WhatIf) -> list[tuple[str, str]]:
+    return [(eviction.victim.pod.name, eviction.why) for eviction in answer.evictions]
 
 
 def test_fewer_replicas_are_pods_that_go() -> None:
     answer = ask(cluster([4], pod("web-a", "n1")), workload(0))
 
-    assert gone(answer) == [("web-a", "scaled down")]
-    assert not any(each.returns for each in answer.evictions)
+    assert removals(answer) == [("web-a", "scaled down")]
+    assert not any(eviction.returns for eviction in answer.evictions)
     assert (answer.summary, answer.placements) == ("default/web-a would be deleted, since fewer are wanted.", ())
 
 
@@ -57,39 +57,37 @@ def test_pods_are_removed_in_the_order_of_the_controller() -> None:
     """
     ready = {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"}
 
-    def made(name: str, on: str, day: int = 1, **annotations: str) -> Pod:
-        known = pod(name, on, creationTimestamp=f"2026-01-0{day}T00:00:00Z", annotations=annotations)
-        return replaced(known, status=known.status if name == "unready" else convert(PodStatus, ready))
+    def web_pod(name: str, on: str, day: int = 1, **annotations: str) -> Pod:
+        base = pod(name, on, creationTimestamp=f"2026-01-0{day}T00:00:00Z", annotations=annotations)
+        return replaced(base, status=base.status if name == "unready" else convert(PodStatus, ready))
 
     cost = {"controller.kubernetes.io/pod-deletion-cost": "-1"}
-    crowd = made("old", "n1"), made("young", "n1", 2)
+    crowd = web_pod("old", "n1"), web_pod("young", "n1", 2)
     about = cluster(
         [4, 4, 4],
         *crowd,
-        made("alone", "n3"),
-        made("cheap", "n2", 1, **cost),
-        made("unready", "n2"),
-        made("nowhere", ""),
+        web_pod("alone", "n3"),
+        web_pod("cheap", "n2", 1, **cost),
+        web_pod("unready", "n2"),
+        web_pod("nowhere", ""),
     )
 
     order = ["nowhere", "unready", "cheap", "young", "old", "alone"]
-    for left in range(6):
-        assert [name for name, _ in gone(ask(about, workload(left)))] == order[: 6 - left]
+    for replicas in range(6):
+        assert [name for name, _ in removals(ask(about, workload(replicas)))] == order[: 6 - replicas]
 
 
 def test_a_stateful_set_loses_its_highest_ordinals() -> None:
     pods = [pod(f"web-{number}", "n1", kind="StatefulSet") for number in range(3)]
 
-    assert gone(ask(cluster([4], *pods), workload(1, kind="StatefulSet"))) == [
-        ("web-2", "scaled down"),
-        ("web-1", "scaled down"),
-    ]
+    answer = ask(cluster([4], *pods), workload(1, kind="StatefulSet"))
+    assert removals(answer) == [("web-2", "scaled down"), ("web-1", "scaled down")]
 
 
 def test_a_job_that_is_suspended_loses_its_pods() -> None:
     job = objects.workload("Job", "web", objects.pod("web", restartPolicy="Never"), suspend=True)
 
-    assert gone(ask(cluster([4], pod("web-a", "n1", kind="Job")), job)) == [("web-a", "scaled down")]
+    assert removals(ask(cluster([4], pod("web-a", "n1", kind="Job")), job)) == [("web-a", "scaled down")]
 
 
 def test_room_of_pods_that_go_is_taken_by_others() -> None:
@@ -102,10 +100,10 @@ def test_room_of_pods_that_go_is_taken_by_others() -> None:
 
 
 def test_a_number_that_is_not_written_stays_as_it_is() -> None:
-    written = workload(1)
-    del written["spec"]["replicas"]
+    deployment = workload(1)
+    del deployment["spec"]["replicas"]
 
-    assert ask(cluster([4], pod("web-a", "n1"), pod("web-b", "n1")), written).summary == "Nothing would change."
+    assert ask(cluster([4], pod("web-a", "n1"), pod("web-b", "n1")), deployment).summary == "Nothing would change."
 
 
 def test_unchanged_template_changes_nothing() -> None:
@@ -121,7 +119,7 @@ def test_pods_of_another_template_are_replaced_step_by_step() -> None:
     answer = ask(about, workload(2, pod_spec={"priority": 0, "tolerations": [{"key": "a", "operator": "Exists"}]}))
 
     assert places(answer) == {"web-1": "n1", "web-2": "n1"}
-    assert [why for _, why in gone(answer)] == ["replaced", "replaced"]
+    assert [why for _, why in removals(answer)] == ["replaced", "replaced"]
     assert answer.summary == "Both pods would be scheduled, and 2 pods would be replaced by pods of the new template."
     assert answer.notes == ("Deployment default/web: 2 of its 2 pods are not of this template (toleration a)",)
 
@@ -130,8 +128,8 @@ def test_another_disk_is_another_template() -> None:
     def disk(name: str) -> dict[str, Any]:
         return {"volumes": [{"name": "data", "gcePersistentDisk": {"pdName": name}}]}
 
-    made = pod("web-a", "n1")
-    about = cluster([4], replaced(made, spec=replaced(made.spec, volumes=convert(PodSpec, disk("old")).volumes)))
+    old_pod = pod("web-a", "n1")
+    about = cluster([4], replaced(old_pod, spec=replaced(old_pod.spec, volumes=convert(PodSpec, disk("old")).volumes)))
 
     assert ask(about, workload(1, pod_spec=disk("old"))).summary == "Nothing would change."
     assert ask(about, workload(1, pod_spec=disk("new"))).notes == (
@@ -144,7 +142,7 @@ def test_rollout_without_room_stops_and_the_summary_counts_the_old_pods() -> Non
     answer = ask(cluster([4, 4], pod("web-a", "n1")), workload(3, 3))
 
     assert sorted(places(answer).values()) == ["", "n1", "n2"]
-    assert gone(answer) == []
+    assert removals(answer) == []
     assert answer.summary == (
         "2 of 3 pods would be scheduled. The rollout of Deployment default/web would stop there: 1 pod of the old "
         "template would stay."
@@ -174,7 +172,7 @@ def test_a_stateful_set_replaces_from_the_last_on_under_the_same_names() -> None
 
     answer = ask(cluster([4, 1, 4], *pods), workload(3, 4, kind="StatefulSet", podManagementPolicy="Parallel"))
 
-    assert gone(answer) == [("web-2", "replaced"), ("web-1", "replaced")]
+    assert removals(answer) == [("web-2", "replaced"), ("web-1", "replaced")]
     assert places(answer) == {"web-2": "n3", "web-1": ""}
     assert "StatefulSet default/web would stop there: 1 pod of the old template would stay." in answer.summary
 
@@ -188,22 +186,22 @@ def test_a_stateful_set_replaces_from_the_last_on_under_the_same_names() -> None
 )
 def test_note_gives_the_reason_why_a_controller_does_not_replace_pods(changed: dict[str, Any], why: str) -> None:
     kind = changed["kind"]
-    made = pod("web-a", "n1")
+    old_pod = pod("web-a", "n1")
     if kind == "ReplicaSet":
-        made = pod("web-a", "n1", ownerReferences=[objects.owner(name="web", uid="w")])
+        old_pod = pod("web-a", "n1", ownerReferences=[objects.owner(name="web", uid="w")])
 
-    answer = ask(cluster([4], made), changed)
+    answer = ask(cluster([4], old_pod), changed)
 
     assert answer.summary == "Nothing would change."
     assert answer.notes[-1] == f"{kind} default/web: these pods stay as they are: {why}"
 
 
 def test_additions_by_admission_are_no_change_of_the_template() -> None:
-    made = pod("web-a", "n1")
+    old_pod = pod("web-a", "n1")
     sidecar = {"name": "proxy", "image": "registry.example/proxy:1"}
     volume = {"name": "kube-api-access-x", "projected": {}}
     spec = {"nodeName": "n1", "containers": [*objects.pod("web")["spec"]["containers"], sidecar], "volumes": [volume]}
-    about = cluster([4], replaced(made, spec=convert(PodSpec, spec)))
+    about = cluster([4], replaced(old_pod, spec=convert(PodSpec, spec)))
 
     answer = ask(about, workload(1))
 

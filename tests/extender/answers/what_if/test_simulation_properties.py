@@ -54,18 +54,18 @@ def test_random_simulation_ends_in_a_state_in_which_no_pending_pod_fits(seed: in
 
     assert simulation.is_complete
     where = {pod.uid: pod.spec.node_name for pod in cluster.cache.pods}
-    assert {each.pod.uid: each.node for each in simulation.placements if each.node}.items() <= where.items()
-    for each in simulation.placements:
-        left = cluster.pending.get(each.pod.uid)
-        if each.node or left is None or left.spec.scheduling_gates or left.scheduler_name not in frameworks:
+    assert {place.pod.uid: place.node for place in simulation.placements if place.node}.items() <= where.items()
+    for place in simulation.placements:
+        waiting = cluster.pending.get(place.pod.uid)
+        if place.node or waiting is None or waiting.spec.scheduling_gates or waiting.scheduler_name not in frameworks:
             continue
         snapshot = cluster.cache.update_snapshot()
         nominated = Nominations(cluster.nominees(frameworks))
-        end = asyncio.run(evaluate(Cycle(frameworks[left.scheduler_name], snapshot, left, nominated)))
-        assert (end.feasible, end.error or end.message) == ((), each.message)
-    gone = {each.victim.pod.uid for each in simulation.evictions if not each.returns}
+        end = asyncio.run(evaluate(Cycle(frameworks[waiting.scheduler_name], snapshot, waiting, nominated)))
+        assert (end.feasible, end.error or end.message) == ((), place.message)
+    evicted_uids = {eviction.victim.pod.uid for eviction in simulation.evictions if not eviction.returns}
     everybody = {pod.uid for pod in (*running, *arriving)}
-    assert {*where, *cluster.pending} >= everybody - gone - {
+    assert {*where, *cluster.pending} >= everybody - evicted_uids - {
         pod.uid for pod in running if pod.spec.node_name == before.nodes[0].name
     }
     for eviction in simulation.evictions:

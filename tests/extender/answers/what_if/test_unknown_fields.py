@@ -14,8 +14,8 @@ SPEC: dict[str, Any] = {
 }
 
 
-def written(api_version: str, kind: str, spec: dict[str, Any], **others: Any) -> dict[str, Any]:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, "spec": spec, **others}
+def manifest(api_version: str, kind: str, spec: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, "spec": spec, **parts}
 
 
 def of_pods(**spec: Any) -> dict[str, Any]:
@@ -32,19 +32,19 @@ SELECTOR = {"selector": {"matchLabels": {"app": "x"}}}
 @pytest.mark.parametrize(
     ("obj", "paths"),
     [
-        (written("v1", "Pod", SPEC), unknown_in("spec")),
+        (manifest("v1", "Pod", SPEC), unknown_in("spec")),
         (
-            written("apps/v1", "Deployment", {"replicas": 1, **SELECTOR, **of_pods(**SPEC)}),
+            manifest("apps/v1", "Deployment", {"replicas": 1, **SELECTOR, **of_pods(**SPEC)}),
             unknown_in("spec.template.spec"),
         ),
-        (written("apps/v1", "DaemonSet", {**SELECTOR, **of_pods(**SPEC)}), unknown_in("spec.template.spec")),
-        (written("batch/v1", "Job", of_pods(**SPEC)), unknown_in("spec.template.spec")),
+        (manifest("apps/v1", "DaemonSet", {**SELECTOR, **of_pods(**SPEC)}), unknown_in("spec.template.spec")),
+        (manifest("batch/v1", "Job", of_pods(**SPEC)), unknown_in("spec.template.spec")),
         (
-            written("batch/v1", "CronJob", {"schedule": "@daily", "jobTemplate": {"spec": of_pods(**SPEC)}}),
+            manifest("batch/v1", "CronJob", {"schedule": "@daily", "jobTemplate": {"spec": of_pods(**SPEC)}}),
             unknown_in("spec.jobTemplate.spec.template.spec"),
         ),
-        (written("policy/v1", "PodDisruptionBudget", {"minAvailabel": 1, **SELECTOR}), ["spec.minAvailabel"]),
-        (written("v1", "Node", {}, status={"alocatable": {"cpu": "4"}}), ["status.alocatable"]),
+        (manifest("policy/v1", "PodDisruptionBudget", {"minAvailabel": 1, **SELECTOR}), ["spec.minAvailabel"]),
+        (manifest("v1", "Node", {}, status={"alocatable": {"cpu": "4"}}), ["status.alocatable"]),
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
@@ -54,9 +54,9 @@ def test_unknown_fields_are_refused_in_the_words_of_an_api_server(obj: dict[str,
         ask(cluster_of(node("n")), obj)
 
     kind, version = obj["kind"], obj["apiVersion"].rpartition("/")[2]
-    named = set(str(refused.value).partition("strict decoding error: ")[2].split(", "))
+    errors = set(str(refused.value).partition("strict decoding error: ")[2].split(", "))
     assert f'{kind} in version "{version}" cannot be handled as a {kind}: strict decoding error: ' in str(refused.value)
-    assert named == {f'unknown field "{path}"' for path in paths}
+    assert errors == {f'unknown field "{path}"' for path in paths}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_unknown_fields_are_refused_in_the_words_of_an_api_server(obj: dict[str,
     ids=["version", "uid"],
 )
 def test_objects_of_a_newer_server_may_have_newer_fields(of_a_server: dict[str, Any]) -> None:
-    pod = written("v1", "Pod", {"colour": "red", "containers": [{"name": "c", "image": "x"}]})
+    pod = manifest("v1", "Pod", {"colour": "red", "containers": [{"name": "c", "image": "x"}]})
 
     answer = ask(cluster_of(node("n")), {**pod, "metadata": {**pod["metadata"], **of_a_server}})
 
@@ -74,7 +74,7 @@ def test_objects_of_a_newer_server_may_have_newer_fields(of_a_server: dict[str, 
 
 def test_fields_of_what_means_nothing_to_a_scheduler_are_not_looked_at() -> None:
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "dada": {}}
-    job = written(
+    job = manifest(
         "batch/v1",
         "Job",
         {"managedBy": "x", "newer": 1, **of_pods(restartPolicy="Never", containers=[{"name": "c", "image": "x"}])},

@@ -37,8 +37,8 @@ def node(name: str, cpu: int = 4) -> NodeBuilder:
 
 def owned(pod: PodBuilder, kind: str = "ReplicaSet") -> Pod:
     """The pod, made by a controller."""
-    made = pod.obj()
-    return owned_by(made, kind, f"{made.name}-owner")
+    plain_pod = pod.obj()
+    return owned_by(plain_pod, kind, f"{plain_pod.name}-owner")
 
 
 def running(name: str, on: str, cpu: int = 1, priority: int = 0, kind: str = "ReplicaSet") -> Pod:
@@ -57,7 +57,7 @@ def places(answer: WhatIf) -> dict[str, str]:
 
 def moves(answer: WhatIf) -> list[tuple[str, str, str, str, int]]:
     """(who, why, from where, to where, depth) of every eviction."""
-    return [(each.victim.pod.name, each.why, each.node, each.lands_on, each.depth) for each in answer.evictions]
+    return [(move.victim.pod.name, move.why, move.node, move.lands_on, move.depth) for move in answer.evictions]
 
 
 # Pods that come.
@@ -97,7 +97,7 @@ def test_pods_that_wait_already_are_placed_if_they_are_asked_about() -> None:
 
     assert places(ask(about, pod("web"))) == {"web": "n"}
     answer = ask(about, pod("web", 2), include_pending=True)
-    assert [(each.pod.name, each.cause, each.node) for each in answer.placements] == [
+    assert [(place.pod.name, place.cause, place.node) for place in answer.placements] == [
         ("waiting", "pending", "n"),
         ("web", "created", ""),
     ]
@@ -127,11 +127,8 @@ def test_victims_are_named_and_so_is_where_they_would_land() -> None:
 
     assert places(answer) == {"web": "n1", "etl": "n2"}
     (eviction,) = answer.evictions
-    assert (eviction.victim.owner, eviction.by and eviction.by.name, eviction.returns) == (
-        "ReplicaSet/etl-owner",
-        "web",
-        True,
-    )
+    assert (eviction.victim.owner, eviction.returns) == ("ReplicaSet/etl-owner", True)
+    assert eviction.by and eviction.by.name == "web"
     assert moves(answer) == [("etl", "preempted", "n1", "n2", 1)]
     placement = answer.placements[0]
     assert [victim.pod.name for victim in placement.evicts] == ["etl"]
@@ -151,7 +148,7 @@ def test_evictions_cascade_as_far_as_priorities_reach() -> None:
     answer = ask(about, HIGH, pod("web", 2, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"}))
 
     assert moves(answer) == [("middle", "preempted", "n1", "n2", 1), ("low", "preempted", "n2", "", 2)]
-    assert [each.by and each.by.name for each in answer.evictions] == ["web", "middle"]
+    assert [move.by and move.by.name for move in answer.evictions] == ["web", "middle"]
     assert answer.evictions[1].message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
     assert places(answer) == {"web": "n1", "middle": "n2", "low": ""}
 
@@ -202,8 +199,8 @@ def test_refused_pod_is_retried_when_room_appears() -> None:
 
 def test_nominated_pod_gets_the_room_of_terminating_victims() -> None:
     victim = make_pod("victim").req(cpu=2).node("n").terminating().obj()
-    gone = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
-    victim = replaced(victim, status=replaced(victim.status, conditions=[gone]))
+    condition = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+    victim = replaced(victim, status=replaced(victim.status, conditions=[condition]))
     waiting = make_pod("waiting").req(cpu=2).priority(10).nominated_node("n").obj()
 
     answer = ask(cluster_of(node("n", 2), pods=(victim, waiting)), include_pending=True)
@@ -301,9 +298,9 @@ def test_evicted_pod_releases_the_devices_of_its_extended_resources() -> None:
 def test_leftover_special_claim_of_an_earlier_attempt_is_deleted_first() -> None:
     """As the scheduler does at the pod's next attempt."""
     waiting = make_pod("web").req({GPU: "1"}).obj()
-    left = make_claim("left", exactly(device_class="gpu"), metadata=SPECIAL, allocation=ON_N1)
-    others = replaced(left, metadata=replaced(left.metadata, name="others", uid="others", owner_references=[]))
-    objects = {"resource_slices": DEVICES, "device_classes": (BACKED,), "resource_claims": (left, others)}
+    claim = make_claim("left", exactly(device_class="gpu"), metadata=SPECIAL, allocation=ON_N1)
+    foreign = replaced(claim, metadata=replaced(claim.metadata, name="others", uid="others", owner_references=[]))
+    objects = {"resource_slices": DEVICES, "device_classes": (BACKED,), "resource_claims": (claim, foreign)}
 
     answer = ask(cluster_of(node("n1"), node("n2"), pods=(waiting,), **objects), include_pending=True)
 
@@ -329,14 +326,14 @@ def test_every_eviction_uses_up_the_budgets(allowed: int, violating: list[int]) 
 
     answer = ask(about, HIGH, pod("x", 2, priorityClassName="high"), pod("y", 2, priorityClassName="high"))
 
-    assert [len(each.victim.violates) for each in answer.evictions] == violating
-    assert [each.preemption and each.preemption.num_pdb_violations for each in answer.placements[:2]] == violating
-    said = {
+    assert [len(move.victim.violates) for move in answer.evictions] == violating
+    assert [place.preemption and place.preemption.num_pdb_violations for place in answer.placements[:2]] == violating
+    sentences = {
         0: "",
         1: " violates PodDisruptionBudget default/keep.",
         2: " 2 evictions violate PodDisruptionBudget default/keep.",
     }
-    assert answer.summary.endswith(said[sum(violating)])
+    assert answer.summary.endswith(sentences[sum(violating)])
     assert ("violate" in answer.summary) == any(violating)
 
 
@@ -390,18 +387,18 @@ def test_a_drain_waits_for_the_budgets_that_hold_it_up() -> None:
     """Nobody is evicted against them: what becomes of their pods is said of the time when they allow it. Those that may
     leave come first.
     """
-    others = make_budget("other", 0, app="db")
-    others = replaced(others, metadata=replaced(others.metadata, namespace="elsewhere"))
+    other_budget = make_budget("other", 0, app="db")
+    other_budget = replaced(other_budget, metadata=replaced(other_budget.metadata, namespace="elsewhere"))
     pods = protected("a", "n1"), protected("b", "n1"), running("web", "n1")
-    about = cluster_of(node("n1", 8), node("n2", 8), pods=pods, pdbs=(make_budget("keep", 1, app="db"), others))
+    about = cluster_of(node("n1", 8), node("n2", 8), pods=pods, pdbs=(make_budget("keep", 1, app="db"), other_budget))
 
     answer = ask(about, drain_nodes=["n1"])
 
-    assert [(each.victim.pod.name, each.waits_for, each.lands_on) for each in answer.evictions] == [
+    assert [(move.victim.pod.name, move.waits_for, move.lands_on) for move in answer.evictions] == [
         ("a", (), "n2"), ("web", (), "n2"), ("b", ("keep",), "n2"),
     ]  # fmt: skip
-    assert {each.pod.name: each.waits_for for each in answer.placements} == {"a": (), "web": (), "b": ("keep",)}
-    assert not any(each.victim.violates for each in answer.evictions)
+    assert {place.pod.name: place.waits_for for place in answer.placements} == {"a": (), "web": (), "b": ("keep",)}
+    assert not any(move.victim.violates for move in answer.evictions)
     assert answer.summary == (
         "2 pods would be evicted (2 would land elsewhere). "
         "The drain would wait for PodDisruptionBudget default/keep before default/b may leave n1; then it would land "
@@ -434,7 +431,7 @@ def test_a_node_that_is_gone_asks_no_budgets() -> None:
 
     answer = ask(about, remove_nodes=["n1"])
 
-    assert [(each.victim.violates, each.waits_for) for each in answer.evictions] == [((), ())]
+    assert [(move.victim.violates, move.waits_for) for move in answer.evictions] == [((), ())]
     assert answer.summary == "default/a would be evicted from n1 and land on n2."
 
 
@@ -449,7 +446,7 @@ def test_a_node_that_is_gone_leaves_its_budgets_less() -> None:
 
     answer = ask(about, remove_nodes=["n1"], drain_nodes=["n2"])
 
-    assert [(each.victim.pod.name, each.waits_for) for each in answer.evictions] == [("a", ()), ("b", ("keep",))]
+    assert [(move.victim.pod.name, move.waits_for) for move in answer.evictions] == [("a", ()), ("b", ("keep",))]
 
 
 def test_a_node_that_is_added_takes_pods() -> None:
@@ -468,8 +465,8 @@ def test_a_node_that_is_added_takes_pods() -> None:
 
 def test_another_configuration_decides_instead() -> None:
     about = cluster_of(node("busy"), node("idle"), pods=(running("web", "busy", 2),))
-    most = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
-    profile = {"schedulerName": "default-scheduler", "pluginConfig": [{"name": "NodeResourcesFit", "args": most}]}
+    args = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
+    profile = {"schedulerName": "default-scheduler", "pluginConfig": [{"name": "NodeResourcesFit", "args": args}]}
     disabled = {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}}
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -491,8 +488,8 @@ class EvictsAnybody(fwk.PostFilterPlugin):
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
         snapshot = state.snapshot
-        there = tuple(snapshot.pod_at(slot) for slot in snapshot.pods.on_node[0])
-        candidate = fwk.Candidate(node=snapshot.nodes.objects[0].name, victims=there, num_pdb_violations=0)
+        victims = tuple(snapshot.pod_at(slot) for slot in snapshot.pods.on_node[0])
+        candidate = fwk.Candidate(node=snapshot.nodes.objects[0].name, victims=victims, num_pdb_violations=0)
         return fwk.PostFilterResult(fwk.SUCCESS, candidate.node, candidate)
 
 
@@ -508,9 +505,9 @@ class NeverReserves(fwk.ReservePlugin):
 
 def played(about: Cluster, *plugins: Any, pods: tuple[Pod, ...]) -> Simulation:
     simulation = Simulation(Trial(about, {"default-scheduler": make_framework(*plugins, live=about.cache)}))
-    for made in pods:
-        about.changed(None, made)
-        simulation.submit(made, "created")
+    for new_pod in pods:
+        about.changed(None, new_pod)
+        simulation.submit(new_pod, "created")
     asyncio.run(simulation.run())
     return simulation
 
@@ -526,7 +523,7 @@ def test_mutual_preemption_is_distinguished_from_progress() -> None:
         "then default/a would evict default/b from n again, and so on forever"
     )
     assert [pod.name for pod in loop.pods] == ["a", "b"]
-    assert [(each.victim.pod.name, each.lands_on) for each in simulation.evictions] == [("b", "n"), ("a", "")]
+    assert [(move.victim.pod.name, move.lands_on) for move in simulation.evictions] == [("b", "n"), ("a", "")]
     assert simulation.is_complete
 
 
@@ -547,7 +544,7 @@ def test_a_pod_that_can_never_use_the_room_it_makes_stops_making_it() -> None:
         loop.text
         == "default/web evicts default/b from n, then default/web would evict default/b from n again, and so on forever"
     )
-    assert {each.pod.name: each.node for each in simulation.placements} == {"web": "", "b": "n"}
+    assert {place.pod.name: place.node for place in simulation.placements} == {"web": "", "b": "n"}
 
 
 def test_answer_is_incomplete_when_the_steps_run_out() -> None:
@@ -608,11 +605,11 @@ def everything(about: Cluster) -> dict[str, Any]:
         name: dict(getattr(about.cache.objects, name))
         for name in ("pdbs", "pvcs", "pvs", "services", "namespaces", "replica_sets")
     }
-    shown = view(about.cache.update_snapshot())
+    columns = view(about.cache.update_snapshot())
     return {
         "nodes": dict(about.nodes),
-        "columns": shown,
-        "pods": {name: sorted(pod["pod"].uid for pod in on_node["pods"]) for name, on_node in shown.items()},
+        "columns": columns,
+        "pods": {name: sorted(pod["pod"].uid for pod in on_node["pods"]) for name, on_node in columns.items()},
         "pending": dict(about.pending),
         "assumed": about.cache.assumed_pods,
         "unreadable": dict(about.unreadable),
@@ -653,15 +650,15 @@ def test_a_node_like_one_that_is_cordoned_is_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "words"),
+    ("additions", "words"),
     [
         ([NodesLike(like="b")], 'node "b" not found'),
         ([NodesLike(like="a", count=1000), NodesLike(like="a")], "more than 1000 nodes cannot be added at a time"),
     ],
 )
-def test_nodes_that_cannot_be_added(wanted: list[NodesLike], words: str) -> None:
+def test_nodes_that_cannot_be_added(additions: list[NodesLike], words: str) -> None:
     with pytest.raises(QuestionError, match=words):
-        ask(cluster_of(node("a")), add_nodes=wanted)
+        ask(cluster_of(node("a")), add_nodes=additions)
 
 
 def test_answer_about_new_nodes_says_how_many_pending_pods_would_fit() -> None:
@@ -674,9 +671,9 @@ def test_answer_about_new_nodes_says_how_many_pending_pods_would_fit() -> None:
         about.fork(),
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "tiny"}, "status": {"allocatable": {"cpu": "1"}}},
     )
-    asked = ask(about.fork(), add_nodes=[NodesLike(like="a", count=2)], include_pending=True)
+    with_pending = ask(about.fork(), add_nodes=[NodesLike(like="a", count=2)], include_pending=True)
 
     assert answer.summary == "1 of 3 pending pods would now fit; include the pending pods to see where."
     assert none.summary == "None of the 3 pending pods would fit then."
-    assert sorted(places(asked).values()) == ["", "a-new-1", "a-new-2"]
-    assert "would now fit" not in asked.summary
+    assert sorted(places(with_pending).values()) == ["", "a-new-1", "a-new-2"]
+    assert "would now fit" not in with_pending.summary

@@ -24,9 +24,9 @@ URGENT = pod("urgent", "4", "high")
 
 def test_what_ifs_do_not_change_the_decisions_made_beside_them() -> None:
     """Pods come, are decided about, push others out and go; questions are answered in between."""
-    (asked, answers), (unasked, none) = virtual_time.run(life(asking=True)), virtual_time.run(life(asking=False))
+    (busy, answers), (quiet, none) = virtual_time.run(life(asking=True)), virtual_time.run(life(asking=False))
 
-    assert asked == unasked
+    assert busy == quiet
     assert (len(answers), len(none)) == (2 * ROUNDS, 0)
     assert any(answer.evictions for answer in answers)
 
@@ -56,15 +56,15 @@ async def life(*, asking: bool) -> tuple[dict[str, Any], list[WhatIf]]:
 
 
 def arriving(number: int) -> Pod:
-    made = make_pod(f"p{number}").req(cpu=2 + number % 2).priority(10 * (number % 4))
-    return owned_by(made.label(app="db" if number % 2 else "web").obj(), "ReplicaSet", "rs")
+    builder = make_pod(f"p{number}").req(cpu=2 + number % 2).priority(10 * (number % 4))
+    return owned_by(builder.label(app="db" if number % 2 else "web").obj(), "ReplicaSet", "rs")
 
 
 def leaves(scheduling: ToldScheduler, number: int) -> None:
     """The pod goes, wherever it is."""
-    known = scheduling.cluster.find(f"default/p{number}")
-    if known is not None:
-        scheduling.goes(known)
+    pod = scheduling.cluster.find(f"default/p{number}")
+    if pod is not None:
+        scheduling.goes(pod)
 
 
 def state(scheduling: ToldScheduler) -> dict[str, Any]:
@@ -82,9 +82,9 @@ def state(scheduling: ToldScheduler) -> dict[str, Any]:
         "pending": list(cluster.pending),
         "budgets": dict(cluster.cache.objects.pdbs),
         "queue": {
-            name: [(each.key, each.attempts, each.unschedulable_plugins) for each in infos]
+            name: [(info.key, info.attempts, info.unschedulable_plugins) for info in infos]
             for name, infos in waiting.items()
         },
-        "promised": {node: [each.key for each in pods] for node, pods in queue.nominated_pods().items()},
+        "promised": {node: [pod.key for pod in pods] for node, pods in queue.nominated_pods().items()},
         "written": [repr(call) for call in scheduling.writes.calls],
     }

@@ -44,10 +44,10 @@ def raw(answer: bytes, *, then_close: bool = False) -> Writes:
 
 def answer(body: bytes | str, status: int = 200, **headers: str) -> bytes:
     content = body.encode() if isinstance(body, str) else body
-    named = {"Content-Type": "application/json", "Content-Length": str(len(content))} | {
+    fields = {"Content-Type": "application/json", "Content-Length": str(len(content))} | {
         name.replace("_", "-"): value for name, value in headers.items()
     }
-    head = f"HTTP/1.1 {status} Said\r\n" + "".join(f"{name}: {value}\r\n" for name, value in named.items()) + "\r\n"
+    head = f"HTTP/1.1 {status} Said\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields.items()) + "\r\n"
     return head.encode() + content
 
 

@@ -58,11 +58,11 @@ READING_BODY = "context deadline exceeded (Client.Timeout or context cancellatio
 
 
 def ssl_failure(reason: str, verify_code: int | None = None) -> ssl.SSLError:
-    made = ssl.SSLError(1, reason) if verify_code is None else ssl.SSLCertVerificationError(1, reason)
-    made.reason = reason
-    if isinstance(made, ssl.SSLCertVerificationError) and verify_code is not None:
-        made.verify_code = verify_code
-    return made
+    error = ssl.SSLError(1, reason) if verify_code is None else ssl.SSLCertVerificationError(1, reason)
+    error.reason = reason
+    if isinstance(error, ssl.SSLCertVerificationError) and verify_code is not None:
+        error.verify_code = verify_code
+    return error
 
 
 def config(address: str, **options: Any) -> Extender:
@@ -78,7 +78,7 @@ async def filtered(address: str, **options: Any) -> list[str]:
         await extender.aclose()
 
 
-async def asked(write: Writes, **options: Any) -> tuple[list[str] | str, Served]:
+async def outcome(write: Writes, **options: Any) -> tuple[list[str] | str, Served]:
     """The nodes that pass, or the error without the address; and what the server saw."""
     async with serving(write) as served:
         try:
@@ -138,14 +138,14 @@ SHORT, LONGER, LONG = ({"http_timeout": Duration.parse(time)} for time in ("200m
 async def test_misbehaving_server_gives_one_error_in_upstreams_words_without_a_second_request(
     write: Writes, options: dict[str, Any], error: str
 ) -> None:
-    for each in (SHORT, LONGER, LONG) if options is SHORT else (options,):
-        said, served = await asked(write, **each)
-        if str(said).startswith(error):
+    for call_options in (SHORT, LONGER, LONG) if options is SHORT else (options,):
+        message, served = await outcome(write, **call_options)
+        if str(message).startswith(error):
             break
 
-    assert isinstance(said, str)
-    assert said.startswith(error)
-    assert "\n" not in said
+    assert isinstance(message, str)
+    assert message.startswith(error)
+    assert "\n" not in message
     assert len(served.requests) == 1  # nothing is asked twice
 
 
@@ -177,10 +177,10 @@ async def test_refused_connection_names_the_address_that_was_dialled(
             (socket.AF_INET, socket.SOCK_STREAM, 6, "", (dialled, port))
         ])  # fmt: skip
     with nobody_listens() as port:
-        said = await failure(f"{scheme}://{host}:{port}")
+        message = await failure(f"{scheme}://{host}:{port}")
 
     refused = f"dial tcp {dialled}:{port}: connect: connection refused"
-    assert said in (
+    assert message in (
         f'Post "URL/filter": {refused}',
         f'Post "URL/filter": {refused.replace("connection refused", NO_IPV6)}',
     )
@@ -215,17 +215,17 @@ async def test_name_that_no_host_can_have_is_no_such_host() -> None:
 async def test_redirect_to_a_dead_place_names_that_place(status: int) -> None:
     """With the method of the first call, as Go's client has it."""
     with nobody_listens() as port:
-        said, _ = await asked(says("", status, Location=f"http://127.0.0.1:{port}/moved"))
+        message, _ = await outcome(says("", status, Location=f"http://127.0.0.1:{port}/moved"))
 
-    assert said == f'Post "http://127.0.0.1:{port}/moved": dial tcp 127.0.0.1:{port}: connect: connection refused'
+    assert message == f'Post "http://127.0.0.1:{port}/moved": dial tcp 127.0.0.1:{port}: connect: connection refused'
 
 
 async def test_redirect_to_a_silent_place_names_that_place() -> None:
-    async with serving(hangs()) as there, serving(says("", 307, Location=there.address)) as here:
+    async with serving(hangs()) as silent, serving(says("", 307, Location=silent.address)) as redirecting:
         with pytest.raises(ExtenderError) as caught:
-            await filtered(here.address, **LONGER)
+            await filtered(redirecting.address, **LONGER)
 
-    assert str(caught.value) == f'Post "{there.address}": {AWAITING_HEADERS}'
+    assert str(caught.value) == f'Post "{silent.address}": {AWAITING_HEADERS}'
 
 
 @pytest.mark.parametrize("address", ["http://extender.example", "https://extender.example"])
@@ -233,9 +233,9 @@ async def test_proxy_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch, addr
     with nobody_listens() as port:
         for name in ("HTTP_PROXY", "HTTPS_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
-        said = await failure(address)
+        message = await failure(address)
 
-    assert said == f'Post "URL/filter": proxyconnect tcp: dial tcp 127.0.0.1:{port}: connect: connection refused'
+    assert message == f'Post "URL/filter": proxyconnect tcp: dial tcp 127.0.0.1:{port}: connect: connection refused'
 
 
 @pytest.mark.parametrize(
@@ -251,9 +251,9 @@ async def test_proxy_that_does_not_connect_is_quoted(
 ) -> None:
     async with serving(raw(f"HTTP/1.1 {answered}\r\nContent-Length: 0\r\n\r\n".encode())) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.address)
-        said = await failure("https://extender.example")
+        message = await failure("https://extender.example")
 
-    assert said == f'Post "URL/filter": {words}'
+    assert message == f'Post "URL/filter": {words}'
 
 
 @on_each_loop
@@ -269,22 +269,19 @@ async def test_proxy_that_does_not_connect_is_quoted(
     ids=["SMTP", "no header", "two lengths", "no chunk", "no end of the head"],
 )
 async def test_answer_that_is_no_http_is_called_so(bytes_sent: bytes) -> None:
-    said, _ = await asked(raw(bytes_sent, then_close=True))
+    message, _ = await outcome(raw(bytes_sent, then_close=True))
 
-    assert said == 'Post "URL/filter": net/http: HTTP/1.x transport connection broken: malformed HTTP response'
+    assert message == 'Post "URL/filter": net/http: HTTP/1.x transport connection broken: malformed HTTP response'
 
 
 async def test_a_call_is_a_post_of_json_that_wants_no_compression() -> None:
-    names, served = await asked(says_json({"NodeNames": ["b"]}))
+    names, served = await outcome(says_json({"NodeNames": ["b"]}))
 
     assert names == ["b"]
     (request,) = served.requests
     assert (request.method, request.path) == ("POST", "/filter")
-    assert {name: request.headers[name] for name in ("content-type", "accept-encoding", "user-agent")} == {
-        "content-type": "application/json",
-        "accept-encoding": "identity",
-        "user-agent": "reprieve",
-    }
+    assert [request.headers[name] for name in ("content-type", "accept-encoding")] == ["application/json", "identity"]
+    assert request.headers["user-agent"] == "reprieve"
 
 
 async def test_trailing_slashes_of_the_prefix_are_removed_and_the_verb_is_unchanged() -> None:
@@ -325,7 +322,7 @@ async def test_an_extender_recovers_with_its_server() -> None:
 async def test_an_answer_that_comes_compressed_is_unpacked() -> None:
     body = gzip.compress(json.dumps({"NodeNames": ["a"]}).encode())
 
-    assert (await asked(says(body, Content_Encoding="gzip")))[0] == ["a"]
+    assert (await outcome(says(body, Content_Encoding="gzip")))[0] == ["a"]
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -334,26 +331,26 @@ async def test_redirects_are_followed_as_go_follows_them_and_warned_of_once(
 ) -> None:
     """307 and 308 are sent once more with their body, the others are fetched."""
     async with (
-        serving(says_json({"NodeNames": ["a"]})) as there,
-        serving(says("", status, Location=f"{there.address}/moved")) as here,
+        serving(says_json({"NodeNames": ["a"]})) as target,
+        serving(says("", status, Location=f"{target.address}/moved")) as redirecting,
     ):
-        extender = HTTPExtender(config(here.address))
+        extender = HTTPExtender(config(redirecting.address))
         for _ in range(2):
             assert [node.name for node in (await extender.filter(POD, NODES)).nodes] == ["a"]
         await extender.aclose()
 
     is_sent_again = status in (307, 308)
-    assert [(request.method, request.path) for request in there.requests] == [
+    assert [(request.method, request.path) for request in target.requests] == [
         ("POST" if is_sent_again else "GET", "/moved")
     ] * 2
-    assert all((request.body is not None) == is_sent_again for request in there.requests)
+    assert all((request.body is not None) == is_sent_again for request in target.requests)
     assert [record.levelname for record in caplog.records if "redirects calls" in record.getMessage()] == ["WARNING"]
 
 
 async def test_redirect_to_a_port_that_cannot_be_is_an_error_of_the_call() -> None:
-    said, _ = await asked(says("", 307, Location="http://e:99999/"))
+    message, _ = await outcome(says("", 307, Location="http://e:99999/"))
 
-    assert said == 'Post "http://e:99999/": Port out of range 0-65535'
+    assert message == 'Post "http://e:99999/": Port out of range 0-65535'
 
 
 async def test_redirects_through_ever_other_servers_are_followed() -> None:
@@ -361,16 +358,16 @@ async def test_redirects_through_ever_other_servers_are_followed() -> None:
     number = limits.REDIRECTS + 3
     async with AsyncExitStack() as stack:
         last = await stack.enter_async_context(serving(says_json({"NodeNames": ["a"]})))
-        there = [
+        servers = [
             await stack.enter_async_context(serving(says("", 307, Location=f"{last.address}/"))) for _ in range(number)
         ]
-        targets = iter(there)
+        targets = iter(servers)
 
         async def redirects(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await says("", 307, Location=f"{next(targets).address}/")(reader, writer)
 
-        here = await stack.enter_async_context(serving(redirects))
-        extender = HTTPExtender(config(here.address))
+        first = await stack.enter_async_context(serving(redirects))
+        extender = HTTPExtender(config(first.address))
         passing = [[node.name for node in (await extender.filter(POD, NODES)).nodes] for _ in range(number)]
         await extender.aclose()
 
@@ -378,9 +375,9 @@ async def test_redirects_through_ever_other_servers_are_followed() -> None:
 
 
 async def test_redirects_in_a_circle_end() -> None:
-    said, served = await asked(says("", 307, Location="/filter"))
+    message, served = await outcome(says("", 307, Location="/filter"))
 
-    assert said == 'Post "URL/filter": stopped after 10 redirects'
+    assert message == 'Post "URL/filter": stopped after 10 redirects'
     assert len(served.requests) == 10
 
 
@@ -405,13 +402,13 @@ async def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPat
 
     assert [request.path for request in proxy.requests] == ["http://extender.example/base/filter"]
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    assert (await asked(says_json({"NodeNames": ["a"]})))[0] == ["a"]
+    assert (await outcome(says_json({"NodeNames": ["a"]})))[0] == ["a"]
 
 
 async def test_a_large_answer_is_read_all_the_same() -> None:
     failed = {f"n{number}": "x" * 500 for number in range(5000)}
 
-    assert (await asked(says_json({"NodeNames": ["a"], "FailedNodes": failed})))[0] == ["a"]
+    assert (await outcome(says_json({"NodeNames": ["a"], "FailedNodes": failed})))[0] == ["a"]
 
 
 # TLS.
@@ -424,12 +421,12 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 def server_side(authority: Authority, *names: str, client_ca: Path | None = None) -> ssl.SSLContext:
     files = authority.sign(f"server-{'-'.join(names)}".replace(":", "-").replace(".", "-"), *names)
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    made.load_cert_chain(files.certificate, files.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)
     if client_ca is not None:
-        made.load_verify_locations(client_ca)
-        made.verify_mode = ssl.CERT_REQUIRED
-    return made
+        context.load_verify_locations(client_ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 async def asked_over_tls(
@@ -554,8 +551,8 @@ async def test_server_that_wants_another_client_certificate_is_quoted(
     server.maximum_version = newest
     trusting = ExtenderTLSConfig(ca_file=str(authority.certificate))
     if shown_by is not None:
-        shown = Authority(tmp_path, shown_by).sign("client")
-        trusting = replace(trusting, cert_file=str(shown.certificate), key_file=str(shown.key))
+        client_files = Authority(tmp_path, shown_by).sign("client")
+        trusting = replace(trusting, cert_file=str(client_files.certificate), key_file=str(client_files.key))
     # asyncio's servers hang up without the alert; others send it.
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -571,14 +568,14 @@ async def test_server_that_wants_another_client_certificate_is_quoted(
 
         refusing = Thread(target=refuses, daemon=True)
         refusing.start()
-        said = await failure(f"https://127.0.0.1:{listening.getsockname()[1]}", tls_config=trusting)
+        message = await failure(f"https://127.0.0.1:{listening.getsockname()[1]}", tls_config=trusting)
         refusing.join()
 
-    assert said == f'Post "URL/filter": remote error: tls: {alert}'
+    assert message == f'Post "URL/filter": remote error: tls: {alert}'
 
 
 @pytest.mark.parametrize(
-    ("failure", "said"),
+    ("failure", "message"),
     [
         (ssl_failure("TLSV1_ALERT_PROTOCOL_VERSION"), "remote error: tls: protocol version not supported"),
         (ssl_failure("TLSV1_UNRECOGNIZED_NAME"), "remote error: tls: unrecognized name"),
@@ -590,18 +587,18 @@ async def test_server_that_wants_another_client_certificate_is_quoted(
         (ConnectionAbortedError("cut in a handshake"), "EOF"),
     ],
 )  # fmt: skip
-def test_other_failures_have_gos_words_too(failure: Exception, said: str) -> None:
+def test_other_failures_have_gos_words_too(failure: Exception, message: str) -> None:
     around = RuntimeError("in the client's own words,\n on two lines")
 
     assert words(around, "::1", 80) == "in the client's own words, on two lines"
     around.__cause__ = failure
-    assert words(around, "::1", 80) == words(failure, "::1", 80) == said
+    assert words(around, "::1", 80) == words(failure, "::1", 80) == message
 
 
 @pytest.mark.parametrize("inline", [True, False], ids=["data", "files"])
 async def test_client_certificate_is_presented(authority: Authority, inline: bool) -> None:
     files, server = authority.sign("client"), server_side(authority, "IP:127.0.0.1", client_ca=authority.certificate)
-    shown = (
+    tls_config = (
         ExtenderTLSConfig(
             ca_file=str(authority.certificate),
             cert_data=files.certificate.read_bytes(),
@@ -613,5 +610,5 @@ async def test_client_certificate_is_presented(authority: Authority, inline: boo
         )
     )
 
-    assert await asked_over_tls(server, shown) == ["a"]
+    assert await asked_over_tls(server, tls_config) == ["a"]
     assert isinstance(await asked_over_tls(server, ExtenderTLSConfig(ca_file=str(authority.certificate))), str)

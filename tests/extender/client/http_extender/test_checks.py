@@ -74,10 +74,10 @@ def test_extenders_that_can_be_called(options: dict[str, Any]) -> None:
     ],
 )
 def test_extenders_that_cannot(options: dict[str, Any], error: str) -> None:
-    (said,) = errors_of(Extender(**options))
+    (message,) = errors_of(Extender(**options))
 
-    assert said.removeprefix("extenders[0].").startswith(error.removeprefix("extenders[0]."))
-    assert "secret" not in said
+    assert message.removeprefix("extenders[0].").startswith(error.removeprefix("extenders[0]."))
+    assert "secret" not in message
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,13 @@ def test_extender_that_kube_scheduler_accepts_is_accepted_with_a_warning(
     options: dict[str, Any], warning: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     extender = Extender(**options)
-    (made,) = make_extenders(Configuration(extenders=(extender,)))
-    asyncio.run(made.aclose())
+    (http_extender,) = make_extenders(Configuration(extenders=(extender,)))
+    asyncio.run(http_extender.aclose())
 
     assert errors_of(extender) == []
-    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert said.startswith(f"extenders[0].{warning}")
-    assert "secret" not in said
+    (message,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert message.startswith(f"extenders[0].{warning}")
+    assert "secret" not in message
 
 
 @pytest.mark.parametrize(
@@ -126,17 +126,14 @@ def test_most_extenders_are_not_warned_of(options: dict[str, Any]) -> None:
 
 def test_all_errors_of_extenders_are_reported_at_once() -> None:
     torn = ExtenderTLSConfig(ca_data=b"x")
-    said = errors_of(
+    errors = errors_of(
         Extender(url_prefix="ftp://e", tls_config=torn),
         Extender(url_prefix="http://e"),
         Extender(**TLS, tls_config=torn),
     )
 
-    assert [error.partition(": ")[0] for error in said] == [
-        "extenders[0].urlPrefix",
-        "extenders[0].tlsConfig",
-        "extenders[2].tlsConfig",
-    ]
+    paths = [error.partition(": ")[0] for error in errors]
+    assert paths == ["extenders[0].urlPrefix", "extenders[0].tlsConfig", "extenders[2].tlsConfig"]
 
 
 def test_extenders_are_made_in_calling_order_and_only_if_all_can_be_called(tmp_path: Path) -> None:
@@ -147,8 +144,8 @@ def test_extenders_are_made_in_calling_order_and_only_if_all_can_be_called(tmp_p
     def transport(extender: Extender) -> httpx.AsyncBaseTransport:
         return httpx.MockTransport(lambda request: httpx.Response(200))
 
-    made = make_extenders(Configuration(extenders=(frail, good)), transport)
+    extenders = make_extenders(Configuration(extenders=(frail, good)), transport)
 
-    assert [extender.name for extender in made] == ["http://firm", "http://frail"]
+    assert [extender.name for extender in extenders] == ["http://firm", "http://frail"]
     with pytest.raises(ConfigErrors):
         make_extenders(Configuration(extenders=(good, Extender())), transport)

@@ -129,4 +129,4 @@ def test_informers_remember_no_more_than_extenders_get(extenders: list[Extender]
     is_whole = reads_whole(extenders)
     objects = [make_pod("waiting").obj(), make_pod("bound").node("n").obj(), make_node("node").obj()]
 
-    assert [each.name for each in objects if is_whole(each)] == remembered
+    assert [obj.name for obj in objects if is_whole(obj)] == remembered

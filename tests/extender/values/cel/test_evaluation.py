@@ -64,13 +64,13 @@ def test_costly_selectors_give_the_same_answer_in_the_worker(expression: str, an
     ("types that do not fit", f"{LOOPS} && {LOOPS.replace(TEN, TEN.replace('10', 'string(1)'))}", CelError),
 )
 def test_errors_are_the_same_in_the_worker(expression: str, kind: type[CelError]) -> None:
-    with pytest.raises(CelError) as here:
+    with pytest.raises(CelError) as own_error:
         compiled(expression).matches(FACTS)
-    with pytest.raises(CelError) as there:
+    with pytest.raises(CelError) as worker_error:
         evaluate(expression, FACTS)
 
-    assert str(there.value) == str(here.value)
-    assert type(there.value) is type(here.value) is kind
+    assert str(worker_error.value) == str(own_error.value)
+    assert type(worker_error.value) is type(own_error.value) is kind
 
 
 HUGE_PATTERNS = " || ".join(f'"b".matches("(.{{1,30}}){{1,30}}c{number}")' for number in range(200))

@@ -355,7 +355,7 @@ def test_unsupported_macro_or_wrongly_typed_call_does_not_compile(expression: st
 
 @given(text=st.text(max_size=40), pattern=st.sampled_from(["[", "a*", "%", "1.2.3.4", "::", "http://["]))
 def test_no_text_ends_more_than_its_own_evaluation(text: str, pattern: str) -> None:
-    written: Any = json.dumps(text, ensure_ascii=False).replace("\x7f", "")
+    literal: Any = json.dumps(text, ensure_ascii=False).replace("\x7f", "")
     calls = [f"is{name}(s)" for name in ("IP", "CIDR", "URL", "Quantity", "Semver")]
     calls += [f"format.{name}().validate(s).hasValue()" for name in FORMATS]
     calls += [
@@ -366,6 +366,6 @@ def test_no_text_ends_more_than_its_own_evaluation(text: str, pattern: str) -> N
     ]
     for call in calls:
         try:
-            assert compiled(f"cel.bind(s, {written}, {call})").matches(FACTS) in (True, False)
+            assert compiled(f"cel.bind(s, {literal}, {call})").matches(FACTS) in (True, False)
         except CelError as exc:
             assert str(exc)

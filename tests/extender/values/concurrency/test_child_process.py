@@ -46,11 +46,11 @@ def failing(exc: Exception) -> Callable[[], None]:
 
 
 def children() -> set[str]:
-    found: set[str] = set()
+    pids: set[str] = set()
     for task in Path("/proc/self/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended
-            found.update((task / "children").read_text().split())
-    return found
+            pids.update((task / "children").read_text().split())
+    return pids
 
 
 def until(happens: Callable[[], bool]) -> None:
@@ -66,14 +66,14 @@ def test_a_result_of_any_size_comes_back() -> None:
 
 
 def test_the_work_sees_what_there_is_and_changes_nothing() -> None:
-    seen = ["before"]
+    entries = ["before"]
 
     def work() -> list[str]:
-        seen.append("changed")
-        return seen
+        entries.append("changed")
+        return entries
 
     assert asyncio.run(in_child(work)) == ["before", "changed"]
-    assert seen == ["before"]
+    assert entries == ["before"]
 
 
 @pytest.mark.parametrize(
@@ -132,22 +132,22 @@ def test_a_caller_who_goes_at_any_moment_closes_no_descriptor_of_others(steps: i
     """Its own is closed once. Closed again, it might be a connection that has got the number meanwhile."""
 
     async def main() -> list[int]:
-        asked = asyncio.create_task(in_child(lambda: time.sleep(60)))
+        task = asyncio.create_task(in_child(lambda: time.sleep(60)))
         for _ in range(steps + 1):
             await asyncio.sleep(0)
-        asked.cancel()
+        task.cancel()
         with suppress(asyncio.CancelledError):
-            await asked
+            await task
         await asyncio.sleep(0.01)
-        others = [os.open(os.devnull, os.O_RDONLY) for _ in range(8)]
-        del asked
+        descriptors = [os.open(os.devnull, os.O_RDONLY) for _ in range(8)]
+        del task
         gc.collect()
-        return others
+        return descriptors
 
-    others = uvloop.run(main())
+    descriptors = uvloop.run(main())
 
-    for each in others:
-        os.close(each)  # fails where it is closed
+    for descriptor in descriptors:
+        os.close(descriptor)  # fails where it is closed
 
 
 def test_child_that_is_not_ready_in_time_is_killed() -> None:
@@ -167,9 +167,9 @@ def test_child_that_takes_more_memory_than_it_may_fails(work: Callable[[], objec
 
 
 def test_memory_that_the_process_has_does_not_count() -> None:
-    there = bytearray(2**27)
+    ballast = bytearray(2**27)
 
-    assert asyncio.run(in_child(lambda: len(bytes(2**24)) + len(there), memory=2**25)) == 2**24 + 2**27
+    assert asyncio.run(in_child(lambda: len(bytes(2**24)) + len(ballast), memory=2**25)) == 2**24 + 2**27
 
 
 def test_a_connection_that_the_process_closes_is_closed_although_there_is_a_child() -> None:

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[4]
 
 def looked_at(objects: list[list[int]]) -> bool:
     """Whether a full collection would walk over these."""
-    known = {id(each) for each in gc.get_objects()}
-    return any(id(each) in known for each in objects)
+    ids = {id(obj) for obj in gc.get_objects()}
+    return any(id(obj) in ids for obj in objects)
 
 
 async def followed() -> list[object]:
@@ -31,8 +31,8 @@ async def followed() -> list[object]:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         later = [[number] for number in range(1000)]
-        there = gc.get_threshold() == THRESHOLDS, looked_at(objects), looked_at(later)
-    return [unsynced, *there, gc.get_threshold() == before, looked_at(objects)]
+        synced_state = gc.get_threshold() == THRESHOLDS, looked_at(objects), looked_at(later)
+    return [unsynced, *synced_state, gc.get_threshold() == before, looked_at(objects)]
 
 
 def test_objects_of_the_first_sync_are_not_collected() -> None:

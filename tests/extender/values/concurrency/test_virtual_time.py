@@ -32,7 +32,7 @@ async def test_sleepers_wake_in_the_order_of_their_alarms():
 
 async def test_timers_a_hair_apart_run_one_after_the_other():
     early, late = 60.0, math.nextafter(60.0, 61.0)
-    seen: list[float] = []
+    times: list[float] = []
 
     async def wait_until(when: float) -> None:
         loop = asyncio.get_running_loop()
@@ -40,11 +40,11 @@ async def test_timers_a_hair_apart_run_one_after_the_other():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(when):
                     await loop.create_future()
-        seen.append(loop.time())
+        times.append(loop.time())
 
     await asyncio.gather(wait_until(early), *(wait_until(late) for _ in range(2)))
 
-    assert seen == [early, late, late]
+    assert times == [early, late, late]
 
 
 async def test_a_timeout_ends_what_takes_longer():
@@ -89,9 +89,9 @@ async def test_work_in_a_thread_takes_no_time():
 
 def test_sockets_are_refused():
     async def read_from_a_socket() -> None:
-        here, there = socket.socketpair()
-        with here, there:
-            asyncio.get_running_loop().add_reader(here, print)
+        reader, writer = socket.socketpair()
+        with reader, writer:
+            asyncio.get_running_loop().add_reader(reader, print)
 
     with pytest.raises(RuntimeError, match="in-memory"):
         virtual_time.run(read_from_a_socket())

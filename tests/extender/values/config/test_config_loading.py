@@ -147,9 +147,9 @@ def test_arguments_and_their_defaults(name, text, value):
 
 
 def test_arguments_may_say_what_they_are():
-    said = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: DefaultPreemptionArgs, minCandidateNodesAbsolute: 1}"
+    text = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: DefaultPreemptionArgs, minCandidateNodesAbsolute: 1}"
 
-    assert args_of("DefaultPreemption", said) == DefaultPreemptionArgs(min_candidate_nodes_absolute=1)
+    assert args_of("DefaultPreemption", text) == DefaultPreemptionArgs(min_candidate_nodes_absolute=1)
 
 
 def test_enabled_plugins_get_default_arguments_after_those_that_were_given():
@@ -160,24 +160,15 @@ def test_enabled_plugins_get_default_arguments_after_those_that_were_given():
     )
 
     assert [config.name for config in configs] == [
-        "VolumeBinding",
-        "Mine",
-        "DefaultPreemption",
-        "DynamicResources",
-        "InterPodAffinity",
-        "NodeAffinity",
-        "NodeResourcesBalancedAllocation",
-        "NodeResourcesFit",
-        "PodTopologySpread",
-    ]
+        "VolumeBinding", "Mine", "DefaultPreemption", "DynamicResources", "InterPodAffinity", "NodeAffinity",
+        "NodeResourcesBalancedAllocation", "NodeResourcesFit", "PodTopologySpread",
+    ]  # fmt: skip
 
 
 def test_only_a_single_profile_gets_the_default_name():
     assert load(f"{HEAD}profiles: [{{}}]").profiles[0].scheduler_name == "default-scheduler"
-    assert refusal(f"{HEAD}profiles: [{{schedulerName: a}}, {{}}]") == (
-        "validation",
-        "profiles[1].schedulerName: Required value",
-    )
+    error = ("validation", "profiles[1].schedulerName: Required value")
+    assert refusal(f"{HEAD}profiles: [{{schedulerName: a}}, {{}}]") == error
 
 
 def test_extenders_wait_five_seconds_unless_they_say_otherwise():
@@ -333,7 +324,7 @@ def test_document_marks_around_the_only_document_do_no_harm():
     ("no YAML", "a: b: c", "yaml: mapping values are not allowed in this context"),
 )
 def test_hostile_text_is_refused_without_a_crash(text, error):
-    stage, found = refusal(text)
+    stage, message = refusal(text)
 
     assert stage == "load"
-    assert found.startswith(error)
+    assert message.startswith(error)

@@ -172,14 +172,14 @@ def test_values_of_the_configuration(text, errors):
                 "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
                 "[{matchExpressions: "
                 f"[{{key: a, operator: {operator}{values}}}]}}]}}}}}}",
-                [f"{TERM}.matchExpressions[0].values: Invalid value: {shown}: {error}"],
-                id=f"{operator} without values, {written}",
+                [f"{TERM}.matchExpressions[0].values: Invalid value: {value_text}: {error}"],
+                id=f"{operator} without values, {form}",
             )
             for operator, error in (
                 ("In", "for 'in', 'notin' operators, values set can't be empty"),
                 ("Gt", "for 'Gt', 'Lt' operators, exactly one value is required"),
             )
-            for values, shown, written in (
+            for values, value_text, form in (
                 ("", "null", "which are not there"),
                 (", values: null", "null", "null"),
                 (", values: []", "[]", "an empty list"),
@@ -291,7 +291,7 @@ def test_values_that_were_made_in_python_are_validated_alike():
 
 
 @cases(
-    "configuration, told",
+    "configuration, fields",
     ("the default", "", []),
     ("the default, written", "parallelism: 16", []),
     ("parallelism", "parallelism: 4", ["parallelism"]),
@@ -302,7 +302,7 @@ def test_values_that_were_made_in_python_are_validated_alike():
         ["profiles[1].plugins", "profiles[1].plugins"],
     ),
 )
-def test_accepted_fields_without_effect_are_named(configuration: str, told: list[str]) -> None:
+def test_accepted_fields_without_effect_are_named(configuration: str, fields: list[str]) -> None:
     text = f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{configuration}\n"
 
-    assert [path for path, _ in without_effect(load(text))] == told
+    assert [path for path, _ in without_effect(load(text))] == fields

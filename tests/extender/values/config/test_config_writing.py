@@ -49,15 +49,15 @@ def test_an_added_affinity_is_written_as_it_was():
     assert next(config["args"]["addedAffinity"] for config in configs if config["name"] == "NodeAffinity") == affinity
 
 
-@pytest.mark.parametrize(("terms", "shown"), [("{}", None), ("{nodeSelectorTerms: []}", [])])
-def test_a_selector_without_terms_is_written_as_go_has_it(terms, shown):
+@pytest.mark.parametrize(("terms", "expected"), [("{}", None), ("{nodeSelectorTerms: []}", [])])
+def test_a_selector_without_terms_is_written_as_go_has_it(terms, expected):
     affinity = f"{{requiredDuringSchedulingIgnoredDuringExecution: {terms}}}"
     text = f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {{addedAffinity: {affinity}}}}}]}}]"
 
     configs = written(load(HEAD + text))["profiles"][0]["pluginConfig"]
 
     args = next(config["args"] for config in configs if config["name"] == "NodeAffinity")
-    assert args["addedAffinity"] == {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": shown}}
+    assert args["addedAffinity"] == {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": expected}}
 
 
 def test_ignored_resources_of_extenders_replace_those_of_the_profile():

@@ -30,12 +30,12 @@ def test_the_defaults_of_each_version_are_consistent(version: str) -> None:
 
 @pytest.mark.parametrize("name", GATES)
 def test_gate_that_cannot_be_switched_has_a_reason(name: str) -> None:
-    found = GATES[name]
+    gate = GATES[name]
 
-    assert found.why or found.only is None
-    assert [spec.since for spec in found.history] == sorted({spec.since for spec in found.history})
-    assert not set(found.needs) - GATES.keys()
-    assert not found.is_always_locked or not found.why
+    assert gate.why or gate.only is None
+    assert [spec.since for spec in gate.history] == sorted({spec.since for spec in gate.history})
+    assert not set(gate.needs) - GATES.keys()
+    assert not gate.is_always_locked or not gate.why
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_gate_that_cannot_be_switched_has_a_reason(name: str) -> None:
     ],
 )
 def test_gates_may_be_asked_for_what_holds(text: str) -> None:
-    given = parse_feature_gates(text)
+    settings = parse_feature_gates(text)
 
-    gates = FeatureGates.of(given)
+    gates = FeatureGates.of(settings)
 
-    assert {name: name in gates.on for name in given} == given
+    assert {name: name in gates.on for name in settings} == settings
 
 
 @pytest.mark.parametrize(
@@ -117,11 +117,11 @@ def test_all_alpha_gates_can_be_had_but_for_those_that_are_given() -> None:
 
 
 def test_gates_without_effect_are_named_with_the_reason() -> None:
-    given = {"OpportunisticBatching": True, "SchedulerQueueingHints": True, "HPAScaleToZero": True}
+    settings = {"OpportunisticBatching": True, "SchedulerQueueingHints": True, "HPAScaleToZero": True}
 
-    assert FeatureGates.of(given) == FeatureGates()
+    assert FeatureGates.of(settings) == FeatureGates()
     assert not OTHER_GATES & GATES.keys()
-    assert dict(remarks(given, DEFAULT_VERSION)) == {
+    assert dict(remarks(settings, DEFAULT_VERSION)) == {
         "OpportunisticBatching": GATES["OpportunisticBatching"].why,
         "SchedulerQueueingHints": "setting GA feature gate SchedulerQueueingHints=true. It will be removed in a future "
         "release.",
@@ -149,7 +149,7 @@ def test_a_feature_stays_on_when_its_gate_goes(name: str) -> None:
     gates = FeatureGates.of({}, "1.38")
 
     assert gates.enabled(name)
-    assert name not in {each for each, _, _ in gates.stages()}
+    assert name not in {gate for gate, _, _ in gates.stages()}
     with pytest.raises(ValueError, match=f"^unrecognized feature gate: {name}$"):
         FeatureGates.of({name: True}, "1.38")
 
@@ -162,12 +162,12 @@ def test_taints_of_devices_cannot_be_switched_off_in_1_38(name: str) -> None:
 
 
 def test_hints_before_queueing_are_known_from_1_37_on_and_change_nothing() -> None:
-    given = {"SchedulerPreQueueingHints": True}
+    settings = {"SchedulerPreQueueingHints": True}
 
-    assert FeatureGates.of(given, "1.37").enabled("SchedulerPreQueueingHints")
-    assert dict(remarks(given, "1.37")) == {"SchedulerPreQueueingHints": GATES["SchedulerPreQueueingHints"].why}
+    assert FeatureGates.of(settings, "1.37").enabled("SchedulerPreQueueingHints")
+    assert dict(remarks(settings, "1.37")) == {"SchedulerPreQueueingHints": GATES["SchedulerPreQueueingHints"].why}
     with pytest.raises(ValueError, match=r"feature is PreAlpha at emulated version 1\.36$"):
-        FeatureGates.of(given)
+        FeatureGates.of(settings)
 
 
 def test_asking_for_an_unknown_gate_raises() -> None:
@@ -188,7 +188,7 @@ def test_a_version_with_scored_storage_gives_volume_binding_a_shape() -> None:
 
 
 @cases(
-    "off, given, why",
+    "off, argument, why",
     ("search", "DRASchedulerFilterTimeout", "filterTimeout: 5s", "DRASchedulingFilterTimeout feature gate is disabled"),
     (
         "binding",
@@ -198,7 +198,7 @@ def test_a_version_with_scored_storage_gives_volume_binding_a_shape() -> None:
     ),
 )
 def test_a_timeout_may_only_be_given_while_its_gate_is_on_and_has_no_default_otherwise(
-    off: str, given: str, why: str
+    off: str, argument: str, why: str
 ) -> None:
     """ValidateDynamicResourcesArgs, SetDefaults_DynamicResourcesArgs."""
     head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: "
@@ -208,7 +208,7 @@ def test_a_timeout_may_only_be_given_while_its_gate_is_on_and_has_no_default_oth
     assert isinstance(args, DynamicResourcesArgs)
     assert [args.filter_timeout, args.binding_timeout].count(None) == 1
     with pytest.raises(ConfigErrors, match=rf"Forbidden: {why}$"):
-        load(f"{head}[{{pluginConfig: [{{name: DynamicResources, args: {{{given}}}}}]}}]", features)
+        load(f"{head}[{{pluginConfig: [{{name: DynamicResources, args: {{{argument}}}}}]}}]", features)
 
 
 @pytest.mark.parametrize(
@@ -218,9 +218,9 @@ def test_a_timeout_may_only_be_given_while_its_gate_is_on_and_has_no_default_oth
 def test_plugins_behind_gates_that_are_off_are_in_no_profile(version: str, left_out: set[str]) -> None:
     names = {plugin.name for plugin in DEFAULT_PLUGINS["multiPoint"].enabled}
 
-    found = {plugin.name for plugin in default_plugins(FeatureGates.of({}, version))["multiPoint"].enabled}
+    enabled_names = {plugin.name for plugin in default_plugins(FeatureGates.of({}, version))["multiPoint"].enabled}
 
-    assert names - found == left_out
+    assert names - enabled_names == left_out
 
 
 def _asked_for() -> Iterator[str]:
@@ -233,7 +233,7 @@ def _asked_for() -> Iterator[str]:
             )
             if isinstance(node, ast.Call) and name in ("enabled", "_settings_if"):
                 yield from (
-                    each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                    arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
                 )
 
 
@@ -249,10 +249,10 @@ def test_the_code_asks_for_every_gate_that_switches_and_for_no_other() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("given", [{}, {"OpportunisticBatching": False}, {"DRAPrioritizedList": False}])
-@pytest.mark.parametrize("further", [{}, {"OpportunisticBatching": True}, {"GenericWorkload": False}, {"Nope": True}])
+@pytest.mark.parametrize("settings", [{}, {"OpportunisticBatching": False}, {"DRAPrioritizedList": False}])
+@pytest.mark.parametrize("overrides", [{}, {"OpportunisticBatching": True}, {"GenericWorkload": False}, {"Nope": True}])
 def test_gates_over_others_are_as_if_all_had_been_given_at_once(
-    version: str, given: dict[str, bool], further: dict[str, bool]
+    version: str, settings: dict[str, bool], overrides: dict[str, bool]
 ) -> None:
     def outcome(make: Callable[[], FeatureGates]) -> FeatureGates | str:
         try:
@@ -261,9 +261,9 @@ def test_gates_over_others_are_as_if_all_had_been_given_at_once(
             return str(exc)
 
     try:
-        gates = FeatureGates.of(given, version)
+        gates = FeatureGates.of(settings, version)
     except ValueError:
         return  # the version does not know one of them
 
-    at_once = outcome(lambda: FeatureGates.of({**given, **further}, version))
-    assert outcome(lambda: gates.changed(further)) == at_once
+    at_once = outcome(lambda: FeatureGates.of({**settings, **overrides}, version))
+    assert outcome(lambda: gates.changed(overrides)) == at_once

@@ -20,7 +20,7 @@ EMPTY = {"written": "", "struct": {"port": 0}, "slice": None}
 
 
 @cases(
-    "document, kept",
+    "document, expected",
     ("what is absent is written where Go always writes it", {}, EMPTY),
     ("null is absent", dict.fromkeys(OUTER.fields), EMPTY),
     ("an empty text is as good as absent", {"omitted": ""}, EMPTY),
@@ -32,7 +32,7 @@ EMPTY = {"written": "", "struct": {"port": 0}, "slice": None}
     ),
     ("what is unknown is dropped", {"other": 1}, EMPTY),
 )
-def test_fields_that_are_there_and_fields_that_are_not(document: dict[str, Any], kept: dict[str, Any]) -> None:
+def test_fields_that_are_there_and_fields_that_are_not(document: dict[str, Any], expected: dict[str, Any]) -> None:
     value, _ = read_as(OUTER, document)
 
-    assert (value, [*value]) == (kept, [*kept])
+    assert (value, [*value]) == (expected, [*expected])

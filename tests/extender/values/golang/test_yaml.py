@@ -36,10 +36,10 @@ from extender.values.golang.yaml import read_yaml
     ],
 )
 def test_scalars(text, value):
-    found = plain(read_yaml(f"a: {text}\n").value)
+    document = plain(read_yaml(f"a: {text}\n").value)
 
-    assert found == {"a": value}
-    assert type(found["a"]) is type(value)
+    assert document == {"a": value}
+    assert type(document["a"]) is type(value)
 
 
 def test_keys_become_text():

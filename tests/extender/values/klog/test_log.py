@@ -63,7 +63,7 @@ def test_a_message_stands_in_quotes_after_klogs_header(text: Heard) -> None:
 
 
 @cases(
-    "value, shown",
+    "value, rendered",
     ("an object without namespace", make_node("a").obj(), '"a"'),
     ("text", "two words", '"two words"'),
     ("characters that would end the line or colour it", '"\n\x1b', r'"\"\n\x1b"'),
@@ -78,10 +78,10 @@ def test_a_message_stands_in_quotes_after_klogs_header(text: Heard) -> None:
     ("a number that no JSON reader counts with", 2**80, f'"{2**80}"'),
     ("half of a character", "\ud800", r'"\\ud800"'),
 )
-def test_values_are_shown_as_klog_shows_them(text: Heard, value: object, shown: str) -> None:
+def test_values_are_shown_as_klog_shows_them(text: Heard, value: object, rendered: str) -> None:
     LOG.info(0, "m", key=value)
 
-    assert text.text.endswith(f'] "m" key={shown}\n')
+    assert text.text.endswith(f'] "m" key={rendered}\n')
 
 
 def test_the_error_comes_first(text: Heard) -> None:
@@ -176,12 +176,8 @@ def test_lines_of_others_are_shown_in_both_formats(text: Heard) -> None:
 
     assert re.fullmatch(r"W\d{4} .* test_log\.py:\d+\] a\\n1\n", text.text)
     record = logging.LogRecord("x", logging.WARNING, "/a/b/c.py", 7, "%s\n", ("a",), None)
-    assert json.loads(JsonFormatter().format(record)) | {"ts": 0} == {
-        "ts": 0,
-        "caller": "b/c.py:7",
-        "msg": "a\\n",
-        "v": 0,
-    }
+    line = json.loads(JsonFormatter().format(record)) | {"ts": 0}
+    assert line == {"ts": 0, "caller": "b/c.py:7", "msg": "a\\n", "v": 0}
 
 
 @cases(

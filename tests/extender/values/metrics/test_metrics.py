@@ -23,8 +23,8 @@ def samples(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], f
     registry = CollectorRegistry()
     registry.register(Shown(metrics))
     text = generate_latest(registry).decode()
-    found = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
-    return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in found}
+    parsed_samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in parsed_samples}
 
 
 def test_buckets_grow_by_a_factor() -> None:
@@ -44,20 +44,20 @@ def test_an_attempt_is_counted_and_timed_by_result_and_profile() -> None:
     metrics.attempted("scheduled", "gpu", 0.003)
     metrics.attempted("error", "gpu", 0.1)
 
-    found = samples(metrics)
+    values = samples(metrics)
     labels = (("profile", "gpu"), ("result", "scheduled"))
-    assert found["scheduler_schedule_attempts_total", labels] == 1
-    assert found["scheduler_scheduling_attempt_duration_seconds_bucket", (("le", "0.004"), *labels)] == 1
-    assert found["scheduler_scheduling_attempt_duration_seconds_bucket", (("le", "0.002"), *labels)] == 0
-    assert found["scheduler_scheduling_attempt_duration_seconds_sum", labels] == 0.003
+    assert values["scheduler_schedule_attempts_total", labels] == 1
+    assert values["scheduler_scheduling_attempt_duration_seconds_bucket", (("le", "0.004"), *labels)] == 1
+    assert values["scheduler_scheduling_attempt_duration_seconds_bucket", (("le", "0.002"), *labels)] == 0
+    assert values["scheduler_scheduling_attempt_duration_seconds_sum", labels] == 0.003
 
 
-@pytest.mark.parametrize(("attempts", "shown"), [(1, "1"), (14, "14"), (15, "15+"), (100, "15+")])
-def test_scheduling_duration_is_labelled_with_the_attempts(attempts: int, shown: str) -> None:
+@pytest.mark.parametrize(("attempts", "label"), [(1, "1"), (14, "14"), (15, "15+"), (100, "15+")])
+def test_scheduling_duration_is_labelled_with_the_attempts(attempts: int, label: str) -> None:
     metrics = Metrics()
     metrics.scheduled(attempts, 1.5, was_flushed=attempts == 100)
 
-    found = samples(metrics)
-    assert found["scheduler_pod_scheduling_sli_duration_seconds_count", (("attempts", shown),)] == 1
-    assert found["scheduler_pod_scheduling_attempts_count", ()] == 1
-    assert found["scheduler_pod_scheduled_after_flush_total", ()] == (attempts == 100)
+    values = samples(metrics)
+    assert values["scheduler_pod_scheduling_sli_duration_seconds_count", (("attempts", label),)] == 1
+    assert values["scheduler_pod_scheduling_attempts_count", ()] == 1
+    assert values["scheduler_pod_scheduled_after_flush_total", ()] == (attempts == 100)

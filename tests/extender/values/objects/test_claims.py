@@ -104,12 +104,12 @@ def test_volumes_are_grouped_by_class_and_claim() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "offered", "fits"), [(["RWO"], ["RWO", "ROX"], True), (["RWO", "ROX"], ["RWO"], False), ([], [], True)]
+    ("modes", "offered", "fits"), [(["RWO"], ["RWO", "ROX"], True), (["RWO", "ROX"], ["RWO"], False), ([], [], True)]
 )
-def test_access(wanted: list[str], offered: list[str], fits: bool) -> None:
+def test_access(modes: list[str], offered: list[str], fits: bool) -> None:
     """All that a claim asks for."""
     claim, volume = make_claim("c"), make_volume("pv")
-    claim = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, access_modes=wanted))
+    claim = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, access_modes=modes))
     volume = msgspec.structs.replace(volume, spec=msgspec.structs.replace(volume.spec, access_modes=offered))
 
     assert has_access_of(volume, claim) == fits
@@ -135,8 +135,6 @@ def test_owners_of_ephemeral_claims() -> None:
     claim = make_claim("web-scratch", owner=pod)
 
     assert why_not_owned(claim, "web", "1") is None
-    assert (
-        why_not_owned(claim, "web", "2")
-        == "PVC default/web-scratch was not created for pod default/web (pod is not owner)"
-    )
+    reason = why_not_owned(claim, "web", "2")
+    assert reason == "PVC default/web-scratch was not created for pod default/web (pod is not owner)"
     assert why_not_owned(make_claim("web-scratch"), "web", "1") is not None

@@ -69,9 +69,9 @@ def terms_of(volume: PersistentVolume) -> list[NodeSelectorTerm] | None:
 )
 def test_in_tree_plugins(volume: Volume | PersistentVolume, plugin: str | None) -> None:
     """Those that CSI drivers took over from."""
-    found = in_tree_plugin(volume)
+    in_tree = in_tree_plugin(volume)
 
-    assert (found.name if found is not None else None) == plugin
+    assert (in_tree.name if in_tree is not None else None) == plugin
 
 
 @cases(

@@ -35,12 +35,12 @@ def test_a_device_class_backs_an_extended_resource(
     classes: list[DeviceClass], resource: str, backing: str | None
 ) -> None:
     objects = ClusterObjects()
-    for each in classes:
-        objects.changed(None, each)
+    for device_class in classes:
+        objects.changed(None, device_class)
 
-    found = device_class_of(resource, objects.device_classes)
+    backing_class = device_class_of(resource, objects.device_classes)
 
-    assert (None if found is None else found.name) == backing
+    assert (None if backing_class is None else backing_class.name) == backing
 
 
 def test_when_the_newest_class_goes_the_next_one_backs_the_resource() -> None:

@@ -42,12 +42,8 @@ def test_a_requirement_on_a_label(
     requirement = Requirement("app", operator, values)
 
     assert [requirement.matches_value(value) for value in (None, "", "a", "c")] == [absent, empty, a, c]
-    assert [requirement.matches(labels) for labels in ({}, {"app": ""}, {"app": "a"}, {"app": "c"})] == [
-        absent,
-        empty,
-        a,
-        c,
-    ]
+    label_sets: list[dict[str, str]] = [{}, {"app": ""}, {"app": "a"}, {"app": "c"}]
+    assert [requirement.matches(labels) for labels in label_sets] == [absent, empty, a, c]
 
 
 @cases(
@@ -128,9 +124,9 @@ def test_all_faults_of_a_requirement_are_reported() -> None:
     with pytest.raises(SelectorError) as refusal:
         requirement_of("", Operator.GREATER_THAN, ["x", "y"], path="spec")
 
-    first, *others = str(refusal.value).split(", spec.")
+    first, *rest = str(refusal.value).split(", spec.")
     assert first.startswith('[spec.key: Invalid value: "": name part must be non-empty; ')
-    assert others == [
+    assert rest == [
         "values: Invalid value: [\"x\",\"y\"]: for 'Gt', 'Lt' operators, exactly one value is required",
         "values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
         "values[1]: Invalid value: \"y\": for 'Gt', 'Lt' operators, the value must be an integer]",
@@ -206,7 +202,7 @@ def test_a_long_selector_matches_as_its_requirements_do(
 
     is_selected = selector_with([*parts, *longer]).matches(labels)
 
-    assert is_selected == all(each.matches(labels) for each in parts)
+    assert is_selected == all(requirement.matches(labels) for requirement in parts)
 
 
 @settings(deadline=None, max_examples=examples(300))

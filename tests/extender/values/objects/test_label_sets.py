@@ -40,7 +40,7 @@ def test_each_set_of_labels_is_selected_as_by_itself(
 ) -> None:
     """By short selectors and by long ones, and also if only the labels that they name are looked at."""
     selector = selector_with([*parts, *longer])
-    index = LabelSets({each.key for each in selector.requirements} if knows_keys else None)
+    index = LabelSets({requirement.key for requirement in selector.requirements} if knows_keys else None)
     for labels in sets:
         index.add(labels.items())
 

@@ -112,9 +112,9 @@ def test_kinds_of_resources() -> None:
         "kubernetes.io/batman",
         "x.kubernetes.io/y",
     ]
-    others = ["cpu", "pods", "requests.example.com/gpu", "gpu", "Example.com/gpu", "example.com/", "a/b/c", "x" * 400]
+    rest = ["cpu", "pods", "requests.example.com/gpu", "gpu", "Example.com/gpu", "example.com/", "a/b/c", "x" * 400]
 
     assert [name for name in scalars if not is_scalar_resource_name(name)] == []
-    assert [name for name in others if is_scalar_resource_name(name)] == []
+    assert [name for name in rest if is_scalar_resource_name(name)] == []
     assert [name for name in scalars if is_extended_resource_name(name)] == ["example.com/gpu"]
-    assert [name for name in scalars + others if is_pod_level_resource(name)] == ["hugepages-1Gi", huge, "cpu"]
+    assert [name for name in scalars + rest if is_pod_level_resource(name)] == ["hugepages-1Gi", huge, "cpu"]

@@ -10,7 +10,7 @@ from tests.kit.tables import cases
 IMAGE = '{"names":["a@sha256:1","a:1"],"sizeBytes":5}'
 
 
-def written(images: str, more: str = "") -> Raw:
+def node_json(images: str, more: str = "") -> Raw:
     return Raw(
         f'{{"metadata":{{"name":"n"}},"spec":{{"unschedulable":true}},"status":{{"images":{images}{more}}}}}'.encode()
     )
@@ -18,18 +18,18 @@ def written(images: str, more: str = "") -> Raw:
 
 @cases(
     "data",
-    ("an image", written(f"[{IMAGE}]")),
-    ("images with parts missing", written(f'[{IMAGE},{{"names":["b"]}},{{}}]')),
-    ("no images", written("[]")),
-    ("images twice", written(f'[{IMAGE}],"images":[{{"names":["c"]}}]')),
-    ("null for all images", written("null")),
-    ("null for an image", written(f"[{IMAGE},null]")),
-    ("null for the parts of an image", written('[{"names":null,"sizeBytes":null}]')),
-    ("null for a name", written('[{"names":[null]}]')),
-    ("no list", written('{"names":[]}')),
-    ("half a character", written('[{"names":["\\ud800"]}]')),
-    ("a number for a name", written('[{"names":[1]}]')),
-    ("a size out of range", written('[{"names":["a"],"sizeBytes":9223372036854775808}]')),
+    ("an image", node_json(f"[{IMAGE}]")),
+    ("images with parts missing", node_json(f'[{IMAGE},{{"names":["b"]}},{{}}]')),
+    ("no images", node_json("[]")),
+    ("images twice", node_json(f'[{IMAGE}],"images":[{{"names":["c"]}}]')),
+    ("null for all images", node_json("null")),
+    ("null for an image", node_json(f"[{IMAGE},null]")),
+    ("null for the parts of an image", node_json('[{"names":null,"sizeBytes":null}]')),
+    ("null for a name", node_json('[{"names":[null]}]')),
+    ("no list", node_json('{"names":[]}')),
+    ("half a character", node_json('[{"names":["\\ud800"]}]')),
+    ("a number for a name", node_json('[{"names":[1]}]')),
+    ("a size out of range", node_json('[{"names":["a"],"sizeBytes":9223372036854775808}]')),
     ("no status", Raw(b'{"metadata":{"name":"n"}}')),
     ("null for the status", Raw(b'{"metadata":{"name":"n"},"status":null}')),
     ("no object", Raw(b"[]")),
@@ -37,7 +37,7 @@ def written(images: str, more: str = "") -> Raw:
 )
 def test_a_node_is_decoded_or_refused_as_any_object(data: Raw) -> None:
     decode = NodeDecoder()
-    decode(written(f"[{IMAGE}]"))
+    decode(node_json(f"[{IMAGE}]"))
 
     try:
         expected = decoding.decode(Node, data)
@@ -53,7 +53,7 @@ def test_a_node_is_decoded_or_refused_as_any_object(data: Raw) -> None:
 def test_all_parts_of_a_node_are_kept() -> None:
     status = ',"allocatable":{"cpu":"1"},"capacity":{"cpu":2},"declaredFeatures":["F"],"conditions":[{"type":"Ready","status":"True"}]'
 
-    node = NodeDecoder()(written(f"[{IMAGE}]", status))
+    node = NodeDecoder()(node_json(f"[{IMAGE}]", status))
 
     for part in (node, node.status):
         assert [name for name in part.__struct_fields__ if getattr(part, name) == getattr(type(part)(), name)] == []
@@ -62,15 +62,15 @@ def test_all_parts_of_a_node_are_kept() -> None:
 def test_an_image_of_several_nodes_is_there_once() -> None:
     decode = NodeDecoder()
 
-    first, second = decode(written(f'[{IMAGE},{{"names":["b"]}}]')), decode(written(f"[{IMAGE}]"))
+    first, second = decode(node_json(f'[{IMAGE},{{"names":["b"]}}]')), decode(node_json(f"[{IMAGE}]"))
 
     assert first.status.images[0] is second.status.images[0]
 
 
 def test_an_image_of_another_size_is_another() -> None:
     decode = NodeDecoder()
-    decode(written(f"[{IMAGE}]"))
+    decode(node_json(f"[{IMAGE}]"))
 
-    (image,) = decode(written(f"[{IMAGE.replace('5', '6')}]")).status.images
+    (image,) = decode(node_json(f"[{IMAGE.replace('5', '6')}]")).status.images
 
     assert image.size_bytes == 6

@@ -61,22 +61,22 @@ def test_defaults_for_spreading(pod: PodBuilder, milli_cpu: int, memory: int) ->
     """
     Containers that name no cpu or memory count with 100 millicores and 200 MiB where load is spread, and nowhere else.
     """
-    taken, non_zero_cpu, non_zero_memory = assigned_requests(pod.obj())
+    amounts, non_zero_cpu, non_zero_memory = assigned_requests(pod.obj())
 
     assert (non_zero_cpu, non_zero_memory) == (milli_cpu, memory)
-    assert taken == filter_requests(pod.obj())
+    assert amounts == filter_requests(pod.obj())
     assert fit_scorer_requests(pod.obj(), ("cpu", "memory")) == (milli_cpu, memory)
-    assert balanced_scorer_requests(pod.obj(), ["cpu"]) == (taken.milli_cpu,)
+    assert balanced_scorer_requests(pod.obj(), ["cpu"]) == (amounts.milli_cpu,)
 
 
-def resized(asked: str, *, runs: str | None, allocated: str | None = None, reason: str = "") -> Pod:
+def resized(request: str, *, runs: str | None, allocated: str | None = None, reason: str = "") -> Pod:
     status: dict[str, Any] = {"name": "c0"}
     if runs is not None:
         status["resources"] = {"requests": {"cpu": runs} if runs else {}}
     if allocated is not None:
         status["allocatedResources"] = {"cpu": allocated}
     conditions = [{"type": "PodResizePending", "status": "True", "reason": reason}] if reason else []
-    spec = {"containers": [{"name": "c0", "resources": {"requests": {"cpu": asked}}}]}
+    spec = {"containers": [{"name": "c0", "resources": {"requests": {"cpu": request}}}]}
     return convert(Pod, {"spec": spec, "status": {"containerStatuses": [status], "conditions": conditions}})
 
 
@@ -132,9 +132,9 @@ def test_resources_counted_one_by_one() -> None:
         "pods": 5,
     }
 
-    taken = filter_requests(make_pod().req(names).obj())
+    amounts = filter_requests(make_pod().req(names).obj())
 
-    assert taken.scalar == {
+    assert amounts.scalar == {
         "example.com/gpu": 1,
         "hugepages-2Mi": 2**22,
         "attachable-volumes-x": 2,
@@ -233,11 +233,11 @@ def test_quick_sums_are_the_sums_of_quantities(
     """However a pod is made up, even with negative and overflowing amounts, the numbers are those of the sums of its
     quantities.
     """
-    named = [
+    pairs = [
         ({**spec, "name": f"c{place}"}, {**status, "name": f"c{place}"})
         for place, (spec, status) in enumerate(plain + init)
     ]
-    specs, statuses = [spec for spec, _ in named], [status for _, status in named]
+    specs, statuses = [spec for spec, _ in pairs], [status for _, status in pairs]
     count = len(plain)
     spec = {
         "containers": specs[:count],
@@ -250,13 +250,13 @@ def test_quick_sums_are_the_sums_of_quantities(
         {"spec": spec, "status": {"containerStatuses": statuses[:count], "initContainerStatuses": statuses[count:]}},
     )
 
-    taken = assigned_requests(pod)[0]
+    amounts = assigned_requests(pod)[0]
 
     sums = sum_requests(pod, quantity_of, use_status=True)
     zero = quantity_of(0)
-    assert taken.milli_cpu == sums.get("cpu", zero).milli_value()
-    assert taken.memory == sums.get("memory", zero).value()
-    assert taken.scalar == {name: amount.value() for name, amount in sums.items() if "/" in name}
+    assert amounts.milli_cpu == sums.get("cpu", zero).milli_value()
+    assert amounts.memory == sums.get("memory", zero).value()
+    assert amounts.scalar == {name: amount.value() for name, amount in sums.items() if "/" in name}
 
 
 @cases(

@@ -38,7 +38,7 @@ def test_many_tolerations_cover_what_one_of_them_covers(compares: bool) -> None:
     chance = random.Random(7)
     keys, values, effects = ("a", "b", ""), ("", "1", "5", "9", "x", "05"), ("NoSchedule", "NoExecute", "")
     for _ in range(300):
-        each = [
+        tolerations = [
             Toleration(
                 key=chance.choice(keys),
                 operator=chance.choice(("Exists", "Equal", "", "Lt", "Gt", "exists")),
@@ -47,12 +47,12 @@ def test_many_tolerations_cover_what_one_of_them_covers(compares: bool) -> None:
             )
             for _ in range(chance.randrange(4))
         ]
-        together = Tolerations(each)
+        together = Tolerations(tolerations)
         for key, value, effect in itertools.product(keys, values, effects[:2]):
             taint = Taint(key=key, value=value, effect=effect)
 
             assert together.cover(taint, compares=compares) is any(
-                tolerates(one, taint, compares=compares) for one in each
+                tolerates(one, taint, compares=compares) for one in tolerations
             )
 
 

@@ -21,10 +21,8 @@ def test_all_is_remembered_but_managed_fields_and_what_kind_it_is() -> None:
     """As kube-scheduler sends it, whose informers drop managedFields, and whose typed objects do not say their kind."""
     pod = whole(decode(Pod, BODY), BODY)
 
-    assert json.loads(bytes(in_full(pod))) == {
-        "metadata": {"name": "p", "creationTimestamp": None},
-        "spec": WRITTEN["spec"],
-    }
+    metadata = {"name": "p", "creationTimestamp": None}
+    assert json.loads(bytes(in_full(pod))) == {"metadata": metadata, "spec": WRITTEN["spec"]}
 
 
 def test_a_copy_with_other_fields_does_not_remember_what_no_longer_holds() -> None:
@@ -32,10 +30,8 @@ def test_a_copy_with_other_fields_does_not_remember_what_no_longer_holds() -> No
 
     moved = replaced(pod, spec=replaced(pod.spec, node_name="n"))
 
-    assert json.loads(bytes(in_full(moved)))["spec"] == {
-        "nodeName": "n",
-        "containers": [{"name": "c", "resources": {}}],
-    }
+    containers = [{"name": "c", "resources": {}}]
+    assert json.loads(bytes(in_full(moved)))["spec"] == {"nodeName": "n", "containers": containers}
 
 
 def test_what_is_remembered_makes_no_object_differ() -> None:
@@ -45,8 +41,8 @@ def test_what_is_remembered_makes_no_object_differ() -> None:
 
 
 def test_what_is_remembered_is_of_no_kind_of_its_own() -> None:
-    written = b'{"metadata": {"name": "p", "namespace": "shop"}}'
-    pod = whole(decode(Pod, written), written)
+    text = b'{"metadata": {"name": "p", "namespace": "shop"}}'
+    pod = whole(decode(Pod, text), text)
 
     assert kind_of(pod).name == "Pod"
     assert "shop" not in str(Redaction("names").of(pod))

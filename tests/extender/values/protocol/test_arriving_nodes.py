@@ -26,27 +26,27 @@ def body_of(*items: bytes, pod: bytes = POD, between: bytes = b",") -> bytes:
     return b'{"Pod":%s,"Nodes":{"metadata":{},"items":[%s]},"NodeNames":null}\n' % (pod, between.join(items))
 
 
-def arrived(known: DecodedNodes, *parts: bytes) -> ArrivedBody:
-    arriving = known.arriving()
+def arrived(memory: DecodedNodes, *parts: bytes) -> ArrivedBody:
+    arriving = memory.arriving()
     for part in parts:
         arriving.take(part)
     return arriving.finish()
 
 
-def read(body: ArrivedBody, known: DecodedNodes) -> object:
+def read(body: ArrivedBody, memory: DecodedNodes) -> object:
     """Returns what the body says, or why it is refused."""
     try:
-        asked = asyncio.run(read_extender_args(body, known))
+        args = asyncio.run(read_extender_args(body, memory))
     except JsonError as exc:
         return f"{type(exc).__name__}: {exc}"
-    written = None if asked.in_full is None else asked.in_full.text(range(len(asked.in_full.nodes)))
-    return asked.pod, asked.names, asked.nodes, asked.node_names, written
+    full_text = None if args.in_full is None else args.in_full.text(range(len(args.in_full.nodes)))
+    return args.pod, args.names, args.nodes, args.node_names, full_text
 
 
 def knowing(*items: bytes) -> DecodedNodes:
-    known = DecodedNodes()
-    read(arrived(known, body_of(*items)), known)
-    return known
+    memory = DecodedNodes()
+    read(arrived(memory, body_of(*items)), memory)
+    return memory
 
 
 def cut(text: bytes, chance: random.Random) -> list[bytes]:
@@ -78,7 +78,7 @@ def some_items(chance: random.Random) -> list[bytes]:
 @settings(deadline=None, max_examples=examples(300))
 @given(st.randoms(use_true_random=False))
 def test_a_body_in_any_parts_after_any_others_is_read_as_if_it_were_the_first(chance: random.Random) -> None:
-    known = DecodedNodes()
+    memory = DecodedNodes()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(limits, "NODES_KEPT", chance.choice([5, 100]))
         for _ in range(5):
@@ -86,42 +86,42 @@ def test_a_body_in_any_parts_after_any_others_is_read_as_if_it_were_the_first(ch
             if chance.random() < 0.1:
                 text = text[: chance.randrange(len(text))]
 
-            body = arrived(known, *cut(text, chance))
+            body = arrived(memory, *cut(text, chance))
 
             assert body.whole() == text
-            assert read(body, known) == read(ArrivedBody([text]), DecodedNodes())
+            assert read(body, memory) == read(ArrivedBody([text]), DecodedNodes())
 
 
 @pytest.mark.parametrize("size", [1, 7, 300, 1000, 10**6])
 def test_body_of_known_nodes_is_reduced_to_one_mark(size: int) -> None:
     items = [node(f"n{number}") for number in range(9)]
-    known, text = knowing(*items), body_of(*items)
+    memory, text = knowing(*items), body_of(*items)
 
-    body = arrived(known, *(text[start : start + size] for start in range(0, len(text), size)))
+    body = arrived(memory, *(text[start : start + size] for start in range(0, len(text), size)))
 
     assert body.marked() == body_of(MARK)
 
 
 def test_changed_nodes_alone_remain_in_the_body() -> None:
     items = [node(f"n{number}") for number in range(9)]
-    known = knowing(*items)
+    memory = knowing(*items)
     items[4], items[8] = node("n4", 1), node("n8", 333)
 
-    body = arrived(known, body_of(*items))
+    body = arrived(memory, body_of(*items))
 
     assert body.marked() == body_of(MARK, items[4], MARK, items[8])
 
 
 def test_a_change_of_a_single_byte_is_seen_wherever_it_is() -> None:
     items = [node(f"n{number}") for number in range(5)]
-    known, text = knowing(*items), body_of(*items)
+    memory, text = knowing(*items), body_of(*items)
     for place in range(text.index(b"n0"), len(text) - 30):
         changed = text[:place] + b"y" + text[place + 1 :]
 
-        body = arrived(known, changed[:700], changed[700:])
+        body = arrived(memory, changed[:700], changed[700:])
 
         assert body.whole() == changed
-        assert read(body, known) == read(ArrivedBody([changed]), DecodedNodes())
+        assert read(body, memory) == read(ArrivedBody([changed]), DecodedNodes())
 
 
 LIST = b'"items":[%s,%s]' % (node("a"), node("b"))
@@ -148,6 +148,6 @@ LIST = b'"items":[%s,%s]' % (node("a"), node("b"))
     ("a new node that is too deep", body_of(node("a"), b'{"metadata":{"name":"c"},"d":%s}' % (b"[" * 70 + b"]" * 70))),
 )
 def test_bodies_that_only_look_like_known_ones_are_read_as_they_are_written(text: bytes) -> None:
-    known = knowing(node("a"), node("b"))
+    memory = knowing(node("a"), node("b"))
 
-    assert read(arrived(known, text[:60], text[60:]), known) == read(ArrivedBody([text]), DecodedNodes())
+    assert read(arrived(memory, text[:60], text[60:]), memory) == read(ArrivedBody([text]), DecodedNodes())

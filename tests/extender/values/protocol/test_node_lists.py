@@ -18,35 +18,35 @@ def body(name: str, version: int = 0) -> Raw:
     return Raw(f'{{"metadata":{{"name":"{name}","resourceVersion":"{version}"}}}}'.encode())
 
 
-def of(known: DecodedNodes, items: Sequence[Raw]) -> NodesInFull:
-    return asyncio.run(known.of(items))
+def nodes_of(memory: DecodedNodes, items: Sequence[Raw]) -> NodesInFull:
+    return asyncio.run(memory.of(items))
 
 
-def read_args(body: ArrivedBody, known: DecodedNodes) -> AskedNodes:
-    return asyncio.run(read_extender_args(body, known))
+def read_args(body: ArrivedBody, memory: DecodedNodes) -> AskedNodes:
+    return asyncio.run(read_extender_args(body, memory))
 
 
 @pytest.fixture
-def known() -> DecodedNodes:
+def memory() -> DecodedNodes:
     return DecodedNodes()
 
 
-def test_unchanged_bytes_are_the_same_node(known: DecodedNodes) -> None:
-    first = of(known, [body("a"), body("b")]).nodes
+def test_unchanged_bytes_are_the_same_node(memory: DecodedNodes) -> None:
+    first = nodes_of(memory, [body("a"), body("b")]).nodes
 
-    again = of(known, [body("b"), body("a")]).nodes
+    second = nodes_of(memory, [body("b"), body("a")]).nodes
 
-    assert again[0] is first[1]
-    assert again[1] is first[0]
+    assert second[0] is first[1]
+    assert second[1] is first[0]
 
 
-def test_changed_bytes_are_another_node_and_only_that_one(known: DecodedNodes) -> None:
-    first = of(known, [body("a"), body("b")]).nodes
+def test_changed_bytes_are_another_node_and_only_that_one(memory: DecodedNodes) -> None:
+    first = nodes_of(memory, [body("a"), body("b")]).nodes
 
-    again = of(known, [body("a", 1), body("b")]).nodes
+    second = nodes_of(memory, [body("a", 1), body("b")]).nodes
 
-    assert again[0].metadata.resource_version == "1"
-    assert again[1] is first[1]
+    assert second[0].metadata.resource_version == "1"
+    assert second[1] is first[1]
 
 
 @cases(
@@ -58,60 +58,60 @@ def test_changed_bytes_are_another_node_and_only_that_one(known: DecodedNodes) -
     ("name twice", b'{"metadata":{"name":"b","name":"a"}}'),
     ("nulls", b'{"metadata":{"name":"a"},"spec":{"taints":null},"status":{"images":null}}'),
 )
-def test_however_it_is_written_it_is_recognised(known: DecodedNodes, text: bytes) -> None:
-    (first,) = of(known, [Raw(text)]).nodes
+def test_however_it_is_written_it_is_recognised(memory: DecodedNodes, text: bytes) -> None:
+    (first,) = nodes_of(memory, [Raw(text)]).nodes
 
-    (again,) = of(known, [Raw(text)]).nodes
+    (second,) = nodes_of(memory, [Raw(text)]).nodes
 
     assert first.name == "a"
-    assert again is first
+    assert second is first
 
 
-def test_a_node_is_what_its_last_name_says(known: DecodedNodes) -> None:
-    of(known, [body("b")])
+def test_a_node_is_what_its_last_name_says(memory: DecodedNodes) -> None:
+    nodes_of(memory, [body("b")])
 
-    (node,) = of(known, [Raw(b'{"metadata":{"name":"b"},"metadata":{"name":"a"}}')]).nodes
+    (node,) = nodes_of(memory, [Raw(b'{"metadata":{"name":"b"},"metadata":{"name":"a"}}')]).nodes
 
     assert node.name == "a"
 
 
 def test_the_number_of_remembered_nodes_is_bounded_and_the_oldest_go_first(
-    known: DecodedNodes, monkeypatch: pytest.MonkeyPatch
+    memory: DecodedNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "NODES_KEPT", 3)
-    (a,) = of(known, [body("a")]).nodes
-    (b,) = of(known, [body("b")]).nodes
-    of(known, [body("a")])
-    of(known, [body("c"), body("d")])
+    (a,) = nodes_of(memory, [body("a")]).nodes
+    (b,) = nodes_of(memory, [body("b")]).nodes
+    nodes_of(memory, [body("a")])
+    nodes_of(memory, [body("c"), body("d")])
 
-    assert len(known) == 3
-    assert of(known, [body("a")]).nodes[0] is a
-    assert of(known, [body("b")]).nodes[0] is not b
+    assert len(memory) == 3
+    assert nodes_of(memory, [body("a")]).nodes[0] is a
+    assert nodes_of(memory, [body("b")]).nodes[0] is not b
 
 
-def test_the_bytes_of_remembered_nodes_are_bounded(known: DecodedNodes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bytes_of_remembered_nodes_are_bounded(memory: DecodedNodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "NODES_KEPT_BYTES", 10 * len(body("n-00")))
 
-    of(known, [body(f"n-{number:02d}") for number in range(50)])
+    nodes_of(memory, [body(f"n-{number:02d}") for number in range(50)])
 
-    assert len(known) == 10
+    assert len(memory) == 10
 
 
-def test_a_changed_node_replaces_the_old_one(known: DecodedNodes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_node_replaces_the_old_one(memory: DecodedNodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "NODES_KEPT_BYTES", 2 * len(body("a")))
 
     for version in range(10):
-        of(known, [body("a", version), body("b", version)])
+        nodes_of(memory, [body("a", version), body("b", version)])
 
-    assert len(known) == 2
+    assert len(memory) == 2
 
 
-def test_the_bytes_of_the_call_are_not_kept(known: DecodedNodes) -> None:
+def test_the_bytes_of_the_call_are_not_kept(memory: DecodedNodes) -> None:
     text = bytearray(b'{"metadata":{"name":"a"}}')
-    (first,) = of(known, [Raw(text)]).nodes
+    (first,) = nodes_of(memory, [Raw(text)]).nodes
     text[:] = b" " * len(text)
 
-    assert of(known, [Raw(b'{"metadata":{"name":"a"}}')]).nodes[0] is first
+    assert nodes_of(memory, [Raw(b'{"metadata":{"name":"a"}}')]).nodes[0] is first
 
 
 @pytest.mark.parametrize(
@@ -128,25 +128,25 @@ def test_the_bytes_of_the_call_are_not_kept(known: DecodedNodes) -> None:
 )
 def test_malformed_node_is_refused_with_its_position(text: bytes, error: type[JsonError]) -> None:
     with pytest.raises(JsonError, match=r"items\[1\]|nested") as refused:
-        of(DecodedNodes(), [body("a"), Raw(text)])
+        nodes_of(DecodedNodes(), [body("a"), Raw(text)])
 
     assert type(refused.value) is error
 
 
 async def test_several_calls_at_one_time_each_get_their_nodes(
-    known: DecodedNodes, monkeypatch: pytest.MonkeyPatch
+    memory: DecodedNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "NODES_KEPT", 20)
 
     async def call(seed: int) -> None:
         for step in range(50):
-            names = [f"n-{(seed * 7 + step + at) % 40}" for at in range(10)]
-            called = await known.of([body(name, step % 3) for name in names])
+            names = [f"n-{(seed * 7 + step + offset) % 40}" for offset in range(10)]
+            called = await memory.of([body(name, step % 3) for name in names])
             assert [node.name for node in called.nodes] == names
 
     await asyncio.gather(*map(call, range(4)))
 
-    assert len(known) <= 20
+    assert len(memory) <= 20
 
 
 def args(names: bytes, pod: bytes = b'{"metadata":{"name":"p"}}') -> bytes:

@@ -1,7 +1,6 @@
 """What extenders are sent: Go's field names, nothing that is empty, and nodes written once."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -24,24 +23,20 @@ POD = {
 }
 
 
-def written(body: bytes) -> Any:
-    return json.loads(body)
-
-
 def test_nodes_go_by_name_or_in_full() -> None:
     nodes = [make_node("a").obj(), make_node("b").obj()]
     pod = decode(Pod, json.dumps(POD).encode())
 
-    assert written(extender_args(pod, nodes, None)) == {"Pod": POD, "Nodes": None, "NodeNames": ["a", "b"]}
-    in_full = written(extender_args(pod, nodes, EncodedNodes()))
+    assert json.loads(extender_args(pod, nodes, None)) == {"Pod": POD, "Nodes": None, "NodeNames": ["a", "b"]}
+    in_full = json.loads(extender_args(pod, nodes, EncodedNodes()))
     assert (in_full["Pod"], in_full["NodeNames"], in_full["Nodes"]["metadata"]) == (POD, None, {})
-    assert [decode(Node, json.dumps(each).encode()) for each in in_full["Nodes"]["items"]] == nodes
+    assert [decode(Node, json.dumps(item).encode()) for item in in_full["Nodes"]["items"]] == nodes
 
 
 def test_priority_of_zero_is_written_and_a_missing_one_is_not() -> None:
     """A priority of 0 is there, one that nobody gave is not."""
-    assert "priority" not in written(extender_args(make_pod("p").obj(), [], None))["Pod"]["spec"]
-    assert written(extender_args(make_pod("p").priority(0).obj(), [], None))["Pod"]["spec"]["priority"] == 0
+    assert "priority" not in json.loads(extender_args(make_pod("p").obj(), [], None))["Pod"]["spec"]
+    assert json.loads(extender_args(make_pod("p").priority(0).obj(), [], None))["Pod"]["spec"]["priority"] == 0
 
 
 def test_a_node_that_has_not_changed_is_not_written_again() -> None:
@@ -61,16 +56,16 @@ def test_encoded_nodes_are_dropped_once_many_newer_ones_were_encoded() -> None:
     first = bodies.of([old])
     bodies.of([make_node(f"n{number}").obj() for number in range(1003)])
 
-    again = bodies.of([old])
+    later = bodies.of([old])
 
-    assert again[0] is not first[0]
+    assert later[0] is not first[0]
 
 
 @pytest.mark.parametrize("by_uid", [True, False])
 def test_victims_go_by_uid_or_in_full(by_uid: bool) -> None:
     victim = decode(Pod, json.dumps(POD).encode())
 
-    arguments = written(preemption_args(victim, {"n": Victims((victim,), 2)}, by_uid=by_uid))
+    arguments = json.loads(preemption_args(victim, {"n": Victims((victim,), 2)}, by_uid=by_uid))
 
     assert arguments == {
         "Pod": POD,
@@ -82,7 +77,7 @@ def test_victims_go_by_uid_or_in_full(by_uid: bool) -> None:
 def test_no_victims_are_an_empty_list_by_uid_and_null_in_full() -> None:
     """As Go writes them."""
     by_uid, in_full = (
-        written(preemption_args(make_pod("p").obj(), {"n": Victims(None, 0)}, by_uid=form)) for form in (True, False)
+        json.loads(preemption_args(make_pod("p").obj(), {"n": Victims(None, 0)}, by_uid=form)) for form in (True, False)
     )
 
     assert by_uid["NodeNameToMetaVictims"] == {"n": {"Pods": [], "NumPDBViolations": 0}}
@@ -92,4 +87,4 @@ def test_no_victims_are_an_empty_list_by_uid_and_null_in_full() -> None:
 def test_a_binding_names_the_pod_by_all_it_has() -> None:
     pod = decode(Pod, json.dumps(POD).encode())
 
-    assert written(binding_args(pod, "n")) == {"PodName": "p", "PodNamespace": "web", "PodUID": "u", "Node": "n"}
+    assert json.loads(binding_args(pod, "n")) == {"PodName": "p", "PodNamespace": "web", "PodUID": "u", "Node": "n"}

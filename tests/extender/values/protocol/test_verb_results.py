@@ -101,7 +101,7 @@ def test_arbitrary_bytes_are_read_or_refused_with_a_message(read: Callable[[byte
     ],
 )
 def test_scores(body: bytes, scores: list[tuple[str, int]]) -> None:
-    assert read_prioritize_result(body) == [HostPriority(*each) for each in scores]
+    assert read_prioritize_result(body) == [HostPriority(*pair) for pair in scores]
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_long_texts_are_cut() -> None:
     ("with spaces", ' {"metadata":{"name":"a"}} ,\n{"metadata": {"name":"b"}}\t'),
     ("one of them twice", '{"metadata":{"name":"a"}},{"metadata":{"name":"b"}},{"metadata":{"name":"a"}}'),
 )
-@pytest.mark.parametrize("kept", [[0, 1], [1], []])
-def test_nodes_in_full_come_back_as_they_were_sent(items: str, kept: list[int]) -> None:
+@pytest.mark.parametrize("rows", [[0, 1], [1], []])
+def test_nodes_in_full_come_back_as_they_were_sent(items: str, rows: list[int]) -> None:
     body = (
         b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"metadata":{"items":[]},"items":[%s]},"NodeNames":null}'
         % items.encode()
@@ -164,11 +164,11 @@ def test_nodes_in_full_come_back_as_they_were_sent(items: str, kept: list[int]) 
     failed = {"c": '{"items":[]}'}
 
     answer = json.loads(
-        b"".join(filter_result(asyncio.run(read_extender_args(ArrivedBody([body]), DecodedNodes())), kept, failed, {}))
+        b"".join(filter_result(asyncio.run(read_extender_args(ArrivedBody([body]), DecodedNodes())), rows, failed, {}))
     )
 
     assert answer == {
-        "Nodes": {"metadata": {}, "items": [{"metadata": {"name": "ab"[place]}} for place in kept]},
+        "Nodes": {"metadata": {}, "items": [{"metadata": {"name": "ab"[place]}} for place in rows]},
         "NodeNames": None,
         "FailedNodes": failed,
         "FailedAndUnresolvableNodes": {},

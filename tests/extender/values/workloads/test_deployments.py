@@ -55,7 +55,7 @@ def test_a_rollout_arrives_and_keeps_its_limits(replicas: int, surge: int, unava
     if not surge:
         unavailable = max(unavailable, 1)
     counts = {"new": 0, **{f"old{place}": count for place, count in enumerate(old)}}
-    most, least = max(replicas + surge, sum(old)), min(replicas - unavailable, sum(old))
+    maximum, minimum = max(replicas + surge, sum(old)), min(replicas - unavailable, sum(old))
 
     for _ in range(200):
         revisions = [Revision(name, count, count) for name, count in counts.items()]
@@ -65,20 +65,20 @@ def test_a_rollout_arrives_and_keeps_its_limits(replicas: int, surge: int, unava
         # What is new is not available at once.
         available = sum(min(count, moves.get(name, count)) for name, count in counts.items())
         counts |= moves
-        assert sum(counts.values()) <= most
-        assert available >= min(least, sum(counts.values()))
+        assert sum(counts.values()) <= maximum
+        assert available >= min(minimum, sum(counts.values()))
 
     assert counts == {"new": replicas, **{name: 0 for name in counts if name != "new"}}
 
 
 @cases(
-    "replicas, wanted, moves",
+    "replicas, sizes, moves",
     ("grown in proportion, the leftover to the biggest", 20, (8, 2), {"old": 18, "new": 4}),
     ("shrunk in proportion", 5, (8, 2), {"old": 5}),
     ("enough with the surge", 8, (8, 2), {}),
     ("nothing left", 0, (8, 2), {"old": 0, "new": 0}),
 )
-def test_scaling_in_the_midst_of_a_rollout(replicas: int, wanted: tuple[int, int], moves: dict[str, int]) -> None:
-    old, new = (Revision(name, count, count) for name, count in zip(("old", "new"), wanted, strict=True))
+def test_scaling_in_the_midst_of_a_rollout(replicas: int, sizes: tuple[int, int], moves: dict[str, int]) -> None:
+    old, new = (Revision(name, count, count) for name, count in zip(("old", "new"), sizes, strict=True))
 
     assert dict(scaled(replicas, 2, [old, new])) == moves
