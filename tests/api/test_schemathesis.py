@@ -39,7 +39,7 @@ CHECKS = [
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
 def test_every_answer_is_described(example: Service, operation: Any) -> None:
     @settings(
-        max_examples=examples(15, least=5), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+        max_examples=examples(15, minimum=5), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
     )
     @given(case=strategies.one_of([operation.as_strategy(mode) for mode in GenerationMode]))
     def is_described(case: schemathesis.Case[Any]) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.api.in_process import HEADER, configured, reprieve
-from tests.reprieve.lab.simulation.test_openb_trace import written
+from tests.reprieve.lab.simulation.test_openb_trace import write_trace
 
 PODS = "half,1000,1024,1,500,,LS\ntwo,1000,1024,2,1000,,LS\ntwo-more,1000,1024,2,1000,T4,LS\n"
 
 
 def test_the_report_as_a_table(tmp_path: Path) -> None:
-    done = reprieve("simulate", str(written(tmp_path, PODS)))
+    done = reprieve("simulate", str(write_trace(tmp_path, PODS)))
 
     text = done.stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
@@ -24,7 +24,7 @@ def test_the_report_as_a_table(tmp_path: Path) -> None:
 
 
 def test_the_report_as_json(tmp_path: Path) -> None:
-    done = reprieve("simulate", str(written(tmp_path, PODS)), "-o", "json", "--seed", "3")
+    done = reprieve("simulate", str(write_trace(tmp_path, PODS)), "-o", "json", "--seed", "3")
 
     report = json.loads(done.stdout)
     assert report["placed"] + report["refused"] == 3
@@ -45,14 +45,14 @@ def test_file_that_is_no_workload_is_refused_in_one_line(arguments: list[str]) -
 def test_a_configuration_with_extenders_is_refused(tmp_path: Path) -> None:
     config = configured(tmp_path, "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n")
 
-    done = reprieve("simulate", str(written(tmp_path, PODS)), "--config", config)
+    done = reprieve("simulate", str(write_trace(tmp_path, PODS)), "--config", config)
 
     assert done.returncode == 2
     assert b"extenders" in done.stderr
 
 
 def test_the_page_is_one_file_that_loads_nothing(tmp_path: Path) -> None:
-    done = reprieve("simulate", str(written(tmp_path, PODS)), "-o", "html")
+    done = reprieve("simulate", str(write_trace(tmp_path, PODS)), "-o", "html")
 
     page = done.stdout.decode()
     assert done.returncode == 0
@@ -141,7 +141,7 @@ def test_two_configurations_are_compared_in_pairs(packing: Path) -> None:
 
 @pytest.mark.slow
 def test_a_comparison_as_a_table_and_as_a_page(packing: Path, tmp_path: Path) -> None:
-    arguments = ("simulate", str(written(tmp_path, PODS)), "--against", str(packing))
+    arguments = ("simulate", str(write_trace(tmp_path, PODS)), "--against", str(packing))
 
     table, page = reprieve(*arguments), reprieve(*arguments, "-o", "html")
 

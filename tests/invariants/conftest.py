@@ -14,8 +14,8 @@ def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer
     """With a plugin that says where a pod has come to."""
     with a_fork_server(
         {"ProgressPlugin": "tests.invariants.progress_plugin:ProgressPlugin"}, tmp_path_factory.mktemp("distribution")
-    ) as found:
-        yield found
+    ) as server:
+        yield server
 
 
 @pytest.fixture

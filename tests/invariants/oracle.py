@@ -54,7 +54,7 @@ def wrong_at_any_time(world: World) -> list[str]:
     ]
 
 
-async def settles(world: World, within: float = 60.0, *, but_first: float = 0.0) -> None:
+async def settles(world: World, seconds: float = 60.0, *, but_first: float = 0.0) -> None:
     """Returns when nothing is wrong any more; fails if that takes too long, or the monitor complains.
 
     Arguments:
@@ -62,12 +62,12 @@ async def settles(world: World, within: float = 60.0, *, but_first: float = 0.0)
     """
     await asyncio.sleep(but_first)
     wrong = wrong_at_rest(world)
-    for _ in range(int(within)):
+    for _ in range(int(seconds)):
         if not wrong:
             break
         await asyncio.sleep(1)
         wrong = wrong_at_rest(world)
-    assert not wrong, f"seed {world.seed}, after {within} s: {'; '.join(wrong)}"
+    assert not wrong, f"seed {world.seed}, after {seconds} s: {'; '.join(wrong)}"
     assert not world.monitor.complaints, f"seed {world.seed}: {'; '.join(world.monitor.complaints)}"
 
 
@@ -81,12 +81,12 @@ def lost_pods(world: World) -> Iterator[str]:
     for uid, pod in pending.items():
         if len(places.get(uid, [])) != 1 and "deletionTimestamp" not in pod["metadata"]:
             yield f"pod {pod['metadata']['name']} is in {places.get(uid, 'no place')}"
-    for uid, found in places.items():
+    for uid, homes in places.items():
         if uid not in pending:
-            yield f"{uid} is in {found} and does not wait"
+            yield f"{uid} is in {homes} and does not wait"
     for info in queued(world.life.alone):
-        known = pending.get(info.pod.uid)
-        if known is not None and info.pod.metadata.resource_version != known["metadata"]["resourceVersion"]:
+        pending_pod = pending.get(info.pod.uid)
+        if pending_pod is not None and info.pod.metadata.resource_version != pending_pod["metadata"]["resourceVersion"]:
             yield f"pod {info.key} waits as it was before"
 
 
@@ -94,12 +94,12 @@ def misplaced_pods(world: World) -> Iterator[str]:
     """As `lost_pods`, measured by what the informers have told, and so at any time."""
     cluster, places = world.life.alone.world.cluster, places_of(world.life.alone)
     for uid, pod in cluster.pending.items():
-        found = places.pop(uid, [])
-        if len(found) != 1 and pod.scheduler_name == OURS and not pod.is_terminating and uid not in cluster.unreadable:
-            yield f"pod {pod.name} is in {found or 'no place'}"
-    for uid, found in places.items():
-        if found != ["under way"]:
-            yield f"{uid} is in {found} and is not known to wait"
+        homes = places.pop(uid, [])
+        if len(homes) != 1 and pod.scheduler_name == OURS and not pod.is_terminating and uid not in cluster.unreadable:
+            yield f"pod {pod.name} is in {homes or 'no place'}"
+    for uid, homes in places.items():
+        if homes != ["under way"]:
+            yield f"{uid} is in {homes} and is not known to wait"
 
 
 def pending_pods(world: World) -> list[Object]:
@@ -153,10 +153,10 @@ def cache_errors(world: World) -> Iterator[str]:
         for obj in world.registry.list(resource):
             if resource is not PODS or obj.get("status", {}).get("phase") not in FINISHED:
                 fresh.changed(None, keep(convert(kind.type, json.loads(json.dumps(obj)))))
-    expected, found = fresh.cache.dump(), cluster.cache.dump()
-    for name in sorted({*expected, *found}):
-        if in_any_order(expected.get(name)) != in_any_order(found.get(name)):
-            yield f"node {name} is cached as {found.get(name)} and is {expected.get(name)}"
+    expected, actual = fresh.cache.dump(), cluster.cache.dump()
+    for name in sorted({*expected, *actual}):
+        if in_any_order(expected.get(name)) != in_any_order(actual.get(name)):
+            yield f"node {name} is cached as {actual.get(name)} and is {expected.get(name)}"
     columns = dump_snapshot(cluster.cache.update_snapshot())
     for name, dump in dump_snapshot(fresh.cache.update_snapshot()).items():
         if in_any_order(columns.get(name)) != in_any_order(dump):
@@ -205,11 +205,11 @@ def leftovers(world: World) -> Iterator[str]:
         if what:
             yield f"{name}: {what}"
     promised = {pod.uid: node for node, pods in queue.nominated_pods().items() for pod in pods}
-    said = {pod["metadata"]["uid"]: pod.get("status", {}).get("nominatedNodeName", "") for pod in pending_pods(world)}
+    nodes = {pod["metadata"]["uid"]: pod.get("status", {}).get("nominatedNodeName", "") for pod in pending_pods(world)}
     # A gated pod that is promised room is no affair of the queue yet.
-    said = {uid: node for uid, node in said.items() if node}
-    if promised != said:
-        yield f"promised is {promised}, and pods say {said}"
+    nodes = {uid: node for uid, node in nodes.items() if node}
+    if promised != nodes:
+        yield f"promised is {promised}, and pods say {nodes}"
 
 
 # What informers hold is nobody's to change.
@@ -224,13 +224,13 @@ def changed_objects(world: World) -> Iterator[str]:
             yield f"{'/'.join(key)} was {before!r} and is {msgspec.json.encode(obj)!r}"
     for table, (kind, resource) in FOLLOWED.items():
         keep = keeper_of(kind)
-        for said in world.registry.list(resource):
-            fresh = keep(convert(kind.type, json.loads(json.dumps(said))))
-            known, _ = world.life.known.get((table, fresh.metadata.namespace, fresh.metadata.name), (fresh, b""))
-            is_as_new = known.metadata.resource_version == fresh.metadata.resource_version
-            if is_as_new and msgspec.json.encode(known) != msgspec.json.encode(fresh):
+        for stored in world.registry.list(resource):
+            fresh = keep(convert(kind.type, json.loads(json.dumps(stored))))
+            local, _ = world.life.known.get((table, fresh.metadata.namespace, fresh.metadata.name), (fresh, b""))
+            is_as_new = local.metadata.resource_version == fresh.metadata.resource_version
+            if is_as_new and msgspec.json.encode(local) != msgspec.json.encode(fresh):
                 yield (
-                    f"{table} {fresh.metadata.name} is {msgspec.json.encode(known)!r} and should be "
+                    f"{table} {fresh.metadata.name} is {msgspec.json.encode(local)!r} and should be "
                     f"{msgspec.json.encode(fresh)!r}"
                 )
 
@@ -259,9 +259,9 @@ def neglected_pods(world: World) -> Iterator[str]:
         allocatable = node["status"]["allocatable"]
         free = milli(allocatable["cpu"]) - sum(map(milli_cpu, pods))
         for pod in waiting:
-            own = milli_cpu(pod) if pod.get("status", {}).get("nominatedNodeName") == name else 0
+            share = milli_cpu(pod) if pod.get("status", {}).get("nominatedNodeName") == name else 0
             fits = (
-                milli_cpu(pod) <= free - nominated[name] + own and len(pods) + 1 <= milli(allocatable["pods"]) // 1000
+                milli_cpu(pod) <= free - nominated[name] + share and len(pods) + 1 <= milli(allocatable["pods"]) // 1000
             )
             fits = fits and not set(host_ports(pod)) & {port for other in pods for port in host_ports(other)}
             if fits and pod["spec"].get("nodeSelector", {}).get("name", name) == name:

@@ -146,7 +146,7 @@ def losing(part: Callable[[Scheduling], object], name: str) -> Bugs:
     """A method of a part does nothing."""
 
     def lose(alone: Scheduling) -> None:
-        setattr(part(alone), name, lambda *arguments, **named: None)
+        setattr(part(alone), name, lambda *arguments, **keywords: None)
 
     return Bugs(losing=lose)
 

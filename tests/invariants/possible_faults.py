@@ -38,7 +38,7 @@ WATCHES: Final[Sequence[Callable[[], Action]]] = [
     lambda: watches.close_after(3),
     lambda: watches.reset_after(2, 20),
     lambda: watches.error_after(2, 410, reason="Expired"),
-    lambda: watches.held(2),
+    lambda: watches.delayed(2),
     lambda: watches.repeating(3),
     lambda: watches.silent_after(5),
     lambda: watches.reordered(2, lambda event: event["type"] == "MODIFIED"),

@@ -76,8 +76,8 @@ async def a_socket_server(world: World) -> AsyncIterator[SocketServer]:
     await world.life.kill()
     faults = FaultyTransport(world.monitor)
 
-    async def answer(asked: Asked) -> bool:
-        return await _answer(faults, asked)
+    async def answer(request: Asked) -> bool:
+        return await _answer(faults, request)
 
     async with serve(answer) as server:
         try:
@@ -86,34 +86,35 @@ async def a_socket_server(world: World) -> AsyncIterator[SocketServer]:
             faults.go_down()
 
 
-async def _answer(server: httpx.AsyncBaseTransport, asked: Asked) -> bool:
+async def _answer(server: httpx.AsyncBaseTransport, request: Asked) -> bool:
     """As the server, which goes on with what it has begun even if nobody waits for it. Whether the connection goes on."""
-    method, path, _ = asked.line.split(" ")
-    headers = httpx.Headers([line.partition(": ")[::2] for line in asked.head.decode().strip().split("\r\n")[1:]])
+    method, path, _ = request.line.split(" ")
+    headers = httpx.Headers([line.partition(": ")[::2] for line in request.head.decode().strip().split("\r\n")[1:]])
     try:
-        found = await server.handle_async_request(
-            httpx.Request(method, f"http://api{path}", headers=headers, content=asked.body)
+        response = await server.handle_async_request(
+            httpx.Request(method, f"http://api{path}", headers=headers, content=request.body)
         )
     except httpx.TransportError:
         return False
-    kept = {name: value for name, value in found.headers.items() if name not in ("content-length", "transfer-encoding")}
-    has_length = "content-length" in found.headers
+    framing = ("content-length", "transfer-encoding")
+    fields = {name: value for name, value in response.headers.items() if name not in framing}
+    has_length = "content-length" in response.headers
     if has_length:
-        kept["content-length"] = str(len(await found.aread()))
+        fields["content-length"] = str(len(await response.aread()))
     else:
-        kept["transfer-encoding"] = "chunked"
-    lines = "".join(f"{name}: {value}\r\n" for name, value in kept.items())
+        fields["transfer-encoding"] = "chunked"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     try:
-        await asked.send(f"HTTP/1.1 {found.status_code} Said\r\n{lines}\r\n".encode())
+        await request.send(f"HTTP/1.1 {response.status_code} Said\r\n{lines}\r\n".encode())
         if has_length:
-            await asked.send(found.content)
+            await request.send(response.content)
             return True
-        assert isinstance(found.stream, AsyncIterable)
-        async for chunk in found.stream:
-            await asked.send(b"%x\r\n%b\r\n" % (len(chunk), chunk))
-        await asked.send(b"0\r\n\r\n")
+        assert isinstance(response.stream, AsyncIterable)
+        async for chunk in response.stream:
+            await request.send(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        await request.send(b"0\r\n\r\n")
     except httpx.TransportError:
         return False
     finally:
-        await found.aclose()
+        await response.aclose()
     return True

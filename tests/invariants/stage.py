@@ -70,14 +70,11 @@ class Stage:
         """Tells it where time is real."""
         configuration = load(CONFIGURATION.partition("leaderElection")[0], FeatureGates.of(self._gates))
 
-        async def told() -> None:
-            async with (
-                a_world(configuration=configuration) as self.world,
-                a_socket_server(self.world) as self.server,
-            ):
+        async def tell() -> None:
+            async with a_world(configuration=configuration) as self.world, a_socket_server(self.world) as self.server:
                 await tale
 
-        asyncio.run(told())
+        asyncio.run(tell())
 
     @asynccontextmanager
     async def a_scheduler(self, *, elects: bool = False) -> AsyncIterator[Scheduler]:

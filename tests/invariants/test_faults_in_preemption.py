@@ -73,7 +73,7 @@ async def test_a_victim_that_has_gone_by_itself_counts_as_told(which: int) -> No
         await a_full_node(world, "a", "b", "c", cpu="600m")
         world.faults.add(Fault(gone_by_itself(world), **VICTIM_GOES, skip=which))
         world.new_pod("high", "1800m", priority="high")
-        await settles(world, but_first=10, within=5)
+        await settles(world, but_first=10, seconds=5)
 
         assert world.node_of("high") == "n"
         assert world.names() == ["high"]
@@ -195,12 +195,10 @@ async def test_recently_evicted_pod_is_not_counted_twice_against_its_budget(evic
             world.new_pod(name, "1500m", priority="low", labels={"app": "a"}, nodeSelector={"name": node})
         world.create(budget("kept", {"matchLabels": {"app": "a"}}, minAvailable=2))
         await asyncio.sleep(5)
-        kept = world.get("kept", POD_DISRUPTION_BUDGETS)
-        kept["status"] |= {
-            "disruptionsAllowed": 0,
-            "disruptedPods": {evicted: clock().strftime("%Y-%m-%dT%H:%M:%SZ")},
-        }
-        world.registry.update(POD_DISRUPTION_BUDGETS, "default", "kept", kept, subresource="status")
+        stored_budget = world.get("kept", POD_DISRUPTION_BUDGETS)
+        disrupted = {evicted: clock().strftime("%Y-%m-%dT%H:%M:%SZ")}
+        stored_budget["status"] |= {"disruptionsAllowed": 0, "disruptedPods": disrupted}
+        world.registry.update(POD_DISRUPTION_BUDGETS, "default", "kept", stored_budget, subresource="status")
         await asyncio.sleep(1)
         world.new_pod("high", "1500m", priority="high")
         await asyncio.sleep(10)
@@ -254,9 +252,9 @@ async def test_no_pod_is_lost_while_all_nodes_flap() -> None:
             world.new_pod(f"p{number}", "1")
         await asyncio.sleep(1)
         for second in range(seconds):
-            there = set(world.names(NODES))
+            present_names = set(world.names(NODES))
             for number, name in enumerate(nodes):
-                flap(world, name, (number + second) % 4, name in there)
+                flap(world, name, (number + second) % 4, name in present_names)
             await asyncio.sleep(1)
         attempts = world.life.alone.world.queue.scheduling_cycle
         assert sum(world.life.alone.world.queue.pending_counts().values()) == pods

@@ -26,7 +26,7 @@ async def test_recreated_pod_is_bound_and_the_old_uid_is_refused() -> None:
         world.new_node("n")
         await asyncio.sleep(5)
         world.faults.add(
-            Fault(answers.delay(5), **BINDING), Fault(watches.held(20), verb="watch", resource="pods", times=None)
+            Fault(answers.delay(5), **BINDING), Fault(watches.delayed(20), verb="watch", resource="pods", times=None)
         )
         world.faults.cut()
         await asyncio.sleep(5)
@@ -36,10 +36,10 @@ async def test_recreated_pod_is_bound_and_the_old_uid_is_refused() -> None:
         new = world.new_pod("web")["metadata"]["uid"]
         await settles(world, but_first=60)
 
-        asked = [(write.body["metadata"]["uid"], write.status) for write in world.monitor.writes if write.is_binding]
-        assert set(asked) == {(old, 409), (new, 201)}
-        assert asked.count((old, 409)) <= 4
-        assert asked.count((new, 201)) == 1
+        attempts = [(write.body["metadata"]["uid"], write.status) for write in world.monitor.writes if write.is_binding]
+        assert set(attempts) == {(old, 409), (new, 201)}
+        assert attempts.count((old, 409)) <= 4
+        assert attempts.count((new, 201)) == 1
 
 
 async def test_assumption_ends_when_another_scheduler_binds_the_pod() -> None:
@@ -188,7 +188,7 @@ async def test_an_assumption_has_no_end_of_its_own() -> None:
     async with a_world(relist=1800.0) as world:
         world.new_node("n")
         await asyncio.sleep(5)
-        world.faults.add(Fault(watches.held(30), verb="watch", resource="pods", times=None))
+        world.faults.add(Fault(watches.delayed(30), verb="watch", resource="pods", times=None))
         world.faults.cut()
         await asyncio.sleep(5)
         for name in ("a", "b", "c"):
@@ -220,8 +220,8 @@ async def test_a_pod_whose_status_cannot_be_written_is_tried_again_and_not_too_o
 
 def condition(world: World, name: str) -> tuple[str, str]:
     """Status and message of PodScheduled."""
-    (found,) = [each for each in world.pod(name)["status"]["conditions"] if each["type"] == "PodScheduled"]
-    return found["status"], found.get("message", "")
+    (scheduled,) = [entry for entry in world.pod(name)["status"]["conditions"] if entry["type"] == "PodScheduled"]
+    return scheduled["status"], scheduled.get("message", "")
 
 
 async def test_a_condition_that_is_written_late_does_not_replace_a_newer_one() -> None:
@@ -266,6 +266,6 @@ async def test_the_room_of_a_pod_that_the_server_says_is_nowhere_is_for_others()
         del pod["spec"]["nodeName"]
         pod["spec"]["nodeSelector"] = {"name": "elsewhere"}
         world.registry.store.put(PODS, "default", "web", pod)
-        await settles(world, but_first=11, within=1)
+        await settles(world, but_first=11, seconds=1)
 
         assert (world.node_of("web"), world.node_of("next")) == ("", "n")

@@ -52,9 +52,9 @@ class Running:
         until(lambda: sum("nodeName" in pod["spec"] for pod in self.api.get(PODS).json()["items"]) == number)
 
     def metric(self, name: str) -> float:
-        found = re.search(rf"^{name} (\S+)$", self.client.get("/metrics").text, re.MULTILINE)
-        assert found, name
-        return float(found[1])
+        match = re.search(rf"^{name} (\S+)$", self.client.get("/metrics").text, re.MULTILINE)
+        assert match, name
+        return float(match[1])
 
     def ends(self) -> int:
         """Its exit code, once it was told to end."""
@@ -77,8 +77,8 @@ def a_scheduler(
     """
 
     def in_the_child() -> None:
-        for kind, most in limits:
-            resource.setrlimit(kind, (most, most))
+        for kind, limit in limits:
+            resource.setrlimit(kind, (limit, limit))
         if closed:
             os.closerange(0, 3)
 

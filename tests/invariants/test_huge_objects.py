@@ -25,8 +25,8 @@ def affinity(terms: int, kind: str) -> Object:
         {"matchExpressions": [{"key": f"k{number}", "operator": "In", "values": ["v", "w"]}]} for number in range(terms)
     ]
     if kind == "node":
-        wanted = [*expressions, {"matchExpressions": [{"key": "name", "operator": "In", "values": ["n"]}]}]
-        return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": wanted}}}
+        node_terms = [*expressions, {"matchExpressions": [{"key": "name", "operator": "In", "values": ["n"]}]}]
+        return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": node_terms}}}
     selectors = [{"labelSelector": expression, "topologyKey": "name"} for expression in expressions]
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selectors}}
 
@@ -54,9 +54,9 @@ async def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what:
             world.new_node(name, "8")
         await asyncio.sleep(5)
         world.new_pod("small")
-        put(world, "huge", **HUGE[what])
+        store_pod(world, "huge", **HUGE[what])
         world.new_pod("smaller", "100m")
-        await settles(world, but_first=5, within=10)
+        await settles(world, but_first=5, seconds=10)
 
         assert sorted(write.name for write in world.monitor.done("binding")) == ["huge", "small", "smaller"]
         assert world.life.alone.world.queue.scheduling_cycle == 3
@@ -69,7 +69,7 @@ async def test_a_huge_pod_that_fits_nowhere_is_not_tried_more_often_than_others(
     async with a_world() as world:
         world.new_node("n", "2")
         await asyncio.sleep(5)
-        put(world, "huge", **{**HUGE[what], "nodeSelector": {"name": "nowhere"}})
+        store_pod(world, "huge", **{**HUGE[what], "nodeSelector": {"name": "nowhere"}})
         for number in range(20):
             world.new_pod(f"p{number}", "50m")
         await asyncio.sleep(60)
@@ -82,19 +82,19 @@ async def test_nodes_with_thousands_of_labels_and_taints_are_nodes() -> None:
     async with a_world() as world:
         labels = {f"k{number}": f"v{number}" for number in range(10_000)}
         taints = [{"key": f"k{number}", "effect": "PreferNoSchedule"} for number in range(3000)]
-        made = world.new_node("n", taints=taints)
-        made["metadata"]["labels"] |= labels
-        world.registry.store.put(NODES, "", "n", made)
+        labelled_node = world.new_node("n", taints=taints)
+        labelled_node["metadata"]["labels"] |= labels
+        world.registry.store.put(NODES, "", "n", labelled_node)
         world.new_pod("web")
-        await settles(world, but_first=5, within=10)
+        await settles(world, but_first=5, seconds=10)
 
         assert world.node_of("web") == "n"
 
 
-def put(world: World, name: str, labels: dict[str, str] | None = None, **spec: Any) -> None:
+def store_pod(world: World, name: str, labels: dict[str, str] | None = None, **spec: Any) -> None:
     """The pod is there although an API server might have said that it is too large."""
     metadata = {"labels": labels or {}, **spec.pop("metadata", {})}
-    made = world.new_pod(name, "100m", schedulingGates=[{"name": "wait"}])
-    made["metadata"] |= metadata
-    made["spec"] |= {**spec, "schedulingGates": []}
-    world.registry.store.put(PODS, "default", name, made)
+    pod = world.new_pod(name, "100m", schedulingGates=[{"name": "wait"}])
+    pod["metadata"] |= metadata
+    pod["spec"] |= {**spec, "schedulingGates": []}
+    world.registry.store.put(PODS, "default", name, pod)

@@ -89,8 +89,8 @@ def fill(world: World, *, makes_room: bool) -> None:
 
 def scheduled(group: Object) -> str:
     """What the group says about itself; empty as long as it says nothing."""
-    found = (group.get("status") or {}).get("conditions") or ()
-    return next((str(each["status"]) for each in found if each["type"] == "PodGroupScheduled"), "")
+    conditions = (group.get("status") or {}).get("conditions") or ()
+    return next((str(condition["status"]) for condition in conditions if condition["type"] == "PodGroupScheduled"), "")
 
 
 async def converges(stage: Stage, *, makes_room: bool, says_so: bool = True) -> None:

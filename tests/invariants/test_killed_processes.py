@@ -50,12 +50,7 @@ MOMENTS = {
     "its last victim was told": Moment(VICTIM, skip=2, is_done=True, makes_room=True),
 }
 each_moment = pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS.keys())
-MORE_OF_THE_SAME = (
-    "its event is told",
-    "room is promised to it",
-    "its first victim is told",
-    "its second victim was told",
-)
+SIMILAR = ("its event is told", "room is promised to it", "its first victim is told", "its second victim was told")
 
 
 def holder(stage: Stage) -> str:
@@ -66,8 +61,8 @@ def holder(stage: Stage) -> str:
 def hold_at(stage: Stage, moment: Moment) -> Hold:
     """The request of that moment is held."""
     if moment.waits:
-        there = Fault(answers.answer("{}"), where=lambda call: call.request.url.path == f"/progress/permit/{POD}")
-        stage.server.faults.add(there)
+        fault = Fault(answers.answer("{}"), where=lambda call: call.request.url.path == f"/progress/permit/{POD}")
+        stage.server.faults.add(fault)
     return stage.hold(moment)
 
 
@@ -119,12 +114,12 @@ async def test_the_next_process_carries_on_where_one_was_killed(stage: Stage, mo
     async with stage.a_scheduler():
         await converges(stage)
 
-    gone = {"a", "b", "c", "x", "y", "z"} - set(stage.world.names())
-    assert gone == (set(LOW) if moment.makes_room else set())
+    gone_pods = {"a", "b", "c", "x", "y", "z"} - set(stage.world.names())
+    assert gone_pods == (set(LOW) if moment.makes_room else set())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in MOMENTS if name not in MORE_OF_THE_SAME])
+@pytest.mark.parametrize("name", [name for name in MOMENTS if name not in SIMILAR])
 async def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(stage: Stage, name: str) -> None:
     """SIGTERM. It ends by itself and in order: nothing that it could still do is left when the lease is given back."""
     moment, elects = MOMENTS[name], name in ("its binding was sent", "its second victim is told")
@@ -144,8 +139,8 @@ async def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(s
     async with stage.a_scheduler():
         await converges(stage)
 
-    gone = {"a", "b", "c", "x", "y", "z"} - set(stage.world.names())
-    assert gone == (set(LOW) if moment.makes_room else set())
+    gone_pods = {"a", "b", "c", "x", "y", "z"} - set(stage.world.names())
+    assert gone_pods == (set(LOW) if moment.makes_room else set())
 
 
 @pytest.mark.slow

@@ -13,13 +13,7 @@ from extender.testing import virtual_time
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, members, node, pod_group, refusal
 from tests.kit.scene import Scene, a_scene
 
-REFUSALS: Final = [
-    (403, "Forbidden"),
-    (409, "Conflict"),
-    (500, "InternalError"),
-    (503, "ServiceUnavailable"),
-    (422, "Invalid"),
-]
+REFUSALS: Final = {403: "Forbidden", 409: "Conflict", 500: "InternalError", 503: "ServiceUnavailable", 422: "Invalid"}
 FAULTS: Final = 12
 """Writes that fail, at most: after that the API server is well."""
 
@@ -50,21 +44,19 @@ class Trouble:
         self._left -= 1
         if subresource == "binding":
             self.broken.add(name[0])
-        code, reason = self._chance.choice(REFUSALS)
+        code, reason = self._chance.choice([*REFUSALS.items()])
         return refusal(code, reason, "there is trouble")
 
 
 def bound(scene: Scene) -> Counter[str]:
     """Group -> the number of its pods that have a node."""
-    pods = [each for each in scene.api.list(PODS, "default") if each["spec"].get("nodeName")]
-    return Counter(
-        each["spec"]["schedulingGroup"]["podGroupName"] for each in pods if "schedulingGroup" in each["spec"]
-    )
+    pods = [pod for pod in scene.api.list(PODS, "default") if pod["spec"].get("nodeName")]
+    return Counter(pod["spec"]["schedulingGroup"]["podGroupName"] for pod in pods if "schedulingGroup" in pod["spec"])
 
 
 def use(scene: Scene) -> Counter[str]:
     """Node -> the processors that its pods request, which is one each."""
-    return Counter(each["spec"]["nodeName"] for each in scene.api.list(PODS, "default") if each["spec"].get("nodeName"))
+    return Counter(pod["spec"]["nodeName"] for pod in scene.api.list(PODS, "default") if pod["spec"].get("nodeName"))
 
 
 async def _play(seed: int) -> None:
@@ -72,21 +64,21 @@ async def _play(seed: int) -> None:
     capacity = {f"n{number}": chance.randint(1, 4) for number in range(chance.randint(1, 4))}
     nodes = [node(name, str(cpu)) for name, cpu in capacity.items()]
     gangs = {f"{letter}": chance.randint(1, 5) for letter in "ghk"[: chance.randint(1, 3)]}
-    pods: list[Object] = [each for name, least in gangs.items() for each in members(least + chance.randint(0, 1), name)]
+    pods: list[Object] = [one for name, size in gangs.items() for one in members(size + chance.randint(0, 1), name)]
     chance.shuffle(pods)
     gates = chance.choice([GROUP_GATES, ONLY_GANGS])
     trouble = Trouble(chance)
     async with a_scene(*nodes, interfere=trouble, features=gates, seed=seed) as scene:
         trouble.scene = scene
-        await scene.has(*(pod_group(name, least) for name, least in gangs.items()), *pods, within=0.0)
+        await scene.has(*(pod_group(name, size) for name, size in gangs.items()), *pods, within=0.0)
         for _ in range(4):
             await scene.passes(60.0)
             if chance.random() < 0.3:
                 await scene.has(node(f"m{chance.random()}", "1"), within=0.0)
-        found = bound(scene)
+        counts = bound(scene)
         assert {name: placed for name, placed in trouble.begun.items() if placed < gangs[name]} == {}
         assert {
-            name: found[name] for name, least in gangs.items() if 0 < found[name] < least and name not in trouble.broken
+            name: counts[name] for name, size in gangs.items() if 0 < counts[name] < size and name not in trouble.broken
         } == {}
         assert {name: count for name, count in use(scene).items() if count > capacity.get(name, 1)} == {}
 

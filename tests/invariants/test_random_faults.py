@@ -96,10 +96,8 @@ class Chaos:
             spec["nodeSelector"] = {"name": rng.choice(NODE_NAMES)}
         if rng.random() < 0.1:
             spec["container"] = {"ports": [{"containerPort": 80, "hostPort": rng.choice((80, 81))}]}
-        cpu, priority = (
-            rng.choice(("100m", "500m", "900m", "1500m", "3")),
-            rng.choice(("", "", "low", "middle", "high")),
-        )
+        cpu = rng.choice(("100m", "500m", "900m", "1500m", "3"))
+        priority = rng.choice(("", "", "low", "middle", "high"))
         annotations = {"reprieve.dev/runs-for": "20s"} if rng.random() < 0.1 else {}
         self._world.new_pod(
             name,

@@ -131,7 +131,7 @@ class Company:
                 case "told to end":
                     await self.dismiss(replica, kindly=True)
                 # Who has never seen who leads cannot know that somebody does: nothing guards against that but time.
-                case "lost" if len({each.elector.leader for each in self.replicas}) == 1:
+                case "lost" if len({peer.elector.leader for peer in self.replicas}) == 1:
                     self._world.registry.delete(LEASES, "kube-system", "kube-scheduler")
         await asyncio.sleep(rng.choice((0, 0.1, 1, 3)))
         await self.fill_up()

@@ -88,7 +88,7 @@ class Listener(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.lines += self.format(record).split("\n")
 
-    def told(self) -> list[str]:
+    def leaks(self) -> list[str]:
         """Lines that tell a secret, and lines that somebody else has written."""
         return [line for line in self.lines if SECRET in line or line.startswith(FORGED)]
 
@@ -124,8 +124,8 @@ class Cluster(RuleBasedStateMachine):
         self.run(acting())
 
     def one(self, resource: Resource, number: int) -> Object | None:
-        found = [obj for obj in self.world.registry.list(resource) if obj["metadata"]["name"] != ELSEWHERE]
-        return found[number % len(found)] if found else None
+        objects = [obj for obj in self.world.registry.list(resource) if obj["metadata"]["name"] != ELSEWHERE]
+        return objects[number % len(objects)] if objects else None
 
     # What happens.
 
@@ -289,7 +289,7 @@ class Cluster(RuleBasedStateMachine):
         wrong = [
             *wrong_at_rest(self.world),
             *wrong_at_any_time(self.world),
-            *(f"log: {line}" for line in self.listener.told()),
+            *(f"log: {line}" for line in self.listener.leaks()),
         ]
         assert not wrong, "; ".join(wrong)
 
@@ -327,10 +327,10 @@ class Cluster(RuleBasedStateMachine):
         assert attempts <= 3 * len(before) + 3, (
             f"bounded: {attempts} attempts of {len(before)} pods in {minutes} minutes"
         )
-        made = self.world.faults.calls[calls:]
-        writes = [call for call in made if call.verb in ("create", "update", "patch", "delete")]
+        new_calls = self.world.faults.calls[calls:]
+        writes = [call for call in new_calls if call.verb in ("create", "update", "patch", "delete")]
         assert len(writes) <= 3 * attempts + 3, f"bounded: {len(writes)} writes for {attempts} attempts"
-        lists = len(made) - len(writes)
+        lists = len(new_calls) - len(writes)
         kinds = len(self.world.life.running.informers.reflectors)
         assert lists <= kinds * minutes * 60 / RELIST * 3, f"bounded: {lists} reads in {minutes} minutes"
         assert self.tasks() <= tasks + 2, f"bounded: {self.tasks()} tasks, and {tasks} before"
@@ -366,7 +366,7 @@ def test_invariants_hold_in_any_order_of_changes_and_faults() -> None:
 # Controls.
 
 
-def told(bugs: Bugs) -> list[str]:
+def complaints_about(bugs: Bugs) -> list[str]:
     """What is found wrong in one story that has something of everything."""
     machine = type("Buggy", (Cluster,), {"bugs": bugs, "relist": 1800.0})()
     wrong: list[str] = []
@@ -415,14 +415,14 @@ STORY: Final[Sequence[Callable[[Cluster], None]]] = (
 
 
 def test_without_a_bug_nothing_is_wrong_with_that_story() -> None:
-    assert told(NO_BUGS) == []
+    assert complaints_about(NO_BUGS) == []
 
 
 @pytest.mark.parametrize("name", BUGS)
 def test_a_bug_does_not_go_unnoticed(name: str) -> None:
     found_by, bugs = BUGS[name]
 
-    assert f"{found_by}: " in "; ".join(told(bugs))
+    assert f"{found_by}: " in "; ".join(complaints_about(bugs))
 
 
 @pytest.mark.slow

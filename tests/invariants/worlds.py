@@ -197,13 +197,13 @@ class World(ClusterByHand):
     # What may happen to it by chance.
 
     def relabel(self, name: str, app: str) -> None:
-        self.change(name, lambda found: found["metadata"].setdefault("labels", {}).update(app=app))
+        self.change(name, lambda pod: pod["metadata"].setdefault("labels", {}).update(app=app))
 
     def gated(self) -> list[str]:
-        return [each["metadata"]["name"] for each in self.api.list(PODS) if each["spec"].get("schedulingGates")]
+        return [pod["metadata"]["name"] for pod in self.api.list(PODS) if pod["spec"].get("schedulingGates")]
 
     def open_gates(self, name: str) -> None:
-        self.change(name, lambda found: found["spec"].update(schedulingGates=[]))
+        self.change(name, lambda pod: pod["spec"].update(schedulingGates=[]))
 
     def cordon_or_not(self, name: str) -> None:
         def change(node: Object) -> None:
@@ -228,8 +228,8 @@ class World(ClusterByHand):
 
     def num_events(self, name: str, reason: str) -> int:
         """How often this was said of pods of that name."""
-        found = [event for event in self.registry.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
-        return sum(event["count"] if event.get("count") else 1 for event in found if event["reason"] == reason)
+        events = [event for event in self.registry.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
+        return sum(event["count"] if event.get("count") else 1 for event in events if event["reason"] == reason)
 
 
 @asynccontextmanager

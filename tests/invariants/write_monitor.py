@@ -62,12 +62,12 @@ class WriteMonitor(httpx.AsyncBaseTransport):
 
     def done(self, subresource: str = "", verb: str | None = None) -> list[Write]:
         """Writes to pods that the server accepted."""
-        wanted = [
+        accepted = [
             write
             for write in self.writes
             if write.resource == "pods" and write.subresource == subresource and write.status < 300
         ]
-        return [write for write in wanted if verb in (None, write.verb)]
+        return [write for write in accepted if verb in (None, write.verb)]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The server's answer. Nothing else happens between looking and asking."""
@@ -157,20 +157,16 @@ def over_committed(registry: ObjectRegistry, node: str) -> list[str]:
         return []
     allocatable = stored.decoded()["status"]["allocatable"]
     pods = pods_on(registry, node)
-    wanted = {"cpu": sum(milli_cpu(pod) for pod in pods), "pods": len(pods) * 1000}
-    too_little = [name for name, amount in wanted.items() if amount > milli(allocatable[name])]
+    requested = {"cpu": sum(milli_cpu(pod) for pod in pods), "pods": len(pods) * 1000}
+    too_little = [name for name, amount in requested.items() if amount > milli(allocatable[name])]
     ports = [port for pod in pods for port in host_ports(pod)]
     return too_little + (["host ports"] if len(set(ports)) < len(ports) else [])
 
 
 def pods_on(registry: ObjectRegistry, node: str) -> list[Object]:
     """Those that are not finished."""
-    pods = registry.list(PODS)
-    return [
-        pod
-        for pod in pods
-        if pod["spec"].get("nodeName") == node and pod.get("status", {}).get("phase") not in FINISHED
-    ]
+    pods = [pod for pod in registry.list(PODS) if pod["spec"].get("nodeName") == node]
+    return [pod for pod in pods if pod.get("status", {}).get("phase") not in FINISHED]
 
 
 def milli_cpu(pod: Object) -> int:

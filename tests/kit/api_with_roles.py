@@ -60,8 +60,8 @@ class ApiWithRoles:
             body = (await receive()).get("body", b"")
             request = httpx.Request(scope["method"], url, headers=headers, content=body)
             answer = await transport.handle_async_request(request)
-        kept = [(name, value) for name, value in answer.headers.raw if name.lower() != b"transfer-encoding"]
-        await send({"type": "http.response.start", "status": answer.status_code, "headers": kept})
+        answer_headers = [(name, value) for name, value in answer.headers.raw if name.lower() != b"transfer-encoding"]
+        await send({"type": "http.response.start", "status": answer.status_code, "headers": answer_headers})
         async for part in answer.stream:  # type: ignore[union-attr]
             await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})

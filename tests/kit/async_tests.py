@@ -15,9 +15,9 @@ from extender.testing import virtual_time
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    given = pyfuncitem.funcargs
-    stage: Any = given.get("stage")
-    test = pyfuncitem.obj(**{name: given[name] for name in inspect.signature(pyfuncitem.obj).parameters})
+    fixtures = pyfuncitem.funcargs
+    stage: Any = fixtures.get("stage")
+    test = pyfuncitem.obj(**{name: fixtures[name] for name in inspect.signature(pyfuncitem.obj).parameters})
     try:
         virtual_time.run(test) if stage is None else stage.run(test)
     except BaseExceptionGroup as group:

@@ -42,7 +42,7 @@ class Authority:
             .add_extension(usage, critical=True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
         )
-        self._own = self._written(name, builder, self._key)
+        self._own = self._write(name, builder, self._key)
 
     @property
     def certificate(self) -> Path:
@@ -65,7 +65,7 @@ class Authority:
             builder = builder.add_extension(names, critical=False)
         else:
             builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-        return self._written(f"{self._name}-{name}", builder, key)
+        return self._write(f"{self._name}-{name}", builder, key)
 
     def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
         now = datetime.now(UTC)
@@ -80,9 +80,7 @@ class Authority:
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
 
-    def _written(
-        self, stem: str, builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey
-    ) -> CertificateFiles:
+    def _write(self, stem: str, builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey) -> CertificateFiles:
         files = CertificateFiles(self._folder / f"{stem}.crt", self._folder / f"{stem}.key")
         files.key.write_bytes(_pem(key, serialization.NoEncryption()))
         signed = builder.sign(self._key, hashes.SHA256())

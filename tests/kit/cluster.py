@@ -31,7 +31,7 @@ def make_registry(
     return registry
 
 
-def cluster_of(*nodes: NodeBuilder, pods: Iterable[PodBuilder | Pod] = (), **others: Any) -> Cluster:
-    """What the engine has of a cluster with these nodes and pods; `others` are lists of other kinds."""
-    made = [pod.obj() if isinstance(pod, PodBuilder) else pod for pod in pods]
-    return Cluster.of(ClusterState(nodes=[node.obj() for node in nodes], pods=made, **others))
+def cluster_of(*nodes: NodeBuilder, pods: Iterable[PodBuilder | Pod] = (), **other_lists: Any) -> Cluster:
+    """What the engine has of a cluster with these nodes and pods; `other_lists` are lists of other kinds."""
+    pod_objects = [pod.obj() if isinstance(pod, PodBuilder) else pod for pod in pods]
+    return Cluster.of(ClusterState(nodes=[node.obj() for node in nodes], pods=pod_objects, **other_lists))

@@ -30,15 +30,15 @@ def num_calls(act: Callable[[], object]) -> int:
 
 def num_held(*holders: object) -> int:
     """Returns how many objects can be reached from these, code aside."""
-    seen: dict[int, Any] = {}
-    found: list[Any] = [*holders]
-    while found:
-        each = found.pop()
-        if id(each) in seen or isinstance(each, _CODE):
+    object_by_id: dict[int, Any] = {}
+    to_visit: list[Any] = [*holders]
+    while to_visit:
+        obj = to_visit.pop()
+        if id(obj) in object_by_id or isinstance(obj, _CODE):
             continue
-        seen[id(each)] = each  # kept, so that its id stays its own
-        found += gc.get_referents(each)
-    return len(seen)
+        object_by_id[id(obj)] = obj  # kept, so that its id stays its own
+        to_visit += gc.get_referents(obj)
+    return len(object_by_id)
 
 
 _CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, CodeType)

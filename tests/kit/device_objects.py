@@ -16,8 +16,8 @@ GROUP: Final = {"apiVersion": API}
 def device_class(resource: str | None = GPU, *, name: str = "gpu") -> Object:
     """A class of all devices of the driver, which backs the extended resource."""
     selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
-    named = {} if resource is None else {"extendedResourceName": resource}
-    return obj("DeviceClass", API, name, spec={"selectors": [selector], **named})
+    extended_resource = {} if resource is None else {"extendedResourceName": resource}
+    return obj("DeviceClass", API, name, spec={"selectors": [selector], **extended_resource})
 
 
 def devices(on: str, *names: str, **of_each: Any) -> Object:
@@ -33,18 +33,18 @@ def devices(on: str, *names: str, **of_each: Any) -> Object:
 
 def plugged(name: str, amount: int, resource: str = GPU) -> Object:
     """A node whose device plugin offers so much of the resource."""
-    made = node(name)
-    made["status"]["allocatable"][resource] = str(amount)
-    return made
+    plugged_node = node(name)
+    plugged_node["status"]["allocatable"][resource] = str(amount)
+    return plugged_node
 
 
 def container(name: str, amounts: Mapping[str, int], **more: Any) -> Object:
     """A container that requests extended resources beside a little cpu."""
-    wanted = {resource: str(amount) for resource, amount in amounts.items()}
+    quantities = {resource: str(amount) for resource, amount in amounts.items()}
     return {
         "name": name,
         "image": "web:1",
-        "resources": {"requests": {"cpu": "100m", **wanted}, "limits": wanted},
+        "resources": {"requests": {"cpu": "100m", **quantities}, "limits": quantities},
         **more,
     }
 

@@ -55,9 +55,9 @@ def make_device_class(name: str, *expressions: str, backs: str | None = None) ->
 
 def with_claims(pod: PodBuilder, *claims: str) -> Pod:
     """Returns the pod with references to claims, each under the claim's name."""
-    made = pod.obj()
+    pod_object = pod.obj()
     references = [PodResourceClaim(name=name, resource_claim_name=name) for name in claims]
-    return replaced(made, spec=replaced(made.spec, resource_claims=references))
+    return replaced(pod_object, spec=replaced(pod_object.spec, resource_claims=references))
 
 
 def selecting(*expressions: str) -> dict[str, Any]:
@@ -67,10 +67,8 @@ def selecting(*expressions: str) -> dict[str, Any]:
 
 def exactly(count: int = 1, /, name: str = "r", device_class: str = "any", **more: Any) -> Manifest:
     """Returns a request for this many devices of a class."""
-    return {
-        "name": name,
-        "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count, **more},
-    }
+    request = {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count, **more}
+    return {"name": name, "exactly": request}
 
 
 def everything(name: str = "r", device_class: str = "any", **more: Any) -> Manifest:

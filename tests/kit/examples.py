@@ -8,8 +8,8 @@ NIGHTLY = 100
 LEAST = 25
 
 
-def examples(number: int, least: int = LEAST) -> int:
+def examples(number: int, minimum: int = LEAST) -> int:
     """Returns how many examples to try, where `number` are tried at night: the part that the profile has, but no fewer
-    than `least`.
+    than `minimum`.
     """
-    return min(number, max(least, number * settings().max_examples // NIGHTLY))
+    return min(number, max(minimum, number * settings().max_examples // NIGHTLY))

@@ -61,17 +61,17 @@ def an_extender(name: str, *, node_cache_capable: bool = True, **options: Any) -
     return Extender(url_prefix=f"http://{name}/", node_cache_capable=node_cache_capable, **options)
 
 
-def keeping(*names: str, failed: dict[str, str] | None = None, gone: dict[str, str] | None = None) -> Says:
+def keeping(*names: str, failed: dict[str, str] | None = None, unresolvable: dict[str, str] | None = None) -> Says:
     """Lets these of the nodes that it is asked about pass, whether it is asked by name or shown the nodes."""
 
     def says(arguments: Any) -> Any:
         if arguments.get("NodeNames") is not None:
-            kept: Any = {"NodeNames": [name for name in arguments["NodeNames"] if name in names]}
+            passing: Any = {"NodeNames": [name for name in arguments["NodeNames"] if name in names]}
         else:
-            kept = {
+            passing = {
                 "Nodes": {"items": [node for node in arguments["Nodes"]["items"] if node["metadata"]["name"] in names]}
             }
-        return NO_FAILURES | kept | {"FailedNodes": failed or {}, "FailedAndUnresolvableNodes": gone or {}}
+        return NO_FAILURES | passing | {"FailedNodes": failed or {}, "FailedAndUnresolvableNodes": unresolvable or {}}
 
     return says
 

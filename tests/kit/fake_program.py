@@ -14,17 +14,17 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 name, folder, *flags = sys.argv[1:]
-here = Path(folder)
+directory = Path(folder)
 options = dict(flag.removeprefix("--").split("=", 1) for flag in flags)
 
 
 def note(what: str) -> None:
-    with (here / "journal").open("a") as journal:
+    with (directory / "journal").open("a") as journal:
         journal.write(f"{name} {what}\n")
 
 
 def leave(*_: object) -> None:
-    if (here / f"{name}.stubborn").exists():
+    if (directory / f"{name}.stubborn").exists():
         return
     note("left")
     os._exit(0)
@@ -32,17 +32,17 @@ def leave(*_: object) -> None:
 
 class Answers(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    asked = 0
+    num_requests = 0
 
     def do_GET(self) -> None:
-        Answers.asked += 1
+        Answers.num_requests += 1
         token = (self.headers["Authorization"] or "").removeprefix("Bearer ")
         users = (
             dict(line.split(",")[:2] for line in Path(options["token-auth-file"]).read_text().splitlines())
             if "token-auth-file" in options
             else {}
         )
-        if Answers.asked == 1:  # not yet ready
+        if Answers.num_requests == 1:  # not yet ready
             self.reply(500, {})
         elif users and token not in users:
             self.reply(401, {"kind": "Status", "reason": "Unauthorized", "message": "Unauthorized", "code": 401})
@@ -63,10 +63,10 @@ class Answers(BaseHTTPRequestHandler):
 
 signal.signal(signal.SIGTERM, leave)
 note("came")
-(here / f"{name}.flags").write_text(json.dumps(options))
-if (here / f"{name}.exit").exists():
+(directory / f"{name}.flags").write_text(json.dumps(options))
+if (directory / f"{name}.exit").exists():
     print("first words\nlast words", file=sys.stderr)
-    sys.exit(int((here / f"{name}.exit").read_text()))
+    sys.exit(int((directory / f"{name}.exit").read_text()))
 port = int(options["secure-port"]) if "secure-port" in options else urlsplit(options["listen-client-urls"]).port
 server = ThreadingHTTPServer(("127.0.0.1", port or 0), Answers)
 if "tls-cert-file" in options:

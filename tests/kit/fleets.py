@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from extender.rules.api_resources import Object
-from tests.kit.objects import budget, node, pod
+from tests.kit.objects import budget, node, owner, pod
 from tests.kit.pod_specs import away_from
 
 SIZES: Final = (1, 1, 1, 2, 2, 3, 4)
@@ -38,17 +38,16 @@ class FleetApp:
 
     def pods(self) -> Iterator[Object]:
         for number, place in enumerate(self.nodes):
-            made = pod(f"{self.name}-{number}", str(self.size), labels={"app": self.name})
-            made["metadata"]["uid"] = made["metadata"]["name"]
-            owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": self.name, "uid": self.name}
-            made["metadata"]["ownerReferences"] = [] if self.stays else [{**owner, "controller": True}]
-            made["spec"] |= {"nodeName": f"n{place}"}
+            running_pod = pod(f"{self.name}-{number}", str(self.size), labels={"app": self.name})
+            running_pod["metadata"]["uid"] = running_pod["metadata"]["name"]
+            running_pod["metadata"]["ownerReferences"] = [] if self.stays else [owner(name=self.name)]
+            running_pod["spec"] |= {"nodeName": f"n{place}"}
             if self.keeps_apart:
-                made["spec"]["affinity"] = away_from(app=self.name)
+                running_pod["spec"]["affinity"] = away_from(app=self.name)
             if self.zone:
-                made["spec"]["nodeSelector"] = {"zone": self.zone}
-            made["status"] = {"phase": "Running", "startTime": "2026-11-01T00:00:00Z"}
-            yield made
+                running_pod["spec"]["nodeSelector"] = {"zone": self.zone}
+            running_pod["status"] = {"phase": "Running", "startTime": "2026-11-01T00:00:00Z"}
+            yield running_pod
 
 
 @final
@@ -65,9 +64,9 @@ class Fleet:
         budgets = []
         for app in self.apps:
             if app.allowed is not None:
-                kept = budget(app.name, {"matchLabels": {"app": app.name}}, maxUnavailable=app.allowed)
-                budgets.append({**kept, "status": {"disruptionsAllowed": app.allowed}})
-        return [*nodes, *budgets, *(each for app in self.apps for each in app.pods())]
+                disruption_budget = budget(app.name, {"matchLabels": {"app": app.name}}, maxUnavailable=app.allowed)
+                budgets.append({**disruption_budget, "status": {"disruptionsAllowed": app.allowed}})
+        return [*nodes, *budgets, *(app_pod for app in self.apps for app_pod in app.pods())]
 
 
 def random_fleet(seed: int, most_nodes: int = 8, pods_per_node: float = 1.5, most_pods: int = 9) -> Fleet:
@@ -75,8 +74,8 @@ def random_fleet(seed: int, most_nodes: int = 8, pods_per_node: float = 1.5, mos
     rng = random.Random(seed)
     number = rng.randint(2, most_nodes)
     cpu, zones = tuple(rng.choice((4, 8, 8)) for _ in range(number)), tuple(rng.choice("ab") for _ in range(number))
-    free, apps, left = [*cpu], list[FleetApp](), min(round(number * pods_per_node), most_pods)
-    while left > 0:
+    free, apps, pods_left = [*cpu], list[FleetApp](), min(round(number * pods_per_node), most_pods)
+    while pods_left > 0:
         size, keeps_apart = rng.choice(SIZES), rng.random() < 0.15
         zone = rng.choice(zones) if rng.random() < 0.15 else ""
         nodes: list[int] = []
@@ -86,8 +85,8 @@ def random_fleet(seed: int, most_nodes: int = 8, pods_per_node: float = 1.5, mos
                 for place in range(number)
                 if free[place] >= size and not (keeps_apart and place in nodes) and zone in ("", zones[place])
             ]
-            left -= 1
-            if fitting and left >= 0:
+            pods_left -= 1
+            if fitting and pods_left >= 0:
                 nodes.append(rng.choice(fitting))
                 free[nodes[-1]] -= size
         allowed = rng.randint(0, 2) if rng.random() < 0.3 else None
@@ -117,38 +116,38 @@ def fewest_moves(fleet: Fleet) -> tuple[int, int]:
     kinds = [*dict.fromkeys(zip(fleet.cpu, fleet.zones, map(tuple, fixed), strict=True))]
     of_node = [kinds.index(kind) for kind in zip(fleet.cpu, fleet.zones, map(tuple, fixed), strict=True)]
     level = [tuple(sorted((kind, tuple(sorted(pods))) for kind, pods in zip(of_node, moving, strict=True)))]
-    seen, best, moves, most = {*level}, (0, 0), 0, _most(fleet, kinds, of_node)
-    while level and best[0] < most:
+    visited, best, moves, upper_bound = {*level}, (0, 0), 0, _most_free_nodes(fleet, kinds, of_node)
+    while level and best[0] < upper_bound:
         for state in level:
             free = sum(not pods and not kinds[kind][2] for kind, pods in state)
             best = max(best, (free, -moves))
-        further = {after for state in level for after in _moved(fleet, kinds, state)} - seen
-        seen |= further
-        level, moves = [*further], moves + 1
+        new_states = {after for state in level for after in _moved(fleet, kinds, state)} - visited
+        visited |= new_states
+        level, moves = [*new_states], moves + 1
     return best[0], -best[1]
 
 
-def _most(fleet: Fleet, kinds: Sequence[tuple[int, str, Contents]], of_node: Sequence[int]) -> int:
+def _most_free_nodes(fleet: Fleet, kinds: Sequence[tuple[int, str, Contents]], of_node: Sequence[int]) -> int:
     rooms = sorted(kinds[kind][0] for kind in of_node if not kinds[kind][2])
-    left = sum(fleet.cpu) - sum(app.size * len(app.nodes) for app in fleet.apps)
-    return max(number for number in range(len(rooms) + 1) if sum(rooms[:number]) <= left)
+    free_cpu = sum(fleet.cpu) - sum(app.size * len(app.nodes) for app in fleet.apps)
+    return max(number for number in range(len(rooms) + 1) if sum(rooms[:number]) <= free_cpu)
 
 
 def _moved(fleet: Fleet, kinds: Sequence[tuple[int, str, Contents]], state: State) -> Iterator[State]:
     for start, (kind, pods) in enumerate(state):
         for number in {*pods}:
             app = fleet.apps[number]
-            for end, (other, there) in enumerate(state):
+            for end, (other, guests) in enumerate(state):
                 cpu, zone, fixed = kinds[other]
-                used = sum(fleet.apps[each].size for each in (*there, *fixed))
+                used = sum(fleet.apps[app_number].size for app_number in (*guests, *fixed))
                 if (
                     end != start
                     and used + app.size <= cpu
                     and app.zone in ("", zone)
-                    and not (app.keeps_apart and number in (*there, *fixed))
+                    and not (app.keeps_apart and number in (*guests, *fixed))
                 ):
                     after = [*state]
-                    left = [*pods]
-                    left.remove(number)
-                    after[start], after[end] = (kind, tuple(left)), (other, tuple(sorted((*there, number))))
+                    rest = [*pods]
+                    rest.remove(number)
+                    after[start], after[end] = (kind, tuple(rest)), (other, tuple(sorted((*guests, number))))
                     yield tuple(sorted(after))

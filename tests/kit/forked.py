@@ -123,22 +123,22 @@ def _fork_for_ever() -> None:
     from api.cli import main
 
     for line in sys.stdin:
-        asked = json.loads(line)
-        if "wait" in asked:
-            _, status = os.waitpid(asked["wait"], 0)
-            found = os.waitstatus_to_exitcode(status)
+        request = json.loads(line)
+        if "wait" in request:
+            _, status = os.waitpid(request["wait"], 0)
+            result = os.waitstatus_to_exitcode(status)
         else:
-            found = os.fork()
-            if found == 0:
-                output = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            result = os.fork()
+            if result == 0:
+                output = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
                 nothing = os.open(os.devnull, os.O_RDONLY)
                 for source, target in ((nothing, 0), (output, 1), (output, 2)):
                     os.dup2(source, target)
-                os.environ.update(asked["environment"])
-                sys.argv = ["reprieve", *asked["arguments"]]
+                os.environ.update(request["environment"])
+                sys.argv = ["reprieve", *request["arguments"]]
                 main()
                 return
-        print(json.dumps(found), flush=True)
+        print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

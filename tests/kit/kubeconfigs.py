@@ -15,10 +15,10 @@ def write_kubeconfig(
     Arguments:
         credentials: how the user is known to the server, such as `token`.
     """
-    named = {
+    entries = {
         "clusters": [{"name": "test", "cluster": dict(cluster)}],
         "users": [{"name": user, "user": credentials}],
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": user, "namespace": namespace}}],
     }
-    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "test", **named}))
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "test", **entries}))
     return path

@@ -52,9 +52,9 @@ def node(
     **spec: Any,
 ) -> Object:
     status = {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods}}
-    made = obj("Node", name=name, spec=spec, status=status)
-    made["metadata"]["labels"] = {"kubernetes.io/hostname": name, **(labels or {})}
-    return made
+    node_object = obj("Node", name=name, spec=spec, status=status)
+    node_object["metadata"]["labels"] = {"kubernetes.io/hostname": name, **(labels or {})}
+    return node_object
 
 
 def pod(
@@ -76,17 +76,13 @@ def pod(
         stays: a finalizer keeps it from going when it is told to.
         metadata: beside its name and labels.
     """
-    container = {
-        "name": "main",
-        "image": "web:1",
-        "resources": {"requests": {"cpu": str(cpu)}},
-        **spec.pop("container", {}),
-    }
+    resources = {"requests": {"cpu": str(cpu)}}
+    container = {"name": "main", "image": "web:1", "resources": resources, **spec.pop("container", {})}
     finalizers = {"finalizers": ["example.com/stays"]} if stays else {}
     classes = ({"priorityClassName": priority} if priority else {}) | ({"nodeName": on} if on else {})
-    made = obj("Pod", name=name, spec={"containers": [container], **classes, **spec})
-    made["metadata"] |= {"labels": dict(labels or {}), **finalizers, **(metadata or {})}
-    return made
+    pod_object = obj("Pod", name=name, spec={"containers": [container], **classes, **spec})
+    pod_object["metadata"] |= {"labels": dict(labels or {}), **finalizers, **(metadata or {})}
+    return pod_object
 
 
 def pod_group(
@@ -129,9 +125,9 @@ def workload(kind: str, name: str, pod: Object, **spec: Any) -> Object:
 
 
 def resource_of(obj: Object) -> Resource:
-    found = of_kind(obj["apiVersion"], obj["kind"])
-    assert found is not None, f"{obj['kind']} is not served"
-    return found
+    resource = of_kind(obj["apiVersion"], obj["kind"])
+    assert resource is not None, f"{obj['kind']} is not served"
+    return resource
 
 
 def refusal(code: int, reason: str, message: str) -> httpx.Response:

@@ -12,11 +12,11 @@ from tests.kit.devices import exactly, make_claim, make_device, make_device_clas
 
 def with_claims(objects: Sequence[HasMetadata], chance: random.Random) -> list[HasMetadata]:
     """Returns the objects with a few devices and claims, which half of the waiting pods name."""
-    nodes = [each for each in objects if isinstance(each, Node)]
+    nodes = [obj for obj in objects if isinstance(obj, Node)]
     shared = make_device("part", allowMultipleAllocations=True, capacity={"memory": {"value": "4Gi"}})
     slices = [
-        make_slice("a", *(["b"] if chance.random() < 0.5 else []), name=each.name, pool=each.name, nodeName=each.name)
-        for each in nodes
+        make_slice("a", *(["b"] if chance.random() < 0.5 else []), name=node.name, pool=node.name, nodeName=node.name)
+        for node in nodes
         if chance.random() < 0.7
     ]
     of_all = make_slice("fabric", shared, name="all", pool="all", allNodes=True)
@@ -31,11 +31,11 @@ def with_claims(objects: Sequence[HasMetadata], chance: random.Random) -> list[H
     ]
     names = [claim.metadata.name for claim in claims]
 
-    def with_some(each: HasMetadata) -> HasMetadata:
-        if not isinstance(each, Pod) or each.namespace != "default" or each.spec.node_name or chance.random() < 0.5:
-            return each
+    def with_some(obj: HasMetadata) -> HasMetadata:
+        if not isinstance(obj, Pod) or obj.namespace != "default" or obj.spec.node_name or chance.random() < 0.5:
+            return obj
         chosen = chance.sample(names, min(len(names), chance.choice((1, 1, 2))))
-        wanted = [PodResourceClaim(name=name, resource_claim_name=name) for name in chosen]
-        return replaced(each, spec=replaced(each.spec, resource_claims=wanted))
+        references = [PodResourceClaim(name=name, resource_claim_name=name) for name in chosen]
+        return replaced(obj, spec=replaced(obj.spec, resource_claims=references))
 
     return [*map(with_some, objects), make_device_class("any"), of_all, *slices, *claims]

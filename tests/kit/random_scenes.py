@@ -46,11 +46,11 @@ def random_scene(chance: random.Random) -> dict[str, Any]:
         objects = _with_devices(objects, chance)
     scene: defaultdict[str, list[Any]] = defaultdict(list)
     for one in objects:
-        written = msgspec.to_builtins(one)
+        document = msgspec.to_builtins(one)
         if isinstance(one, Pod) and not one.spec.node_name:
-            pending = written
+            pending = document
         else:
-            scene[_LISTS[type(one)]].append(written)
+            scene[_LISTS[type(one)]].append(document)
     return {"pod": pending, "objects": {"nodes": [], "resourceClaims": [], "pvcs": [], **scene}}
 
 
@@ -73,7 +73,7 @@ def _with_devices(objects: Sequence[HasMetadata], chance: random.Random) -> list
         if chance.random() < 0.7
     ]
     selects = selecting(f'device.attributes["{DRIVER}"].model == "a"') if chance.random() < 0.4 else {}
-    held = allocation_of({"device": "d0", "pool": nodes[0].name})
+    allocation = allocation_of({"device": "d0", "pool": nodes[0].name})
     users = [one for one in objects if isinstance(one, Pod) and one.spec.node_name == nodes[0].name][:1]
     claims = [
         make_claim("wanted", exactly(chance.randint(1, 3), **selects)),
@@ -81,19 +81,19 @@ def _with_devices(objects: Sequence[HasMetadata], chance: random.Random) -> list
         make_claim(
             "held",
             exactly(1),
-            allocation=held,
+            allocation=allocation,
             reservedFor=[{"resource": "pods", "name": user.name, "uid": user.uid} for user in users],
         ),
     ]
     names = ["wanted", *(["also"] if chance.random() < 0.3 else [])]
-    asked = [PodResourceClaim(name=name, resource_claim_name=name) for name in names]
-    told = [
-        replaced(one, spec=replaced(one.spec, resource_claims=asked))
+    references = [PodResourceClaim(name=name, resource_claim_name=name) for name in names]
+    claiming_objects = [
+        replaced(one, spec=replaced(one.spec, resource_claims=references))
         if isinstance(one, Pod) and not one.spec.node_name
         else one
         for one in objects
     ]
-    return [*told, make_device_class("any"), *slices, *claims]
+    return [*claiming_objects, make_device_class("any"), *slices, *claims]
 
 
 _LISTS = {kind.type: kind.list_name for kind in KINDS}
@@ -101,23 +101,23 @@ _LISTS = {kind.type: kind.list_name for kind in KINDS}
 
 def _node(node: Node, chance: random.Random, *, is_roomy: bool) -> Node:
     """The node; a roomy one has no taints, most labels, and more than its pods ask for, so that few things refuse."""
-    made = NodeBuilder(node)
+    draft = NodeBuilder(node)
     if is_roomy:
         labels = {HOSTNAME_LABEL: node.name, ZONE_LABEL: chance.choice(("z1", "z2")), **node.labels}
         bare = replaced(node, spec=replaced(node.spec, taints=[], unschedulable=chance.random() < 0.04))
-        made = NodeBuilder(bare).label(labels).capacity({"cpu": 4, "pods": 20, "example.com/gpu": 2})
+        draft = NodeBuilder(bare).label(labels).capacity({"cpu": 4, "pods": 20, "example.com/gpu": 2})
     if chance.random() < 0.06:
-        made = made.taint(chance.choice(_TAINTS), "", "NoSchedule")
-    return made.obj()
+        draft = draft.taint(chance.choice(_TAINTS), "", "NoSchedule")
+    return draft.obj()
 
 
 def _started(pod: Pod, chance: random.Random) -> Pod:
-    made = PodBuilder(pod).start_time(f"2026-01-0{chance.randint(1, 9)}T00:00:00Z")
+    draft = PodBuilder(pod).start_time(f"2026-01-0{chance.randint(1, 9)}T00:00:00Z")
     steps: Sequence[Callable[[PodBuilder], PodBuilder]] = (
-        lambda made: made.req(cpu=chance.choice((1, 2))),
-        lambda made: made.pod_anti_affinity(chance.choice((HOSTNAME_LABEL, ZONE_LABEL)), app=chance.choice(_APPS)),
+        lambda draft: draft.req(cpu=chance.choice((1, 2))),
+        lambda draft: draft.pod_anti_affinity(chance.choice((HOSTNAME_LABEL, ZONE_LABEL)), app=chance.choice(_APPS)),
     )
-    return _some(made, steps, 0.3, chance).obj()
+    return _varied(draft, steps, 0.3, chance).obj()
 
 
 def _demanding(pod: Pod, chance: random.Random) -> Pod:
@@ -127,32 +127,32 @@ def _demanding(pod: Pod, chance: random.Random) -> Pod:
         volumes = pod.spec.volumes if chance.random() < 0.3 else []
         plain = make_pod(pod.name).req(cpu="500m").obj()
         pod = replaced(plain, spec=replaced(plain.spec, volumes=volumes))
-    made = PodBuilder(pod).label(app=chance.choice(_APPS)).priority(chance.choice((-1, 0, 1, 4)))
+    draft = PodBuilder(pod).label(app=chance.choice(_APPS)).priority(chance.choice((-1, 0, 1, 4)))
     steps: Sequence[Callable[[PodBuilder], PodBuilder]] = (
-        lambda made: made.req(cpu=chance.choice((3, 4, 8))),
-        lambda made: made.req({"example.com/gpu": chance.choice((1, 3))}),
-        lambda made: made.node_selector(disk=chance.choice(("ssd", "hdd", "nvme"))),
-        lambda made: made.node_affinity(
+        lambda draft: draft.req(cpu=chance.choice((3, 4, 8))),
+        lambda draft: draft.req({"example.com/gpu": chance.choice((1, 3))}),
+        lambda draft: draft.node_selector(disk=chance.choice(("ssd", "hdd", "nvme"))),
+        lambda draft: draft.node_affinity(
             label_term("rank", chance.choice(("Gt", "Lt")), "3"), label_term(ZONE_LABEL, "In", chance.choice("ab"))
         ),
-        lambda made: made.pod_affinity(ZONE_LABEL, app=chance.choice(_APPS)),
-        lambda made: made.pod_anti_affinity(chance.choice((HOSTNAME_LABEL, ZONE_LABEL)), app=chance.choice(_APPS)),
-        lambda made: made.pod_affinity(ZONE_LABEL, app="web").pod_affinity(HOSTNAME_LABEL, app="db"),
-        lambda made: made.pod_anti_affinity(HOSTNAME_LABEL, app="web").pod_anti_affinity(ZONE_LABEL, app="db"),
-        lambda made: made.spread(1, chance.choice((HOSTNAME_LABEL, ZONE_LABEL)), app=chance.choice(_APPS)),
-        lambda made: _spread(made, chance),
-        lambda made: _spread(made, chance),
-        lambda made: _spread(made, chance),
-        lambda made: made.host_port(80),
-        lambda made: made.preemption_policy("Never"),
-        lambda made: made.gate("example.com/wait"),
+        lambda draft: draft.pod_affinity(ZONE_LABEL, app=chance.choice(_APPS)),
+        lambda draft: draft.pod_anti_affinity(chance.choice((HOSTNAME_LABEL, ZONE_LABEL)), app=chance.choice(_APPS)),
+        lambda draft: draft.pod_affinity(ZONE_LABEL, app="web").pod_affinity(HOSTNAME_LABEL, app="db"),
+        lambda draft: draft.pod_anti_affinity(HOSTNAME_LABEL, app="web").pod_anti_affinity(ZONE_LABEL, app="db"),
+        lambda draft: draft.spread(1, chance.choice((HOSTNAME_LABEL, ZONE_LABEL)), app=chance.choice(_APPS)),
+        lambda draft: _spread(draft, chance),
+        lambda draft: _spread(draft, chance),
+        lambda draft: _spread(draft, chance),
+        lambda draft: draft.host_port(80),
+        lambda draft: draft.preemption_policy("Never"),
+        lambda draft: draft.gate("example.com/wait"),
     )
-    return _some(made, chance.sample(steps, 1) if is_plain else steps, 0.8 if is_plain else 0.15, chance).obj()
+    return _varied(draft, chance.sample(steps, 1) if is_plain else steps, 0.8 if is_plain else 0.15, chance).obj()
 
 
-def _spread(made: PodBuilder, chance: random.Random) -> PodBuilder:
+def _spread(draft: PodBuilder, chance: random.Random) -> PodBuilder:
     """The pod spread over pods of its own app."""
-    pod = made.obj()
+    pod = draft.obj()
     constraint = TopologySpreadConstraint(
         max_skew=1,
         topology_key=chance.choice((HOSTNAME_LABEL, ZONE_LABEL, "rank")),
@@ -160,17 +160,17 @@ def _spread(made: PodBuilder, chance: random.Random) -> PodBuilder:
         label_selector=LabelSelector(match_labels={"app": pod.labels["app"]}),
         min_domains=chance.choice((None, None, 3, 9)),
     )
-    others = pod.spec.topology_spread_constraints
-    return PodBuilder(replaced(pod, spec=replaced(pod.spec, topology_spread_constraints=[*others, constraint])))
+    constraints = pod.spec.topology_spread_constraints
+    return PodBuilder(replaced(pod, spec=replaced(pod.spec, topology_spread_constraints=[*constraints, constraint])))
 
 
-def _some(
-    made: PodBuilder, steps: Sequence[Callable[[PodBuilder], PodBuilder]], share: float, chance: random.Random
+def _varied(
+    draft: PodBuilder, steps: Sequence[Callable[[PodBuilder], PodBuilder]], share: float, chance: random.Random
 ) -> PodBuilder:
     for step in steps:
         if chance.random() < share:
-            made = step(made)
-    return made
+            draft = step(draft)
+    return draft
 
 
 def _budget(app: str, chance: random.Random) -> grouping.PodDisruptionBudget:

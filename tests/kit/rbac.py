@@ -63,9 +63,9 @@ class Rbac:
 
     def without(self, right: Right) -> "Rbac":
         """Returns the same roles but for one right."""
-        left = Rbac((), self.user)
-        left.grants = frozenset(grant for grant in self.grants if grant.right != right)
-        return left
+        reduced = Rbac((), self.user)
+        reduced.grants = frozenset(grant for grant in self.grants if grant.right != right)
+        return reduced
 
     def faults(self) -> tuple[Fault, Fault]:
         """Returns what refuses requests that are not allowed; to be the first faults of a transport."""
@@ -110,10 +110,10 @@ class Rbac:
 
     def _words(self, right: Right, namespace: str = "", name: str = "") -> str:
         qualified = f"{right.plural}.{right.group}" if right.group else right.plural
-        named = f' "{name}"' if name else ""
+        quoted_name = f' "{name}"' if name else ""
         where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
         return (
-            f'{qualified}{named} is forbidden: User "{self.user}" cannot {right.verb} resource "{right.resource}" '
+            f'{qualified}{quoted_name} is forbidden: User "{self.user}" cannot {right.verb} resource "{right.resource}" '
             f'in API group "{right.group}" {where}'
         )
 

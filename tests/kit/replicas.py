@@ -113,13 +113,13 @@ async def replicas(
     Arguments:
         first, second: what goes wrong with their networks.
     """
-    async with own_cluster(objects, rng=random.Random(1)) as own:
-        leader = await Replica("first", own.transport(), first, configuration).start()
+    async with own_cluster(objects, rng=random.Random(1)) as cluster:
+        leader = await Replica("first", cluster.transport(), first, configuration).start()
         await asyncio.sleep(0.5)
-        standby = await Replica("second", own.transport(), second, configuration).start()
+        standby = await Replica("second", cluster.transport(), second, configuration).start()
         await asyncio.sleep(0.5)
         try:
-            yield ClusterByHand(own.api.registry), leader, standby
+            yield ClusterByHand(cluster.api.registry), leader, standby
         finally:
             await leader.stop()
             await standby.stop()

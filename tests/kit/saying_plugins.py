@@ -15,7 +15,7 @@ def gating(
         def pre_enqueue(self, pod: Pod) -> fwk.Status:
             return says(pod)
 
-    return _named(Gate, name, events)
+    return _with_name(Gate, name, events)
 
 
 def looking_first(
@@ -29,7 +29,7 @@ def looking_first(
         def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
             return fwk.PreFilterResult(says(pod))
 
-    return _named(LookingFirst, name, events)
+    return _with_name(LookingFirst, name, events)
 
 
 def filtering(
@@ -41,7 +41,7 @@ def filtering(
         def filter(self, state: fwk.CycleState, pod: Pod, node: fwk.NodeInfo) -> fwk.Status:
             return says(pod, node)
 
-    return _named(Filtering, name, events)
+    return _with_name(Filtering, name, events)
 
 
 def scoring_nodes(scores: Mapping[str, int], name: str = "Scoring") -> type[fwk.Plugin]:
@@ -51,7 +51,7 @@ def scoring_nodes(scores: Mapping[str, int], name: str = "Scoring") -> type[fwk.
         def score(self, state: fwk.CycleState, pod: Pod, node: fwk.NodeInfo) -> int:
             return scores.get(node.name, 0)
 
-    return _named(Scoring, name)
+    return _with_name(Scoring, name)
 
 
 def reserving(
@@ -67,7 +67,7 @@ def reserving(
         def unreserve(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
             unreserved(pod)
 
-    return _named(Reserving, name, events)
+    return _with_name(Reserving, name, events)
 
 
 def permitting(
@@ -79,7 +79,7 @@ def permitting(
         def permit(self, state: fwk.CycleState, pod: Pod, node: str) -> tuple[fwk.Status, float]:
             return says(pod, self.handle)
 
-    return _named(Permitting, name, events)
+    return _with_name(Permitting, name, events)
 
 
 def holding(name: str, seconds: float = 600.0, held_by: str = "Permitting") -> type[fwk.Plugin]:
@@ -102,7 +102,7 @@ def pre_binding(
         async def pre_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
             return await says(pod)
 
-    return _named(PreBinding, name)
+    return _with_name(PreBinding, name)
 
 
 def binding(says: Callable[[Pod, str, fwk.Handle], Awaitable[fwk.Status]], name: str = "Binding") -> type[fwk.Plugin]:
@@ -110,7 +110,7 @@ def binding(says: Callable[[Pod, str, fwk.Handle], Awaitable[fwk.Status]], name:
         async def bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
             return await says(pod, node, self.handle)
 
-    return _named(Binding, name)
+    return _with_name(Binding, name)
 
 
 def binding_when(may_go_on: Callable[[Pod], Awaitable[object]], name: str = "PatientBinding") -> type[fwk.Plugin]:
@@ -143,7 +143,7 @@ def lending_one(name: str, is_known: Callable[[str], bool]) -> type[fwk.Plugin]:
         def filter(self, state: fwk.CycleState, pod: Pod, node: fwk.NodeInfo) -> fwk.Status:
             if not lent or lent == [pod.uid]:
                 return fwk.SUCCESS
-            would_be_gone = is_known(lent[0]) and all(each.uid != lent[0] for each in node.pods)
+            would_be_gone = is_known(lent[0]) and all(other_pod.uid != lent[0] for other_pod in node.pods)
             return fwk.SUCCESS if would_be_gone else fwk.unschedulable("it is lent")
 
         def reserve(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
@@ -155,7 +155,7 @@ def lending_one(name: str, is_known: Callable[[str], bool]) -> type[fwk.Plugin]:
             if lent == [pod.uid]:
                 lent.clear()
 
-    return _named(Lending, "Lending")
+    return _with_name(Lending, "Lending")
 
 
 def post_binding(says: Callable[[Pod, fwk.CycleState], None], name: str = "PostBinding") -> type[fwk.Plugin]:
@@ -163,13 +163,13 @@ def post_binding(says: Callable[[Pod, fwk.CycleState], None], name: str = "PostB
         async def post_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
             says(pod, state)
 
-    return _named(PostBinding, name)
+    return _with_name(PostBinding, name)
 
 
 WAIT = fwk.Status(fwk.Code.WAIT)
 
 
-def _named(
+def _with_name(
     plugin: type[fwk.Plugin], name: str, events: Sequence[fwk.ClusterEventWithHint] | None = None
 ) -> type[fwk.Plugin]:
     """Registers for these events, or for those that any plugin of its kind does."""

@@ -126,10 +126,10 @@ def process(
         program: the command, if it is not that of this checkout.
         environment: what differs from that of this process, settings of a service aside.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))}
     with log.open("wb") as output:
         started = subprocess.Popen(
-            [*program, *map(str, arguments)], stderr=output, cwd=ROOT, env={**kept, **(environment or {})}
+            [*program, *map(str, arguments)], stderr=output, cwd=ROOT, env={**inherited, **(environment or {})}
         )
     try:
         yield started

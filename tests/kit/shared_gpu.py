@@ -31,13 +31,13 @@ def with_cards(node: dict[str, Any], number: int, size: int = SIZE) -> dict[str,
 
 def limits(memory: int = 0, cores: int = 0, cards: int = 0) -> dict[str, Any]:
     """The resources of a container that asks for parts of cards, or for whole cards."""
-    asked = {shared_gpu.MEMORY: memory, shared_gpu.CORES: cores, shared_gpu.CARDS: cards}
-    amounts = {name: str(amount) for name, amount in asked.items() if amount}
+    numbers = {shared_gpu.MEMORY: memory, shared_gpu.CORES: cores, shared_gpu.CARDS: cards}
+    amounts = {name: str(amount) for name, amount in numbers.items() if amount}
     return {"resources": {"requests": {"cpu": "10m", **amounts}, "limits": amounts}}
 
 
 def cards_of(pod: dict[str, Any]) -> dict[int, tuple[int, int]]:
     """Card -> (memory, cores) that the pod was promised."""
     text = pod["metadata"].get("annotations", {}).get(shared_gpu.CARD, "")
-    parts = [each.replace("/", "=").split("=") for each in text.split(",") if each]
+    parts = [entry.replace("/", "=").split("=") for entry in text.split(",") if entry]
     return {int(card): (int(memory), int(cores)) for card, memory, cores in parts}

@@ -11,8 +11,8 @@ def dump_snapshot(snapshot: Snapshot) -> dict[str, NodeDump]:
     """Returns every node of a snapshot, in visiting order, read back from its columns."""
     names = list(snapshot.resources)
     unoffered: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for name, asked in snapshot.pods.unoffered.items():
-        for slot, amount in asked.items():
+    for name, amount_by_slot in snapshot.pods.unoffered.items():
+        for slot, amount in amount_by_slot.items():
             unoffered[int(snapshot.pods.node[slot])][name] += amount
     dumps: dict[str, NodeDump] = {}
     for place, node in enumerate(snapshot.nodes.objects):

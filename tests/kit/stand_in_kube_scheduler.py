@@ -51,7 +51,7 @@ class Scheduler:
     def run(self) -> None:
         listed = self.get("/api/v1/pods")
         self.pods = {pod["metadata"]["uid"]: pod for pod in listed["items"]}
-        for pod in sorted(self.pods.values(), key=lambda each: -each["spec"].get("priority", 0)):
+        for pod in sorted(self.pods.values(), key=lambda pod: -pod["spec"].get("priority", 0)):
             self.look_at(pod)
         for event in self.watch(f"/api/v1/pods?watch=1&resourceVersion={listed['metadata']['resourceVersion']}"):
             pod = event["object"]
@@ -86,8 +86,8 @@ class Scheduler:
             fitting = answer["NodeNames"] or []
         for extender in self.extenders if len(fitting) > 1 else ():
             body = {"Pod": pod, "Nodes": None, "NodeNames": fitting}
-            for each in self.post(f"{extender['urlPrefix']}/{extender['prioritizeVerb']}", body):
-                scores[each["Host"]] += each["Score"] * extender["weight"]
+            for host_score in self.post(f"{extender['urlPrefix']}/{extender['prioritizeVerb']}", body):
+                scores[host_score["Host"]] += host_score["Score"] * extender["weight"]
         path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
         if not fitting:
             condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
@@ -109,8 +109,8 @@ class Scheduler:
             return False
         if not (pod["spec"].get("nodeSelector") or {}).items() <= labels.items():
             return False
-        there = [each for each in self.pods.values() if each["spec"].get("nodeName") == node["metadata"]["name"]]
-        return sum(map(cpu_of, there)) + cpu_of(pod) <= milli(node["status"]["allocatable"]["cpu"])
+        pods = [guest for guest in self.pods.values() if guest["spec"].get("nodeName") == node["metadata"]["name"]]
+        return sum(map(cpu_of, pods)) + cpu_of(pod) <= milli(node["status"]["allocatable"]["cpu"])
 
     # HTTP
 
@@ -136,7 +136,7 @@ class Scheduler:
 
 
 def cpu_of(pod: Object) -> int:
-    requests = [each.get("resources", {}).get("requests", {}).get("cpu", "0") for each in pod["spec"]["containers"]]
+    requests = [part.get("resources", {}).get("requests", {}).get("cpu", "0") for part in pod["spec"]["containers"]]
     return sum(map(milli, requests))
 
 

@@ -27,9 +27,9 @@ def volume(
     if near is not None:
         terms = [{"key": key, "operator": "In", "values": [value]} for key, value in near.items()]
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": terms}]}}
-    made = obj("PersistentVolume", name=name, spec=spec)
-    made["metadata"]["labels"] = {"topology.kubernetes.io/zone": zone} if zone else {}
-    return made
+    volume_object = obj("PersistentVolume", name=name, spec=spec)
+    volume_object["metadata"]["labels"] = {"topology.kubernetes.io/zone": zone} if zone else {}
+    return volume_object
 
 
 def csi(driver: str, handle: str) -> Object:
@@ -40,13 +40,13 @@ def csi(driver: str, handle: str) -> Object:
 def claim(name: str, *modes: str, bound_to: str = "", storage_class: str = "") -> Object:
     """A claim of one MiB; bound if a volume is named."""
     spec: Object = {"accessModes": list(modes or ("ReadWriteMany",)), "resources": {"requests": {"storage": "1Mi"}}}
-    made = obj("PersistentVolumeClaim", name=name, spec=spec)
+    claim_object = obj("PersistentVolumeClaim", name=name, spec=spec)
     if bound_to:
         spec["volumeName"] = bound_to
-        made["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "true"}
+        claim_object["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "true"}
     if storage_class:
         spec["storageClassName"] = storage_class
-    return made
+    return claim_object
 
 
 def storage_class(
@@ -57,10 +57,10 @@ def storage_class(
     annotations: Object | None = None,
     **labels: str,
 ) -> Object:
-    made: Object = {"provisioner": provisioner, "volumeBindingMode": mode}
+    class_object: Object = {"provisioner": provisioner, "volumeBindingMode": mode}
     if zones:
-        made["allowedTopologies"] = topologies(*zones)
-    return _of_storage("StorageClass", name, labels=labels, annotations=annotations or {}) | made
+        class_object["allowedTopologies"] = topologies(*zones)
+    return _of_storage("StorageClass", name, labels=labels, annotations=annotations or {}) | class_object
 
 
 def topologies(*zones: str) -> list[Object]:
@@ -81,11 +81,8 @@ def csi_driver(name: str, *, storage_capacity: bool = True) -> Object:
 
 
 def capacity(name: str, storage_class: str, amount: str) -> Object:
-    return _of_storage("CSIStorageCapacity", name) | {
-        "storageClassName": storage_class,
-        "capacity": amount,
-        "nodeTopology": {},
-    }
+    fields = {"storageClassName": storage_class, "capacity": amount, "nodeTopology": {}}
+    return _of_storage("CSIStorageCapacity", name) | fields
 
 
 def attachment(name: str, driver: str, node: str, volume: str) -> Object:

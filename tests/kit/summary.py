@@ -49,11 +49,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.when == "teardown":
-        (own, children), (own_before, children_before) = _spent(), item.stash[_BEGAN]
-        report.user_properties.append((SPENT, [own - own_before, children - children_before]))
+        (own_seconds, children), (own_before, children_before) = _spent(), item.stash[_BEGAN]
+        report.user_properties.append((SPENT, [own_seconds - own_before, children - children_before]))
     reason = _reason_of_skip(report)
-    if missing := [name for name in item.config.stash[_REQUIRED] if REQUIRED[name] in reason]:
-        report.outcome, report.longrepr = "failed", f"{reason}, and REQUIRE asks for {missing[0]}"
+    if missing_names := [name for name in item.config.stash[_REQUIRED] if REQUIRED[name] in reason]:
+        report.outcome, report.longrepr = "failed", f"{reason}, and REQUIRE asks for {missing_names[0]}"
     return report
 
 
@@ -113,12 +113,12 @@ class _Summary:
             write(f"{seconds:7.2f} {name}")
         for name in sorted(self._unmarked):
             write(f"{SLOW:g} s or more, without the mark `slow`: {name}")
-        own, children = (sum(spent[which] for spent in self._tests.values()) for which in (0, 1))
+        own_seconds, children = (sum(spent[which] for spent in self._tests.values()) for which in (0, 1))
         # Workers are processes of this one.
         total = self._of_workers + _spent()[0] if self._of_workers else sum(_spent())
         write(
-            f"{total:.0f} in all: {own:.0f} in tests, {children:.0f} in processes that they started, and "
-            f"{total - own - children:.0f} to begin and to collect"
+            f"{total:.0f} in all: {own_seconds:.0f} in tests, {children:.0f} in processes that they started, and "
+            f"{total - own_seconds - children:.0f} to begin and to collect"
         )
         self._write_cases(write)
         by_reason = ", ".join(f"{reason} {number}" for reason, number in self._skips.most_common())
@@ -131,6 +131,6 @@ class _Summary:
         if self._cases:
             total = sum(number for number, _ in self._cases.values())
             failed = [name for _, names in self._cases.values() for name in names]
-            named = sorted(set(failed))
-            but = f"; not {', '.join(named[:NAMED])}{', ...' if len(named) > NAMED else ''}" if failed else ""
+            tests = sorted(set(failed))
+            but = f"; not {', '.join(tests[:NAMED])}{', ...' if len(tests) > NAMED else ''}" if failed else ""
             write(f"{total - len(failed)} of {total} recorded cases agree with kube-scheduler{but}")

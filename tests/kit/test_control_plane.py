@@ -114,8 +114,8 @@ def test_program_that_ends_early_is_reported_with_its_last_words(name: str, asse
         raise AssertionError("it is not there")
 
     came = [line.split()[0] for line in journal(assets) if line.endswith("came")]
-    left = [line.split()[0] for line in journal(assets) if line.endswith("left")]
-    assert set(came) - set(left) == {name}
+    ended = [line.split()[0] for line in journal(assets) if line.endswith("left")]
+    assert set(came) - set(ended) == {name}
 
 
 def test_a_program_that_never_gets_ready_is_stopped(assets: Path, tmp_path: Path):

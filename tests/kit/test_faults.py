@@ -31,16 +31,16 @@ async def test_faults_strike_when_it_is_their_turn() -> None:
         Fault(answers.status(503), verb="list", resource="nodes"),
     )
     client = Client(SERVER, transport=faults)
-    found = []
+    statuses = []
     for path in ("/api/v1/pods", "/api/v1/pods", "/api/v1/nodes", "/api/v1/pods", "/api/v1/pods", "/api/v1/nodes"):
         try:
             await client.get(path)
-            found.append(200)
+            statuses.append(200)
         except ApiError as exc:
-            found.append(exc.status)
+            statuses.append(exc.status)
     await client.aclose()
 
-    assert found == [200, 500, 503, 500, 200, 200]
+    assert statuses == [200, 500, 503, 500, 200, 200]
 
 
 async def test_faults_know_requests_as_rbac_does() -> None:
@@ -69,21 +69,21 @@ async def test_faults_know_requests_as_rbac_does() -> None:
 async def watched(action: Action, *chunks: bytes) -> list[str]:
     """Types and names of the events of a watch to which something happens; then the error that ended it."""
     client = Client(SERVER, transport=FaultyTransport(Scripted(stream(*chunks)), Fault(action, verb="watch")))
-    found: list[str] = []
+    events: list[str] = []
     try:
         async with client.watch("/api/v1/pods", params={"watch": "1"}, silence=5) as lines:
-            async for said in lines:
-                spoken: dict[str, Any] = json.loads(said)
+            async for line in lines:
+                spoken: dict[str, Any] = json.loads(line)
                 about = spoken["object"]
-                found.append(f"{spoken['type']} {about.get('metadata', {}).get('name', about.get('code'))}")
+                events.append(f"{spoken['type']} {about.get('metadata', {}).get('name', about.get('code'))}")
     except ApiError as exc:
-        found.append(type(exc).__name__)
+        events.append(type(exc).__name__)
     await client.aclose()
-    return found
+    return events
 
 
 @pytest.mark.parametrize(
-    ("action", "seen"),
+    ("action", "expected_events"),
     [
         pytest.param(watches.close_after(1), ["ADDED a"], id="closed"),
         pytest.param(watches.close_after(0), [], id="closed at once"),
@@ -104,11 +104,11 @@ async def watched(action: Action, *chunks: bytes) -> list[str]:
             watches.reordered(9, watches.event_of("a")), ["ADDED b", "DELETED c", "ADDED a"], id="last of all"
         ),
         pytest.param(watches.rewound([event("z")]), ["ADDED z", "ADDED a", "ADDED b", "DELETED c"], id="from the past"),
-        pytest.param(watches.held(3), ["ADDED a", "ADDED b", "DELETED c"], id="held"),
+        pytest.param(watches.delayed(3), ["ADDED a", "ADDED b", "DELETED c"], id="held"),
     ],
 )
-async def test_a_watch_goes_wrong(action: Action, seen: list[str]) -> None:
-    assert await watched(action, event("a") + event("b"), event("c", "DELETED")) == seen
+async def test_a_watch_goes_wrong(action: Action, expected_events: list[str]) -> None:
+    assert await watched(action, event("a") + event("b"), event("c", "DELETED")) == expected_events
 
 
 @pytest.mark.parametrize(
@@ -148,17 +148,17 @@ async def test_fault_decides_whether_the_server_acts(action: Action, is_done: li
     client = Client(SERVER, transport=FaultyTransport(server, Fault(action)))
     with pytest.raises(ApiError):
         await client.request("POST", "/api/v1/namespaces/default/pods", body={}, timeout=5)
-    seen = [bool(server.asked)]
+    acted = [bool(server.asked)]
     await asyncio.sleep(30)
     await client.aclose()
 
-    assert [*seen, bool(server.asked)] == is_done
+    assert [*acted, bool(server.asked)] == is_done
 
 
 async def test_a_server_goes_down_and_comes_up() -> None:
     faults = FaultyTransport(Scripted(stream(1000.0), answer()))
     client = Client(SERVER, transport=faults)
-    found = []
+    errors = []
 
     async def watch() -> None:
         async with client.watch("/api/v1/pods", params={"watch": "1"}, silence=50) as lines:
@@ -172,12 +172,12 @@ async def test_a_server_goes_down_and_comes_up() -> None:
         try:
             await ask
         except ApiError as exc:
-            found.append(type(exc).__name__)
+            errors.append(type(exc).__name__)
     faults.come_up()
     await client.create("/api/v1/nodes", {})
     await client.aclose()
 
-    assert found == ["NoAnswer", "Unreachable"]
+    assert errors == ["NoAnswer", "Unreachable"]
 
 
 def test_a_resetting_proxy_ends_though_its_server_accepts_nothing() -> None:

@@ -43,17 +43,17 @@ class ToldScheduler:
         )
 
     def comes(self, *objects: HasMetadata | NodeBuilder | PodBuilder) -> None:
-        for each in objects:
-            obj = each.obj() if isinstance(each, NodeBuilder | PodBuilder) else each
+        for newcomer in objects:
+            obj = newcomer.obj() if isinstance(newcomer, NodeBuilder | PodBuilder) else newcomer
             self.alone.handlers.changed(None, obj)
 
     def goes(self, obj: Pod | PodBuilder) -> None:
         self.alone.handlers.changed(obj.obj() if isinstance(obj, PodBuilder) else obj, None)
 
-    async def decides(self, most: int = 1000) -> None:
+    async def decides(self, max_pods: int = 1000) -> None:
         """Whoever waits to be tried is tried, and what follows from it is done."""
         async with asyncio.TaskGroup() as acting:
-            while most and (info := self.alone.world.queue.pop_nowait()) is not None:
+            while max_pods and (info := self.alone.world.queue.pop_nowait()) is not None:
                 await self.alone.scheduler.schedule_one(info, acting)
-                most -= 1
+                max_pods -= 1
         await asyncio.sleep(0)  # what was submitted is written

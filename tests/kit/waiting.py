@@ -27,10 +27,10 @@ T = TypeVar("T")
 def until(comes: Callable[[], T], what: str = "it has not come", *, pause: float = PAUSE) -> T:
     """Returns what comes, once it is true."""
     ends = time.monotonic() + DEADLINE
-    while not (found := comes()):
+    while not (value := comes()):
         assert time.monotonic() < ends, what
         time.sleep(pause)
-    return found
+    return value
 
 
 def until_at_rest(url: str) -> None:
@@ -38,14 +38,14 @@ def until_at_rest(url: str) -> None:
     not changed for a while. Each look is answered by the event loop on which changes are made, so that they go on
     in between, however slow the machine is.
     """
-    seen: list[str] = []
+    versions: list[str] = []
 
     def is_at_rest() -> bool:
-        found = _version(url)
-        if not found or seen[-1:] != [found]:
-            seen.clear()
-        seen.append(found)
-        return len(seen) > GLANCES
+        version = _version(url)
+        if not version or versions[-1:] != [version]:
+            versions.clear()
+        versions.append(version)
+        return len(versions) > GLANCES
 
     until(is_at_rest, f"{url} does not come to rest", pause=APART)
 
@@ -55,5 +55,5 @@ def _version(url: str) -> str:
     with httpx.Client(base_url=url, timeout=DEADLINE, trust_env=False) as client:
         if _BUSY.search(client.get("/metrics").text):
             return ""
-        found = re.search(r'data-version="([^"]+)"', client.get("/").text)
-    return found[1] if found else ""
+        match = re.search(r'data-version="([^"]+)"', client.get("/").text)
+    return match[1] if match else ""

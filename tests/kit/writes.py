@@ -146,10 +146,10 @@ class RecordedWrites:
         return None
 
     def _patch_volume(self, call: PatchPersistentVolume) -> PersistentVolume:
-        known = self._volumes.get(call.name) or self._objects.pvs.get(call.name)
-        if known is None:
+        volume = self._volumes.get(call.name) or self._objects.pvs.get(call.name)
+        if volume is None:
             raise CallNotFound(f'persistentvolumes "{call.name}" not found')
-        new = volume_after(call, known)
+        new = volume_after(call, volume)
         new = self._versioned(new)
         self._volumes[call.name] = new
         self._show(("pv", call.name), lambda: self._objects.pvs.__setitem__(call.name, new))
@@ -157,19 +157,19 @@ class RecordedWrites:
 
     def _patch_volume_claim(self, call: PatchPersistentVolumeClaim) -> PersistentVolumeClaim:
         key = (call.namespace, call.name)
-        known = self._volume_claims.get(key) or self._objects.pvcs.get(key)
-        if known is None:
+        claim = self._volume_claims.get(key) or self._objects.pvcs.get(key)
+        if claim is None:
             raise CallNotFound(f'persistentvolumeclaims "{call.name}" not found')
-        new = self._versioned(volume_claim_after(call, known))
+        new = self._versioned(volume_claim_after(call, claim))
         self._volume_claims[key] = new
         self._show(("pvc", key), lambda: self._objects.pvcs.__setitem__(key, new))
         return new
 
     def _claim(self, key: Key) -> ResourceClaim:
-        known = self._resource_claims.get(key) or self._objects.resource_claims.get(key)
-        if known is None:
+        claim = self._resource_claims.get(key) or self._objects.resource_claims.get(key)
+        if claim is None:
             raise CallNotFound(f'resourceclaims.resource.k8s.io "{key[1]}" not found')
-        return known
+        return claim
 
     def _create_claim(self, call: CreateResourceClaim) -> ResourceClaim:
         new = self._versioned(created_claim(call, "1"))
@@ -187,15 +187,15 @@ class RecordedWrites:
 
     def _change_claim(self, call: ClaimWrite) -> ResourceClaim:
         key = (call.namespace, call.name)
-        known = self._claim(key)
-        new = self._versioned(claim_after(call, known))
+        claim = self._claim(key)
+        new = self._versioned(claim_after(call, claim))
         self._resource_claims[key] = new
         self._show(("claim", key), lambda: self._objects.resource_claims.__setitem__(key, new))
         return new
 
-    def _versioned(self, known: W) -> W:
+    def _versioned(self, obj: W) -> W:
         self._last_version += 1
-        return replaced(known, metadata=replaced(known.metadata, resource_version=str(self._last_version)))
+        return replaced(obj, metadata=replaced(obj.metadata, resource_version=str(self._last_version)))
 
     def _show(self, what: tuple[str, object], show: Callable[[], None]) -> None:
         self._written[what] = show

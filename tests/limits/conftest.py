@@ -35,9 +35,9 @@ def _recorded(number: int) -> bytes:
     """An attempt, and a preemption for a pod that is on the node."""
     then = time.time() - 10 * (RECORDED - number) - 5
     cart = PodName("shop", "cart-0", "f281f980-1190-5150-94f5-261cab4f68a5", 100)
-    made = msgspec.structs.replace(attempt(number), time=then)
+    attempted = msgspec.structs.replace(attempt(number), time=then)
     preempted = msgspec.structs.replace(preemption(number, "low"), time=then, by=cart, node="node-a2")
-    return msgspec.json.encode(made) + b"\n" + msgspec.json.encode(preempted) + b"\n"
+    return msgspec.json.encode(attempted) + b"\n" + msgspec.json.encode(preempted) + b"\n"
 
 
 def _with_a_shadow(settings: Settings) -> Opens:

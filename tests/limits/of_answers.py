@@ -59,8 +59,8 @@ def padded(size: int) -> httpx.Response:
 
 
 async def refused(size: int) -> str:
-    made = refusal(403, "Forbidden", "no, said the server")
-    return await got(Scripted(httpx.Response(403, headers=made.headers, content=made.content.ljust(size))))
+    response = refusal(403, "Forbidden", "no, said the server")
+    return await got(Scripted(httpx.Response(403, headers=response.headers, content=response.content.ljust(size))))
 
 
 async def asked_to_wait(seconds: int) -> int:
@@ -73,14 +73,14 @@ async def events(server: Scripted, *names: str) -> tuple[Any, int]:
     from extender.client.event_reader import EventReader
 
     reader = EventReader(client_of(server), asyncio.get_running_loop().time)
-    found = [await reader.of("Pod", "shop", name) for name in names]
-    return found[-1], len(server.asked)
+    histories = [await reader.of("Pod", "shop", name) for name in names]
+    return histories[-1], len(server.asked)
 
 
 async def lists(number: int) -> int:
     """Asks for the Events of so many pods, and of the first again; returns how many were asked for twice."""
-    _, asked = await events(Scripted(listing()), *(f"p{at}" for at in range(number)), "p0")
-    return asked - number
+    _, num_asked = await events(Scripted(listing()), *(f"p{index}" for index in range(number)), "p0")
+    return num_asked - number
 
 
 async def listed(number: int) -> str:
@@ -91,8 +91,8 @@ async def listed(number: int) -> str:
 
 async def of_bytes(size: int) -> str:
     content = listing(event("A")).content.ljust(size)
-    found, _ = await events(Scripted(answer(200, content)), "web")
-    return str(found.why_none)
+    history, _ = await events(Scripted(answer(200, content)), "web")
+    return str(history.why_none)
 
 
 def is_shared(part: Callable[[], str], parts: SharedParts) -> bool:
@@ -103,70 +103,71 @@ def is_shared(part: Callable[[], str], parts: SharedParts) -> bool:
 
 
 def shown_preemptions(number: int) -> int:
-    made = tuple(replaced_id(at) for at in range(number))
-    page = pages.cluster_page(around(ClusterMap(generation=1, nodes=(), has_pods=False)), NodeSelection(), (), made)
+    records = tuple(replaced_id(index) for index in range(number))
+    page = pages.cluster_page(around(ClusterMap(generation=1, nodes=(), has_pods=False)), NodeSelection(), (), records)
     return page.count("#preemption-")
 
 
-def replaced_id(at: int) -> Any:
+def replaced_id(index: int) -> Any:
     import msgspec
 
-    return msgspec.structs.replace(RECORD, id=1000 + at)
+    return msgspec.structs.replace(RECORD, id=1000 + index)
 
 
 def has_next_page(number: int) -> bool:
-    nodes = tuple(drawn(name=f"m{at}") for at in range(number))
-    shown = around(ClusterMap(generation=1, nodes=nodes, has_pods=False))
-    return "Next" in pages.nodes_page(shown, "", "")
+    nodes = tuple(drawn(name=f"m{index}") for index in range(number))
+    frame = around(ClusterMap(generation=1, nodes=nodes, has_pods=False))
+    return "Next" in pages.nodes_page(frame, "", "")
 
 
 def manifest(size: int) -> str:
-    def written(pad: int) -> str:
+    def padded(pad: int) -> str:
         return manifest_of(make_pod("p").annotation(a="x" * pad).obj())
 
-    return written(1 + size - len(written(1)))
+    return padded(1 + size - len(padded(1)))
 
 
 def groups(number: int) -> bool:
     import msgspec
 
-    nodes = [msgspec.structs.replace(drawn(name=f"m{at}"), labels={"rack": f"r{at}"}) for at in range(number)]
+    nodes = [msgspec.structs.replace(drawn(name=f"m{index}"), labels={"rack": f"r{index}"}) for index in range(number)]
     return "rack" in group_keys(nodes)
 
 
 def full(number: int) -> Any:
     """A pod that fits on none of so many nodes."""
-    return explained(make_snapshot(*(node(f"n{at}", cpu=1) for at in range(number))), make_pod("web").req(cpu=2).obj())
+    nodes = [node(f"n{index}", cpu=1) for index in range(number)]
+    return explained(make_snapshot(*nodes), make_pod("web").req(cpu=2).obj())
 
 
 def tainted(*keys: str) -> Any:
     """What is said of nodes that have these taints."""
-    nodes = [node(f"n{at}").taint(key) for at, key in enumerate(keys)]
+    nodes = [node(f"n{index}").taint(key) for index, key in enumerate(keys)]
     return explained(make_snapshot(*nodes), make_pod("web").obj()).facts
 
 
 def spares_siblings(number: int) -> bool:
     """Only on the last of so many nodes somebody else's pod is in the way."""
-    nodes = [node(f"n{at:03}", cpu=1) for at in range(number)]
+    nodes = [node(f"n{index:03}", cpu=1) for index in range(number)]
     apps = ["web"] * (number - 1) + ["other"]
-    pods = [make_pod(f"p{at}").node(f"n{at:03}").label(app=app).req(cpu=1) for at, app in enumerate(apps)]
-    found = explained(make_snapshot(*nodes, pods=pods), make_pod("web").label(app="web").req(cpu=1).obj()).fixes
-    return any(fix.kind == "preemption" for fix in found)
+    pods = [make_pod(f"p{index}").node(f"n{index:03}").label(app=app).req(cpu=1) for index, app in enumerate(apps)]
+    fixes = explained(make_snapshot(*nodes, pods=pods), make_pod("web").label(app="web").req(cpu=1).obj()).fixes
+    return any(fix.kind == "preemption" for fix in fixes)
 
 
 def fitting(number: int) -> Any:
-    return explained(make_snapshot(*(node(f"n{at}") for at in range(number))), make_pod("web").req(cpu=2).obj())
+    return explained(make_snapshot(*(node(f"n{index}") for index in range(number))), make_pod("web").req(cpu=2).obj())
 
 
 def candidates(number: int) -> int:
-    nodes = [small(f"n{at}") for at in range(number)]
-    pods = [running(f"p{at}", f"n{at}") for at in range(number)]
+    nodes = [small(f"n{index}") for index in range(number)]
+    pods = [running(f"p{index}", f"n{index}") for index in range(number)]
     return len(answered(make_snapshot(*nodes, pods=pods), PENDING.obj()).candidates)
 
 
 def on_a_map(nodes: int, pods: int) -> bool:
     cluster = make_cluster(
-        *(make_node(f"n{at}") for at in range(nodes)), pods=(make_pod(f"p{at}").node("n0") for at in range(pods))
+        *(make_node(f"n{row}") for row in range(nodes)), pods=(make_pod(f"p{row}").node("n0") for row in range(pods))
     )
     return ClusterMaps(cluster).now().has_pods
 
@@ -174,15 +175,15 @@ def on_a_map(nodes: int, pods: int) -> bool:
 def patch_bytes(size: int) -> bool:
     import msgspec
 
-    def made(pad: int) -> Any:
+    def patched(pad: int) -> Any:
         before = make_pod("p").obj()
         return patch_of(before, replaced(before, spec=replaced(before.spec, node_selector={"a": "x" * pad})))
 
-    return bool(made(1 + size - len(msgspec.json.encode(made(1)))))
+    return bool(patched(1 + size - len(msgspec.json.encode(patched(1)))))
 
 
 def causes(number: int) -> int:
-    errors = [FieldError(f"spec.x[{at}]", "FieldValueInvalid") for at in range(number)]
+    errors = [FieldError(f"spec.x[{index}]", "FieldValueInvalid") for index in range(number)]
     details = statuses.invalid("", "Pod", "p", errors).details
     return len(details["causes"]) if details is not None else -1
 
@@ -197,11 +198,12 @@ def reason(length: int) -> str:
     """Returns which part of so long a reason for refusing a node is left out."""
     a_half, rest = divmod(length - len(", "), 2)
     names = [
-        f"example.com/{at}".ljust(each - len("Insufficient "), "x") for at, each in ((0, a_half), (1, a_half + rest))
+        f"example.com/{index}".ljust(size - len("Insufficient "), "x")
+        for index, size in enumerate((a_half, a_half + rest))
     ]
     pod = make_pod("p").req(dict.fromkeys(names, 1)).obj()
-    said = filtered(engine(A), pod, node_names=["a"]).failed_and_unresolvable["a"]
-    return said[said.find(" and ") :] if " and " in said else "" if len(said) == length else said
+    words = filtered(engine(A), pod, node_names=["a"]).failed_and_unresolvable["a"]
+    return words[words.find(" and ") :] if " and " in words else "" if len(words) == length else words
 
 
 def past(*attempts: tuple[str, str]) -> Any:
@@ -272,13 +274,13 @@ ANSWERS: dict[str, Filled | Held | Kept | Page | Command] = {
     "MAP_PODS": Filled(lambda n: on_a_map(1, n), at=True, above=False),
     "FIX_PATCH_BYTES": Filled(patch_bytes, at=True, above=False),
     "FACT_NODES": Filled(lambda n: len(tainted(*["x"] * n)[0].nodes), at=20, above=20),
-    "FACTS": Filled(lambda n: len(tainted(*(f"x{at}" for at in range(n)))), at=8, above=8),
+    "FACTS": Filled(lambda n: len(tainted(*(f"x{index}" for index in range(n)))), at=8, above=8),
     "SIBLING_NODES": Filled(spares_siblings, at=True, above=False),
     "NEAREST_NODES": Filled(lambda n: len(full(n).nearest), at=5, above=5),
     "SCORES": Filled(lambda n: len(fitting(n).scores), at=10, above=10),
     "CANDIDATES": Filled(candidates, at=20, above=20),
     "HISTORY_ALIKE": Filled(
-        lambda n: bool(past(*((f"shop/p{at}", "") for at in range(n))).older), at=False, above=True
+        lambda n: bool(past(*((f"shop/p{index}", "") for index in range(n))).older), at=False, above=True
     ),
     "HISTORY_ATTEMPTS": Kept(10, lambda: bool(past(*[("shop/p", "")] * 10).older), whole=False, cut=True),
     "STREAMS": Held("tests/api/test_streams.py::test_number_of_streams_is_limited_and_a_closed_one_makes_room"),

@@ -21,12 +21,12 @@ from tests.limits.rows import Filled, Kept
 class Labelling(fwk.FilterPlugin, fwk.AdvicePlugin):
     """Refuses nodes, by their places, to pods without a label, and suggests some for a pod that nobody else refuses."""
 
-    def __init__(self, wanted: Mapping[int, str], *suggested: str) -> None:
+    def __init__(self, label_of_node: Mapping[int, str], *suggested: str) -> None:
         super().__init__()
-        self.wanted, self.suggested = wanted, suggested
+        self.label_of_node, self.suggested = label_of_node, suggested
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        refused = [self.wanted.get(place, "") not in {"", *pod.labels} for place in rows.node.tolist()]
+        refused = [self.label_of_node.get(place, "") not in {"", *pod.labels} for place in rows.node.tolist()]
         return fwk.reject(np.array(refused, np.bool_), "no label")
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> list[fwk.Suggestion]:
@@ -37,7 +37,7 @@ class LabellingAnyway(Labelling):
     """Suggests its label where others refuse a node, too."""
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion:
-        return labelled(pod, self.wanted[0])
+        return labelled(pod, self.label_of_node[0])
 
 
 def labelled(pod: fwk.Pod, label: str) -> fwk.Suggestion:
@@ -47,44 +47,45 @@ def labelled(pod: fwk.Pod, label: str) -> fwk.Suggestion:
 
 def fixed(number_of_nodes: int, *plugins: Labelling) -> int:
     """Returns how many fixes there are for a pod that these plugins refuse."""
-    snapshot = make_snapshot(*(node(f"n{at}") for at in range(number_of_nodes)))
+    snapshot = make_snapshot(*(node(f"n{index}") for index in range(number_of_nodes)))
     return len(fixes_for(snapshot, WEB.obj(), framework=make_framework(*plugins)))
 
 
 def fixes(number: int) -> int:
     """Returns how many fixes are told of so many, each of which opens a node."""
-    labels = [f"l{at}" for at in range(number)]
+    labels = [f"l{index}" for index in range(number)]
     return fixed(number, Labelling(dict(enumerate(labels)), *labels))
 
 
 def is_tried(number: int) -> bool:
     """Whether the last of so many suggestions of a plugin is tried, which alone helps."""
-    labels = [f"l{at}" for at in range(number)]
+    labels = [f"l{index}" for index in range(number)]
     return fixed(1, Labelling({0: labels[-1]}, *labels)) > 0
 
 
 def is_tried_together(number: int) -> bool:
     """Whether what two plugins suggest is tried for the last of so many pairs that refuse a node each."""
     last = number - 1
-    each = [
-        type(f"Of{at}", (Labelling,), {})({at: f"l{at}"}, f"l{last}" if at == last else "other") for at in range(number)
+    plugins = [
+        type(f"Of{row}", (Labelling,), {})({row: f"l{row}"}, f"l{last}" if row == last else "other")
+        for row in range(number)
     ]
-    return fixed(number, *each, LabellingAnyway(dict.fromkeys(range(number), "all"))) > 0
+    return fixed(number, *plugins, LabellingAnyway(dict.fromkeys(range(number), "all"))) > 0
 
 
 def is_lowest_priority(number: int) -> bool:
     """Whether so many tries find the lowest priority at which preemption helps."""
     priorities = range(10, 10 + 2 ** (number - 1))
-    nodes = [node(f"n{at}") for at in priorities]
-    pods = [make_pod(f"p{at}").node(f"n{at}").req(cpu=4).priority(at) for at in priorities]
+    nodes = [node(f"n{priority}") for priority in priorities]
+    pods = [make_pod(f"p{priority}").node(f"n{priority}").req(cpu=4).priority(priority) for priority in priorities]
     return any("above 10," in text for _, text, _ in offers(nodes, pods, WEB.req(cpu=4).priority(7)))
 
 
 def is_tried_as_new(number: int) -> bool:
     """Whether a new node is tried of the last of so many kinds, of which alone one has room beside its DaemonSet."""
-    nodes = [node(f"n{at}", cpu=10 + at) for at in range(number)]
-    pods = [on(f"p{at}", f"n{at}").req(cpu=5 + at) for at in range(number - 1)]
-    daemons = [PodBuilder(owned_by(each.obj(), "DaemonSet", "d")) for each in pods]
+    nodes = [node(f"n{index}", cpu=10 + index) for index in range(number)]
+    pods = [on(f"p{index}", f"n{index}").req(cpu=5 + index) for index in range(number - 1)]
+    daemons = [PodBuilder(owned_by(pod.obj(), "DaemonSet", "d")) for pod in pods]
     full = on("full", f"n{number - 1}").req(cpu=10 + number - 1)
     return any("add a node" in text for _, text, _ in offers(nodes, [*daemons, full], WEB.req(cpu=10)))
 
@@ -92,14 +93,14 @@ def is_tried_as_new(number: int) -> bool:
 def rolled_out(number: int) -> str:
     """Returns what is left out of a note about a template that differs in so many tolerations."""
     about = rollouts.cluster([4], rollouts.pod("web-a", "n1"))
-    tolerations = [{"key": f"t{at}", "operator": "Exists"} for at in range(number)]
+    tolerations = [{"key": f"t{index}", "operator": "Exists"} for index in range(number)]
     (note,) = ask(about, rollouts.workload(1, pod_spec={"tolerations": tolerations})).notes
     return note.partition(" and ")[2]
 
 
 def is_said_of_group(number: int) -> bool:
     """Whether the explanation of a member says what would become of so many."""
-    members = [questions.a_pod(f"train-{at}").group("train") for at in range(number)]
+    members = [questions.a_pod(f"train-{index}").group("train") for index in range(number)]
     about = questions.about_gang(questions.A.capacity(cpu=number, pods=number), pods=members)
     return questions.explained(about, "train-0").group is not None
 
@@ -108,16 +109,16 @@ async def searched(number: int) -> int:
     """Returns how many of so many attempts an answer about the past has."""
     scheduling, about = questions.deciding()
     scheduling.comes(make_node("n").capacity(cpu=number, pods=number))
-    scheduling.comes(*(questions.a_pod(f"p{at}") for at in range(number)))
+    scheduling.comes(*(questions.a_pod(f"p{index}") for index in range(number)))
     await scheduling.decides()
-    return sum(each.count for each in (await about.history(range="", since="", until="")).alike)
+    return sum(similar.count for similar in (await about.history(range="", since="", until="")).alike)
 
 
 def nodes_counted() -> list[int]:
     """Returns of how many nodes the devices are counted the first time, and the second."""
     cluster = Cluster()
-    for each in (make_node("a").obj(), make_node("b").obj(), make_device_class("any", "true")):
-        cluster.changed(None, each)
+    for obj in (make_node("a").obj(), make_node("b").obj(), make_device_class("any", "true")):
+        cluster.changed(None, obj)
     for name in "ab":
         cluster.changed(None, make_slice(f"gpu-{name}", name=name, pool=name, nodeName=name))
     room = DeviceRoom(cluster)

@@ -77,25 +77,25 @@ def names_kept(number: int) -> bool:
 
 
 async def lists_kept(number: int) -> bool:
-    sent = [[f"list{at}"] for at in range(number)]
-    await lists_known(*sent)  # lists that others have left are gone now
-    return all(await lists_known(*sent))
+    lists = [[f"list{index}"] for index in range(number)]
+    await lists_known(*lists)  # lists that others have left are gone now
+    return all(await lists_known(*lists))
 
 
 def nested(levels: int) -> str:
     text = "[" * (levels - 1) + "1" + "]" * (levels - 1)
-    written = field(1, field(17, field(7, field(1, text))))
-    return words(lambda: protobuf_objects.parse(body("v1", "Namespace", written)))
+    content = field(1, field(17, field(7, field(1, text))))
+    return words(lambda: protobuf_objects.parse(body("v1", "Namespace", content)))
 
 
 def claims_named(number: int) -> bool:
     """Whether the error about an unknown claim names those that there are."""
-    claims = [{"name": f"c{at}", "resourceClaimName": "x"} for at in range(number)]
-    made = pod("p", resourceClaims=claims)
-    made["spec"]["containers"][0]["resources"] = {"claims": [{"name": "none"}]}
-    status, said = ask(make_api(), "POST", PODS_PATH, made)
-    assert status == 422, said
-    return "c0, c1" in said["message"]
+    claims = [{"name": f"c{index}", "resourceClaimName": "x"} for index in range(number)]
+    claiming_pod = pod("p", resourceClaims=claims)
+    claiming_pod["spec"]["containers"][0]["resources"] = {"claims": [{"name": "none"}]}
+    status, answer = ask(make_api(), "POST", PODS_PATH, claiming_pod)
+    assert status == 422, answer
+    return "c0, c1" in answer["message"]
 
 
 def logged(message: str) -> str:
@@ -106,8 +106,8 @@ def logged(message: str) -> str:
 def preemptors_kept(number: int) -> bool:
     """Whether the first of so many preemptors is still known: its second pause finds what was evicted for it."""
     guard, snapshot = LoopGuard(), make_snapshot(make_node("n"))
-    for at in range(number):
-        guard.chosen(make_pod(f"p{at}").uid(f"u{at}").obj(), fwk.Candidate("n", (), 0), snapshot)
+    for index in range(number):
+        guard.chosen(make_pod(f"p{index}").uid(f"u{index}").obj(), fwk.Candidate("n", (), 0), snapshot)
 
     class Nobody:
         def pod(self, uid: str) -> None:
@@ -119,8 +119,8 @@ def preemptors_kept(number: int) -> bool:
 
 
 def preempted(number: int) -> int:
-    made = [preemption(at, "low") for at in range(number)]
-    return len(past([], made, PastQuery(), ("default",), 0.0).preemptions)
+    records = [preemption(index, "low") for index in range(number)]
+    return len(past([], records, PastQuery(), ("default",), 0.0).preemptions)
 
 
 async def leads_after(seconds: int) -> bool:
@@ -147,7 +147,7 @@ async def awaited(seconds: int) -> str:
             await asyncio.sleep(seconds - 0.5)
             return fwk.PostFilterResult(fwk.unschedulable("no"))
 
-    (plugin,) = [each for each in framework_of(Patient).plugins.post_filter if isinstance(each, Patient)]
+    (plugin,) = [plugin for plugin in framework_of(Patient).plugins.post_filter if isinstance(plugin, Patient)]
     try:
         await plugin.post_filter(None, None, None)
     except TimeoutError as exc:

@@ -43,17 +43,17 @@ def played(number: int) -> str:
 def samples(number: int) -> int:
     """Returns how many of so many samples a report has; the last one is taken at the end."""
     observation = Observation(lambda: 0.0, lambda attempts: None)
-    for at in range(number):
-        observation.sample(is_last=at == number - 1)
+    for index in range(number):
+        observation.sample(is_last=index == number - 1)
     return len(observation.samples)
 
 
 def refused() -> int:
     """Returns how many messages of three a report has."""
-    pods = [pod(f"p{at}", nodeSelector={"kubernetes.io/hostname": "none"}) for at in range(2)]
+    pods = [pod(f"p{index}", nodeSelector={"kubernetes.io/hostname": "none"}) for index in range(2)]
     pods += [pod("large", "100"), pod("gated", schedulerName="nobody")]
-    given = Given([node("n"), *pods])
-    return len(play(given, Configuration()).report.refusals)
+    workload = Given([node("n"), *pods])
+    return len(play(workload, Configuration()).report.refusals)
 
 
 def told_differences() -> tuple[int, int]:
@@ -61,8 +61,8 @@ def told_differences() -> tuple[int, int]:
     with TemporaryDirectory() as folder:
 
         async def tell(cluster: ObjectRegistry) -> None:
-            for at in range(6):
-                create(cluster, f"p{at}", "1")
+            for index in range(6):
+                create(cluster, f"p{index}", "1")
                 await asyncio.sleep(1)
 
         report = replay(Recording(record(Path(folder) / "day", tell, *NODES[:2])), PACKING)
@@ -86,14 +86,14 @@ def is_left_out(size: int) -> bool:
 
 async def shadow_is_behind(number: int) -> bool:
     """Whether a decision is not looked at while so many changes wait for the shadow, it among them."""
-    shadow, there, waits = Shadow(Configuration()), make_node("n").obj(), make_pod("p").obj()
+    shadow, standing, waits = Shadow(Configuration()), make_node("n").obj(), make_pod("p").obj()
     running = asyncio.create_task(shadow.run())
-    for each in (there, waits):
-        shadow.changed(None, each)
+    for obj in (standing, waits):
+        shadow.changed(None, obj)
     await shadow.caught_up()
     shadow.changed(waits, replaced(waits, spec=replaced(waits.spec, node_name="n")))
     for _ in range(number - 1):
-        shadow.changed(there, there)
+        shadow.changed(standing, standing)
     await shadow.caught_up()
     running.cancel()
     return shadow.tally.not_decided["the shadow was behind"] > 0
@@ -109,8 +109,8 @@ def difference(number: int) -> Difference:
 def differences(number: int) -> tuple[int, str]:
     """Returns how many differences with the scheduler are kept of so many, and the pod of the first of these."""
     tally = AgreementTally()
-    for at in range(number):
-        tally.differed(difference(at), "", ())
+    for index in range(number):
+        tally.differed(difference(index), "", ())
     return len(tally.differences), tally.differences[0].pod.name
 
 

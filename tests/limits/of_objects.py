@@ -17,8 +17,8 @@ from tests.reprieve.cluster.api_calls import PODS_PATH, add_pod, ask, make_api, 
 
 
 def group(text: str) -> Any:
-    made = make_pod_group("g", 1)
-    return replaced(made, metadata=replaced(made.metadata, annotations={ANNOTATION: text}))
+    pod_group = make_pod_group("g", 1)
+    return replaced(pod_group, metadata=replaced(pod_group.metadata, annotations={ANNOTATION: text}))
 
 
 def posted(body: bytes) -> int:
@@ -27,15 +27,15 @@ def posted(body: bytes) -> int:
 
 def annotated(number: int) -> int:
     """Creates a pod that has so many bytes as it is stored."""
-    made = pod("p")
+    large_pod = pod("p")
     variable = {"name": "A", "value": "x"}
-    made["spec"]["containers"][0]["env"] = [variable]
+    large_pod["spec"]["containers"][0]["env"] = [variable]
     api = make_api()
-    assert ask(api, "POST", PODS_PATH, made)[0] == 201
+    assert ask(api, "POST", PODS_PATH, large_pod)[0] == 201
     size = len(api.registry.store.read(PODS)[0].body)
-    again = make_api()
+    second_api = make_api()
     variable["value"] = "x" * (number - size + 1)
-    return ask(again, "POST", PODS_PATH, made)[0]
+    return ask(second_api, "POST", PODS_PATH, large_pod)[0]
 
 
 def patched(operations: list[dict[str, Any]]) -> int:

@@ -19,7 +19,7 @@ from tests.limits.rows import RECORDED, Command, Filled, Page
 
 def drawn_nodes(number: int) -> int:
     """Returns how many nodes are drawn of so many that get a pod in a what-if."""
-    nodes = {f"m{at}": drawn(name=f"m{at}") for at in range(number)}
+    nodes = {f"m{index}": drawn(name=f"m{index}") for index in range(number)}
     placements = tuple(msgspec.structs.replace(WHAT_IF.placements[0], node=name, evicts=()) for name in nodes)
     answer = msgspec.structs.replace(WHAT_IF, placements=placements, evictions=())
     frame = around(ClusterMap(generation=1, nodes=tuple(nodes.values()), has_pods=False))
@@ -30,11 +30,11 @@ def repeated(length: int) -> str:
     """Returns the end of what `doctor` says of an answer against which the schema says so much."""
     extender = ExaminedService(Extender(url_prefix="http://e", http_timeout=Duration.of(1)), protocol_schema)
 
-    def said(names: str) -> str:
+    def detail(names: str) -> str:
         reply = Reply(200, json.dumps({"NodeNames": names}).encode(), 0.0, closes=False)
         return is_valid(extender, "ExtenderFilterResult", reply).detail
 
-    return said("x" * (1 + length - len(said("x"))))[-3:]
+    return detail("x" * (1 + length - len(detail("x"))))[-3:]
 
 
 PAGES: dict[str, Filled | Page | Command] = {

@@ -45,10 +45,10 @@ def evaluated_after(seconds: int) -> str:
     (process,) = children() - before
     if seconds > 1:
         os.kill(int(process), signal.SIGSTOP)
-    said = evaluated()
-    assert children() - before == (set() if said else {process})
+    reason = evaluated()
+    assert children() - before == (set() if reason else {process})
     worker.close()
-    return said
+    return reason
 
 
 _TAKES_MEMORY = """
@@ -84,14 +84,14 @@ async def worked(work: Callable[[], object]) -> str:
 
 def wait(seconds: int) -> None:
     """Nearly so many seconds pass, without taking any, for the deadline of the process that this is."""
-    left, _ = signal.getitimer(signal.ITIMER_REAL)
-    remaining = left - seconds + ALMOST
+    seconds_left, _ = signal.getitimer(signal.ITIMER_REAL)
+    remaining = seconds_left - seconds + ALMOST
     signal.setitimer(signal.ITIMER_REAL, max(remaining, 1e-6))
     if remaining <= 0:
         signal.pause()
 
 
-def taken(size: int) -> int:
+def take_bytes(size: int) -> int:
     """Takes so many bytes from the kernel: the allocator may have some that others have left."""
     try:
         return len(mmap.mmap(-1, beside_its_own(size, limits.QUESTION_MEMORY)))
@@ -99,7 +99,7 @@ def taken(size: int) -> int:
         raise MemoryError from exc
 
 
-def written(size: int) -> bytes:
+def answer_of_size(size: int) -> bytes:
     """Returns an answer that has so many bytes as the process writes it."""
     return b"x" * (size - len(pickle.dumps((b"x" * 1000, None))) + 1000)
 
@@ -113,10 +113,10 @@ PROCESSES: dict[str, Filled | Held] = {
     "EXPRESSION_WAIT_SECONDS": Filled(evaluated_after, above="actual cost limit exceeded", lowered_to=1),
     "QUESTION_SECONDS": Filled(lambda n: asyncio.run(worked(lambda: wait(n))), above="503 no answer within 100 s"),
     "QUESTION_MEMORY": Filled(
-        lambda n: asyncio.run(worked(lambda: taken(n))), above="413 the answer takes more than 1024 MiB of memory"
+        lambda n: asyncio.run(worked(lambda: take_bytes(n))), above="413 the answer takes more than 1024 MiB of memory"
     ),
     "QUESTION_ANSWER_BYTES": Filled(
-        lambda n: asyncio.run(worked(lambda: written(n))),
+        lambda n: asyncio.run(worked(lambda: answer_of_size(n))),
         above="413 the answer has more than 100000 bytes",
         lowered_to=100_000,
     ),

@@ -27,7 +27,7 @@ from reprieve.lab.simulation.text_template import rendered
 from reprieve.sources.manifest_text import objects_in
 from tests.extender.answers.what_if import test_capacity as capacities, test_what_if as what_ifs
 from tests.kit.cluster import cluster_of
-from tests.kit.objects import pod
+from tests.kit.objects import pod, priority_class
 from tests.limits.of_processes import PROCESSES
 from tests.limits.rows import Filled, Held, Kept, words
 from tests.reprieve.lab.plan import test_plan as plans
@@ -42,7 +42,7 @@ def in_file(read: Callable[[Path], object], content: str | bytes, name: str = "f
 
 
 def what_if(number_of_nodes: int = 1, *create: dict[str, Any], **more: Any) -> Any:
-    nodes = [what_ifs.node(f"n{at}") for at in range(number_of_nodes)]
+    nodes = [what_ifs.node(f"n{index}") for index in range(number_of_nodes)]
     return what_ifs.ask(cluster_of(*nodes), *create, **more)
 
 
@@ -51,47 +51,44 @@ def asking(*create: dict[str, Any], nodes: int = 1, **more: Any) -> str:
 
 
 def classes(number: int) -> list[dict[str, Any]]:
-    return [
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": f"c{at}"}, "value": at}
-        for at in range(number)
-    ]
+    return [priority_class(f"c{value}", value) for value in range(number)]
 
 
 def profiles(number: int) -> dict[str, Any]:
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"schedulerName": f"s{at}"} for at in range(number)],
+        "profiles": [{"schedulerName": f"s{index}"} for index in range(number)],
     }
 
 
 def pinned(number: int) -> str:
     """Returns what is said of the pods without a sentence of their own."""
-    summary: str = what_if(1, *[pod(f"p{at}", nodeName="n0") for at in range(number)]).summary
+    summary: str = what_if(1, *[pod(f"p{index}", nodeName="n0") for index in range(number)]).summary
     return "".join(re.findall(r"\d+ more pods name their nodes", summary))
 
 
 def planned(number: int) -> str:
     node = what_ifs.node("n", cpu=1000)
-    pods = [pod(f"p{at}", cpu="1m") for at in range(number)]
+    pods = [pod(f"p{index}", cpu="1m") for index in range(number)]
     return words(lambda: plans.ask(cluster_of(node), *pods))
 
 
 def full_nodes(number: int) -> int:
     """Returns of how many nodes a plan says why they are not free."""
-    nodes = [what_ifs.node(f"n{at}", cpu=1) for at in range(number)]
-    pods = [what_ifs.running(f"p{at}", f"n{at}", 1) for at in range(number)]
-    asked = PlanRequest(free_nodes=1)
+    nodes = [what_ifs.node(f"n{index}", cpu=1) for index in range(number)]
+    pods = [what_ifs.running(f"p{index}", f"n{index}", 1) for index in range(number)]
+    request = PlanRequest(free_nodes=1)
     return len(
-        plan(cluster_of(*nodes, pods=tuple(pods)), Configuration(), asked, TrialRegistry, lambda: plans.NOW).kept
+        plan(cluster_of(*nodes, pods=tuple(pods)), Configuration(), request, TrialRegistry, lambda: plans.NOW).kept
     )
 
 
 def copies(number: int) -> bool:
     """Whether a node that has room for so many is said to be filled."""
-    made = capacities.cluster_of([capacities.node("a", 10**6).capacity(cpu=number, pods=10**7)])
-    found = capacities.fitting(made, make_pod().req(cpu=1).obj(), None)
-    return found.fits == number and bool(found.stopped_by)
+    cluster = capacities.cluster_of([capacities.node("a", 10**6).capacity(cpu=number, pods=10**7)])
+    capacity = capacities.fitting(cluster, make_pod().req(cpu=1).obj(), None)
+    return capacity.fits == number and bool(capacity.stopped_by)
 
 
 def workload(nodes: int = 1, every: str = "1s", count: int = 1) -> str:
@@ -104,16 +101,16 @@ def workload(nodes: int = 1, every: str = "1s", count: int = 1) -> str:
 def unpacked(ratio: int) -> str:
     """A compressed file of more than 64 MiB, unpacked, that is nearly so many times as large as packed."""
     noise = random.Random(0).randbytes(int((66 << 20) / (ratio - 1.5)))
-    said = words(lambda: read_state(gzip.compress(b" " * (66 << 20) + noise, 1), "f"))
-    return said if "more than" in said else ""
+    error = words(lambda: read_state(gzip.compress(b" " * (66 << 20) + noise, 1), "f"))
+    return error if "more than" in error else ""
 
 
 def recorded(size: int) -> str:
     def read(path: Path) -> None:
         list(Recording(path).entries())
 
-    said = in_file(read, gzip.compress(b"x" * size + b"\n", 1))
-    return said if "an entry has more" in said else ""
+    error = in_file(read, gzip.compress(b"x" * size + b"\n", 1))
+    return error if "an entry has more" in error else ""
 
 
 def template(depth: int) -> str:
@@ -132,7 +129,7 @@ def kubeconfig(size: int) -> str:
 
 def pending(number: int) -> bool:
     """Whether it is said what becomes of so many pending pods if a node comes."""
-    pods = tuple(make_pod(f"p{at}").req(cpu=1).obj() for at in range(number))
+    pods = tuple(make_pod(f"p{index}").req(cpu=1).obj() for index in range(number))
     about = cluster_of(what_ifs.node("n", cpu=0), what_ifs.node("m"), pods=pods)
     node = {
         "apiVersion": "v1",
@@ -170,7 +167,7 @@ QUESTIONS: dict[str, Filled | Held | Kept] = {
     "OBJECTS_CREATED": Filled(lambda n: asking(*classes(n)), above="more than 20000 objects", is_slow=True),
     "PROFILES_TRIED": Filled(lambda n: asking(configuration=profiles(n)), above="more than 100 profiles"),
     "NODES_TRIED": Filled(
-        lambda n: asking(nodes=n, remove_nodes=[f"n{at}" for at in range(n)]), above="more than 1000 nodes cannot go"
+        lambda n: asking(nodes=n, remove_nodes=[f"n{row}" for row in range(n)]), above="more than 1000 nodes cannot go"
     ),
     "PODS_PLANNED": Filled(planned, above="a plan is for at most 200 pods"),
     "PLANNED_NODES": Filled(full_nodes, at=lambda n: n, above=200),

@@ -38,29 +38,29 @@ from tests.limits.rows import Filled, Held, Kept
 
 async def nodes_known(number: int, size: int = 0) -> int:
     """Sends so many nodes, one a call; returns how many of them are known at the end."""
-    known = DecodedNodes()
-    for at in range(number):
-        await known.of([Raw(f'{{"metadata":{{"name":"n{at:05}"}}}}'.ljust(size).encode())])
-    return len(known)
+    nodes = DecodedNodes()
+    for index in range(number):
+        await nodes.of([Raw(f'{{"metadata":{{"name":"n{index:05}"}}}}'.ljust(size).encode())])
+    return len(nodes)
 
 
-async def lists_known(*sent: list[str]) -> list[bool]:
+async def lists_known(*lists: list[str]) -> list[bool]:
     """Whether the second reading of each list gives the same object as the first."""
 
     async def read(names: list[str]) -> object:
         body = f'{{"Pod":{{"metadata":{{"name":"p"}}}},"Nodes":null,"NodeNames":{json.dumps(names)}}}'.encode()
         return (await read_extender_args(ArrivedBody([body]), DecodedNodes())).node_names
 
-    for names in sent:
+    for names in lists:
         await read(names)
-    first = [await read(names) for names in sent]
-    again = [await read(names) for names in sent]
-    return [one is other for one, other in zip(first, again, strict=True)]
+    first = [await read(names) for names in lists]
+    second = [await read(names) for names in lists]
+    return [one is other for one, other in zip(first, second, strict=True)]
 
 
 def of_length(size: int) -> list[str]:
     """A list of names that has so many bytes as JSON."""
-    names = [f"n{at:06}" for at in range(size // 11)]
+    names = [f"n{index:06}" for index in range(size // 11)]
     return [*names[:-1], names[-1] + "x" * (size - len(json.dumps(names)))]
 
 
@@ -83,16 +83,16 @@ def drawn(number: int) -> int:
 def suggestions(number: int) -> int:
     """How many suggestions take one port away."""
     pod = make_pod("p")
-    for at in range(number):
-        pod = pod.host_port(8000 + at)
+    for index in range(number):
+        pod = pod.host_port(8000 + index)
     rows = fwk.Rows.of(make_snapshot(make_node("n")))
-    return sum(" and " not in each.text for each in NodePorts(None, None).suggest(pod.obj(), rows))
+    return sum(" and " not in suggestion.text for suggestion in NodePorts(None, None).suggest(pod.obj(), rows))
 
 
 def reasons(number: int) -> int:
     tally = AgreementTally()
-    for at in range(number):
-        tally.agreed("same", "plain", f"reason {at}", ())
+    for index in range(number):
+        tally.agreed("same", "plain", f"reason {index}", ())
     return len(tally.by_reason)
 
 
@@ -102,17 +102,17 @@ def waits(seconds: int) -> float:
 
 def kept_candidates(number: int, victims: int = 1) -> tuple[int, list[int]]:
     """How many of so many candidates are kept, and how many victims of each."""
-    nodes = [make_node(f"n{at}").capacity(cpu=victims, pods=5000) for at in range(number)]
+    nodes = [make_node(f"n{index}").capacity(cpu=victims, pods=5000) for index in range(number)]
     pods = [
-        make_pod(f"p{at}-{one}").req(cpu=1).node(f"n{at}").start_time("2026-01-01T09:00:00Z")
-        for at in range(number)
+        make_pod(f"p{index}-{one}").req(cpu=1).node(f"n{index}").start_time("2026-01-01T09:00:00Z")
+        for index in range(number)
         for one in range(victims)
     ]
     pending = make_pod("urgent").req(cpu=victims).priority(1000).obj()
     outcome = outcome_of(make_snapshot(*nodes, pods=pods), pending)
     assert outcome.candidates is not None
-    kept = keep_candidates(outcome.candidates, pending, 0.0, "n0")
-    return len(kept), [len(each.victims) for each in kept]
+    candidates = keep_candidates(outcome.candidates, pending, 0.0, "n0")
+    return len(candidates), [len(candidate.victims) for candidate in candidates]
 
 
 def traced(number: int) -> int:
@@ -125,16 +125,16 @@ def traced(number: int) -> int:
 
 def queued(number: int) -> int:
     clocked = ClockedQueue()
-    clocked.add(*(make_pod(f"p{at}").uid(f"u{at}") for at in range(number)))
+    clocked.add(*(make_pod(f"p{index}").uid(f"u{index}") for index in range(number)))
     return len(view(clocked).items)
 
 
 async def has_room(number: int) -> bool:
     """Whether another binding may be sent beside so many."""
     binds = BindsInFlight()
-    with ExitStack() as sent:
+    with ExitStack() as bindings:
         for _ in range(number):
-            sent.enter_context(binds)
+            bindings.enter_context(binds)
         try:
             await asyncio.wait_for(binds.below_limit(), 1)
         except TimeoutError:
@@ -151,10 +151,10 @@ def noted(length: int) -> str:
 
 def printed(size: int) -> str:
     """A program for credentials prints so many bytes."""
-    said = '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"t"}}'
+    text = '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"t"}}'
     with TemporaryDirectory() as folder:
         program = Path(folder) / "program"
-        program.write_text(f"#!/bin/sh\nhead -c {size - len(said)} /dev/zero | tr '\\0' ' '; printf '%s' '{said}'\n")
+        program.write_text(f"#!/bin/sh\nhead -c {size - len(text)} /dev/zero | tr '\\0' ' '; printf '%s' '{text}'\n")
         program.chmod(0o755)
         config = ExecPluginConfig("client.authentication.k8s.io/v1", str(program))
         try:
@@ -166,8 +166,8 @@ def printed(size: int) -> str:
 def unknown_parameter(length: int) -> int:
     """How much of its name is repeated."""
     with serving(schedule=False) as service:
-        said: str = service.client.get("/v1/queue", params={"x" * length: "1"}).json()["message"]
-    return said.count("x")
+        message: str = service.client.get("/v1/queue", params={"x" * length: "1"}).json()["message"]
+    return message.count("x")
 
 
 RECORDS: dict[str, Filled | Held | Kept] = {

@@ -54,11 +54,11 @@ class TwiceThorough(Thorough):
 async def searched(number: int) -> int:
     """Returns for how many of so many pods work is done in the thread before it goes on for one of them."""
     thorough = TwiceThorough(number)
-    _, scheduler = scheduled_by(thorough, *(make_pod(f"p{at}") for at in range(number)))
+    _, scheduler = scheduled_by(thorough, *(make_pod(f"p{index}") for index in range(number)))
     scheduling = asyncio.ensure_future(scheduler.run())
     await until(lambda: len(thorough.bound) == number)
     await ended(scheduling)
-    return next(at for at, name in enumerate(thorough.worked) if name in thorough.worked[:at])
+    return next(index for index, name in enumerate(thorough.worked) if name in thorough.worked[:index])
 
 
 def losses_are_kept(number: int) -> bool:
@@ -66,7 +66,7 @@ def losses_are_kept(number: int) -> bool:
     log, handler = logging.getLogger("extender.engine.preemption.victim_policy"), BufferingHandler(10**6)
     losses = Losses(EvictionCost(per_hour='double(annotations["price"])'), lambda: NOON)
     # One pod each, for which two are kept besides.
-    snapshots = [make_snapshot(node("n"), pods=[running(f"p{at}", "n")]) for at in range(number + 2)]
+    snapshots = [make_snapshot(node("n"), pods=[running(f"p{index}", "n")]) for index in range(number + 2)]
     level = log.level
     log.addHandler(handler)
     log.setLevel(1)
@@ -81,28 +81,28 @@ def losses_are_kept(number: int) -> bool:
 
 async def annotations_told(number: int) -> int:
     """Returns how often so many groups are told that an annotation is ignored, the first one asked about again."""
-    ignored, told = IgnoredAnnotations(), ToldScheduler()
-    (framework,) = told.alone.frameworks.values()
+    ignored, scheduler = IgnoredAnnotations(), ToldScheduler()
+    (framework,) = scheduler.alone.frameworks.values()
     groups = [
-        replaced(each, metadata=replaced(each.metadata, name=f"g{at}", uid=f"g{at}"))
-        for at, each in enumerate([group("soon")] * number)
+        replaced(ignored_group, metadata=replaced(ignored_group.metadata, name=f"g{index}", uid=f"g{index}"))
+        for index, ignored_group in enumerate([group("soon")] * number)
     ]
-    for each in (*groups, groups[0]):
-        ignored.tell(framework, told.alone.world, each)
+    for ignored_group in (*groups, groups[0]):
+        ignored.tell(framework, scheduler.alone.world, ignored_group)
     await asyncio.sleep(0)  # what was submitted is written
-    return len(told.writes.calls)
+    return len(scheduler.writes.calls)
 
 
 def takers(number: int) -> int:
     """Returns how many of the pods that took the room of a preemption are kept."""
     records, info = Records(now=NOON.timestamp), QueuedPodInfo(PENDING.obj(), 0.0)
     outcome = outcome_of(make_snapshot(node("n"), pods=[running("p", "n")]), PENDING.obj())
-    came = tuple(make_pod(f"p{at}").obj() for at in range(number))
+    came = tuple(make_pod(f"p{index}").obj() for index in range(number))
     records.preemption_tried(info.pod, outcome)
     records.failed(info, "default-scheduler", outcome.status, 0.0)
     records.preemption_tried(info.pod, replace(outcome, chosen=None, last_room_taken_by=came))
-    (made,) = records.preemptions()
-    return len(made.room_taken_by)
+    (record,) = records.preemptions()
+    return len(record.room_taken_by)
 
 
 async def is_replaced(size: int) -> bool:
@@ -129,11 +129,11 @@ async def waiting(number: int) -> list[str]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "records"
         async with kept_in(path) as records:
-            for at in range(number):
-                info = QueuedPodInfo(make_pod(f"p{at}").obj(), 0.0)
+            for index in range(number):
+                info = QueuedPodInfo(make_pod(f"p{index}").obj(), 0.0)
                 records.decided(info, "default-scheduler", "n", 1, 1, 0.0)
         async with kept_in(path) as restored:
-            names = [each.record.pod.name for each in restored.attempts()]
+            names = [attempt.record.pod.name for attempt in restored.attempts()]
     return [names[-1], names[0]]
 
 

@@ -29,7 +29,7 @@ async def in_full(items: Iterable[str]) -> str:
     return await called(f'{{"Pod":{POD},"Nodes":{{"items":[{",".join(items)}]}},"NodeNames":null}}')
 
 
-async def named(names: Iterable[str]) -> str:
+async def by_name(names: Iterable[str]) -> str:
     return await called(f'{{"Pod":{POD},"Nodes":null,"NodeNames":{json.dumps(list(names))}}}')
 
 
@@ -40,7 +40,7 @@ def node(name: str, rest: str = "") -> str:
 def two(items: list[str], form: str) -> Iterable[str]:
     """Two nodes that share the items: half of them each."""
     half = len(items) // 2
-    return (node(name, form % ",".join(some)) for name, some in (("a", items[:half]), ("b", items[half:])))
+    return (node(name, form % ",".join(share)) for name, share in (("a", items[:half]), ("b", items[half:])))
 
 
 def preempted(nodes: dict[str, list[str]]) -> str:
@@ -50,7 +50,7 @@ def preempted(nodes: dict[str, list[str]]) -> str:
 
 
 def weighed(number: int) -> int:
-    images = ",".join(f'{{"names":["i{at}"]}}' for at in range(number))
+    images = ",".join(f'{{"names":["i{index}"]}}' for index in range(number))
     return len(NodeDecoder()(Raw(node("n", f',"status":{{"images":[{images}]}}').encode())).status.images)
 
 
@@ -60,7 +60,7 @@ def bound(number: int) -> str:
 
 
 VERBS: dict[str, Filled | Held] = {
-    "NODES": Filled(lambda n: in_full(node(f"n{at}") for at in range(n)), above="more than 20000 nodes in full"),
+    "NODES": Filled(lambda n: in_full(node(f"n{index}") for index in range(n)), above="more than 20000 nodes in full"),
     "NODE_BYTES": Filled(
         lambda n: in_full([node("n").replace("}}", "}" + " " * (n - len(node("n"))) + "}")]),
         above="more than 4194304 bytes",
@@ -70,7 +70,7 @@ VERBS: dict[str, Filled | Held] = {
         lambda n: in_full(
             node(
                 f"n{first}",
-                f',"status":{{"images":[{{"names":{json.dumps([f"i{at}" for at in range(first, min(first + 50, n))])}}}]}}',
+                f',"status":{{"images":[{{"names":{json.dumps([f"i{index}" for index in range(first, min(first + 50, n))])}}}]}}',
             )
             for first in range(0, n, 50)
         ),
@@ -79,23 +79,23 @@ VERBS: dict[str, Filled | Held] = {
     ),
     "LABEL_KEYS": Filled(
         lambda n: in_full(
-            f'{{"metadata":{{"name":"n{half}","labels":{json.dumps({f"k{at}": "v" for at in range(half, n, 2)})}}}}}'
+            f'{{"metadata":{{"name":"n{half}","labels":{json.dumps({f"k{index}": "v" for index in range(half, n, 2)})}}}}}'
             for half in (0, 1)
         ),
         above="more than 500000 different keys of labels",
         is_slow=True,
     ),
     "TAINTS": Filled(
-        lambda n: in_full(two([f'{{"key":"k{at}"}}' for at in range(n)], ',"spec":{"taints":[%s]}')),
+        lambda n: in_full(two([f'{{"key":"k{index}"}}' for index in range(n)], ',"spec":{"taints":[%s]}')),
         above="more than 100000 different taints",
     ),
     "RESOURCE_NAMES": Filled(
-        lambda n: in_full(two([f'"k{at}":1' for at in range(n)], ',"status":{"allocatable":{%s}}')),
+        lambda n: in_full(two([f'"k{index}":1' for index in range(n)], ',"status":{"allocatable":{%s}}')),
         above="more than 100000 different names of resources",
     ),
-    "NODE_NAMES": Filled(lambda n: named(f"n{at}" for at in range(n)), above="more than 100000 names of nodes"),
+    "NODE_NAMES": Filled(lambda n: by_name(f"n{index}" for index in range(n)), above="more than 100000 names of nodes"),
     "VICTIMS": Filled(
-        lambda n: preempted({"n": [f"u{at}" for at in range(n)]}), above="more than 300000 victims", is_slow=True
+        lambda n: preempted({"n": [f"u{index}" for index in range(n)]}), above="more than 300000 victims", is_slow=True
     ),
     "UID_CHARACTERS": Filled(lambda n: preempted({"n": ["u" * n]}), above="more than 128 characters"),
     "VERB_BYTES": Filled(

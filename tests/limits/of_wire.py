@@ -61,14 +61,14 @@ async def dialled(seconds: int) -> bool:
     return "no connection within" in str(failure)
 
 
-async def connections(number: int, most: int = 3) -> int:
+async def connections(number: int, limit: int = 3) -> int:
     """Returns how many there are for so many requests at one time."""
-    waiting = asyncio.Barrier(min(number, most))
+    waiting = asyncio.Barrier(min(number, limit))
 
-    async def hold(asked: Asked) -> bool:
+    async def hold(request: Asked) -> bool:
         if len(server.asked) <= waiting.parties:
             await waiting.wait()
-        return await asked.answer()
+        return await request.answer()
 
     async with asking(hold) as (client, server):
         await asyncio.gather(*(client.get(PODS) for _ in range(number)))
@@ -78,8 +78,8 @@ async def connections(number: int, most: int = 3) -> int:
 async def is_held_up(size: int) -> bool:
     """Whether nothing more is read while so many bytes of a body wait for their reader."""
 
-    async def reply(asked: Asked) -> bool:
-        await asked.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (size + 1) + b"x" * size)
+    async def reply(request: Asked) -> bool:
+        await request.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (size + 1) + b"x" * size)
         return True
 
     async with serve(reply) as server:
@@ -93,8 +93,8 @@ async def is_held_up(size: int) -> bool:
 async def headed(size: int) -> str:
     """Returns what is said of an answer that ends after so many bytes of its head."""
 
-    async def reply(asked: Asked) -> bool:
-        await asked.send(b"HTTP/1.1 200 OK\r\nX: ".ljust(size, b"x"))
+    async def reply(request: Asked) -> bool:
+        await request.send(b"HTTP/1.1 200 OK\r\nX: ".ljust(size, b"x"))
         return False
 
     async with asking(reply) as (client, _):
@@ -107,11 +107,11 @@ async def headed(size: int) -> str:
 
 def run(seconds: int) -> str:
     """Returns what comes of a program that ends after nearly so many seconds."""
-    said = '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"t"}}'
+    credentials = '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"t"}}'
     with TemporaryDirectory() as folder:
         program, gate = Path(folder, "program"), Path(folder, "gate")
         os.mkfifo(gate)
-        program.write_text(f"#!/bin/sh\nread -r word < {gate}\nprintf '%s' '{said}'\n")
+        program.write_text(f"#!/bin/sh\nread -r word < {gate}\nprintf '%s' '{credentials}'\n")
         program.chmod(0o755)
         config = ExecPluginConfig("client.authentication.k8s.io/v1", str(program))
         try:
@@ -134,8 +134,8 @@ def watched(size: int) -> str:
 
 async def extended(size: int) -> str:
     """Returns what becomes of an answer of an extender that has so many bytes, unpacked."""
-    said, _ = await outcome(extenders.says(b'{"NodeNames":["a"]}'.ljust(size)))
-    return str(said)
+    answer, _ = await outcome(extenders.says(b'{"NodeNames":["a"]}'.ljust(size)))
+    return str(answer)
 
 
 WIRE: dict[str, Filled] = {

@@ -13,7 +13,7 @@ class Filled:
     What `at` and `above` are compared with is of the limit's number and of one more. Callables take the number.
     """
 
-    seen: Callable[[int], Any]
+    probe: Callable[[int], Any]
     at: Any = ""
     above: Any = None
     is_slow: bool = False
@@ -30,7 +30,7 @@ class Kept:
     """
 
     units: int
-    seen: Callable[[], Any]
+    probe: Callable[[], Any]
     whole: Any
     cut: Any
 

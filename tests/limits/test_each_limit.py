@@ -20,13 +20,7 @@ from tests.limits.of_questions import QUESTIONS
 from tests.limits.of_verbs import VERBS
 from tests.limits.rows import Command, Filled, Held, Kept, Page
 
-ROWS: dict[str, Filled | Kept | Page | Command | Held] = {
-    **OBJECTS,
-    **VERBS,
-    **QUESTIONS,
-    **ANSWERS,
-    **KEPT,
-}
+ROWS: dict[str, Filled | Kept | Page | Command | Held] = {**OBJECTS, **VERBS, **QUESTIONS, **ANSWERS, **KEPT}
 TABLES = {
     name: table
     for table in (limits, lab_limits, cluster_limits)
@@ -41,12 +35,12 @@ def test_each_row_has_an_entry() -> None:
     assert sorted(ROWS) == sorted(LIMITS)
 
 
-def _seen(row: Filled, number: int) -> Any:
-    return _awaited(row.seen(number))
+def _probed(row: Filled, number: int) -> Any:
+    return _awaited(row.probe(number))
 
 
-def _awaited(found: Any) -> Any:
-    return virtual_time.run(found) if inspect.iscoroutine(found) else found
+def _awaited(answer: Any) -> Any:
+    return virtual_time.run(answer) if inspect.iscoroutine(answer) else answer
 
 
 def _lowered(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,15 +65,15 @@ def test_a_limit_takes_as_much_as_it_says_and_no_more(name: str, monkeypatch: py
     if row.lowered_to:
         _lowered(name, number, monkeypatch)
 
-    at, above = _seen(row, number), _seen(row, number + 1)
+    at_limit, above = _probed(row, number), _probed(row, number + 1)
 
-    assert at == _expected(row.at, number)
-    told = _expected(row.above, number + 1)
-    if isinstance(told, str):
-        assert told
-        assert told in above
+    assert at_limit == _expected(row.at, number)
+    expected = _expected(row.above, number + 1)
+    if isinstance(expected, str):
+        assert expected
+        assert expected in above
     else:
-        assert above == told
+        assert above == expected
 
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if isinstance(row, Kept)])
@@ -88,9 +82,9 @@ def test_what_a_limit_just_takes_is_whole_and_one_unit_less_cuts_it(name: str, m
     assert isinstance(row, Kept)
 
     _lowered(name, row.units, monkeypatch)
-    whole = _awaited(row.seen())
+    whole = _awaited(row.probe())
     _lowered(name, row.units - 1, monkeypatch)
-    cut = _awaited(row.seen())
+    cut = _awaited(row.probe())
 
     assert (whole, cut) == (row.whole, row.cut)
 
@@ -102,7 +96,7 @@ def test_a_page_or_a_command_shows_no_more_than_the_limit(
     row = ROWS[name]
     assert isinstance(row, Page | Command)
 
-    def shown() -> int:
+    def num_shown() -> int:
         if isinstance(row, Page):
             answer = example.client.get(row.path)
             assert answer.status_code == 200
@@ -112,9 +106,9 @@ def test_a_page_or_a_command_shows_no_more_than_the_limit(
         return len(re.findall(row.pattern, done.stdout.decode()))
 
     _lowered(name, row.units, monkeypatch)
-    whole = shown()
+    whole = num_shown()
     _lowered(name, row.units - 1, monkeypatch)
-    cut = shown()
+    cut = num_shown()
 
     assert (whole, cut) == (row.units, row.units - 1)
 

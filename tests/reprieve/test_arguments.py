@@ -168,9 +168,9 @@ def test_mistake_in_a_call_is_said_in_one_line(asks: Callable[[Any], object], sa
 def test_names_come_one_by_one_or_in_lists() -> None:
     objects = [node("a"), *(pod(name, on="a") for name in ("one", "two", "three"))]
     with Cluster.load(objects).trial() as trial:
-        left = trial.evict("one", ["two", "default/three"])
+        evicted = trial.evict("one", ["two", "default/three"])
 
-    assert [*left] == ["default/one", "default/two", "default/three"]
+    assert [*evicted] == ["default/one", "default/two", "default/three"]
 
 
 def test_file_without_an_ending_is_a_pod_and_one_with_it_a_file(tmp_path: Path) -> None:

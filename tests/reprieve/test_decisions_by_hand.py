@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 from reprieve import Cluster, Trial
 from tests.extender.answers.test_trial import NO_SHRINKING
 from tests.kit.examples import examples
+from tests.kit.objects import owner
 from tests.reprieve.test_random_clusters import EACH_TIME
 
 HOST, ZONE, CARD = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "example.com/card"
@@ -31,8 +32,8 @@ def drawn(chance: random.Random) -> list[Object]:
     for number in range(chance.randint(0, 4 * len(nodes))):
         node = chance.choice(nodes)
         pod = a_pod(f"r{number}", chance, node=node["metadata"]["name"])
-        there = [each for each in running if each["spec"]["nodeName"] == node["metadata"]["name"]]
-        if not lacks(node, [*there, pod]):
+        on_node = [other for other in running if other["spec"]["nodeName"] == node["metadata"]["name"]]
+        if not lacks(node, [*on_node, pod]):
             running.append(pod)
     waiting = [with_wishes(a_pod(f"w{number}", chance), chance) for number in range(chance.randint(1, 3 * len(nodes)))]
     budget = {
@@ -46,7 +47,7 @@ def drawn(chance: random.Random) -> list[Object]:
 
 def a_node(name: str, chance: random.Random) -> Object:
     labels = {HOST: name, ZONE: chance.choice("xyz")} | (
-        {"disk": chance.choice(("ssd", "hdd"))} if some(chance) else {}
+        {"disk": chance.choice(("ssd", "hdd"))} if by_chance(chance) else {}
     )
     taint = {
         "key": "team",
@@ -61,20 +62,13 @@ def a_node(name: str, chance: random.Random) -> Object:
 
 
 def a_pod(name: str, chance: random.Random, node: str = "") -> Object:
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "rs", "controller": True}
-    metadata = {"name": name, "namespace": "default", "uid": name, "labels": {"app": chance.choice(APPS)}}
+    metadata: Object = {"name": name, "namespace": "default", "uid": name, "labels": {"app": chance.choice(APPS)}}
     requests = {"cpu": chance.choice((1, 1, 2, 4))} | ({CARD: 1} if chance.random() < 0.15 else {})
     container = {"name": "c", "image": "i", "resources": {"requests": requests, "limits": requests}}
-    spec = {
-        "containers": [container],
-        "priority": chance.choice((0, 0, 1, 5, 20)),
-        **({"nodeName": node} if node else {}),
-    }
-    return {
-        "kind": "Pod",
-        "metadata": {**metadata, **({"ownerReferences": [owner]} if some(chance) else {})},
-        "spec": spec,
-    }
+    spec: Object = {"containers": [container], "priority": chance.choice((0, 0, 1, 5, 20))}
+    spec |= {"nodeName": node} if node else {}
+    metadata |= {"ownerReferences": [owner()]} if by_chance(chance) else {}
+    return {"kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def with_wishes(pod: Object, chance: random.Random) -> Object:
@@ -88,20 +82,15 @@ def with_wishes(pod: Object, chance: random.Random) -> Object:
         spec["tolerations"] = [chance.choice(({"key": "team", "operator": "Exists"}, {"key": "team", "value": "red"}))]
     if chance.random() < 0.25:
         skew, key = chance.randint(1, 2), chance.choice((HOST, ZONE))
-        constraint = {
-            "maxSkew": skew,
-            "topologyKey": key,
-            "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": of_app(),
-        }
-        spec["topologySpreadConstraints"] = [constraint]
+        spread = {"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": of_app()}
+        spec["topologySpreadConstraints"] = [spread]
     if chance.random() < 0.2:
         term = {"labelSelector": of_app(), "topologyKey": chance.choice((HOST, ZONE))}
         spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     return pod
 
 
-def some(chance: random.Random) -> bool:
+def by_chance(chance: random.Random) -> bool:
     return chance.random() < 0.7
 
 
@@ -111,21 +100,21 @@ def some(chance: random.Random) -> bool:
 def lacks(node: Object, pods: list[Object]) -> str:
     """The resource of which the node has too little for these pods."""
     for name, room in node["status"]["allocatable"].items():
-        taken = len(pods) if name == "pods" else sum(requested(pod).get(name, 0) for pod in pods)
-        if taken > room:
+        used = len(pods) if name == "pods" else sum(requested(pod).get(name, 0) for pod in pods)
+        if used > room:
             return str(name)
     return ""
 
 
 def requested(pod: Object) -> Mapping[str, int]:
-    found: Mapping[str, int] = pod["spec"]["containers"][0]["resources"]["requests"]
-    return found
+    requests: Mapping[str, int] = pod["spec"]["containers"][0]["resources"]["requests"]
+    return requests
 
 
 def tolerates(pod: Object, taint: Object) -> bool:
     return taint["effect"] == "PreferNoSchedule" or any(
-        each.get("operator") == "Exists" or each.get("value") == taint["value"]
-        for each in pod["spec"].get("tolerations", ())
+        toleration.get("operator") == "Exists" or toleration.get("value") == taint["value"]
+        for toleration in pod["spec"].get("tolerations", ())
     )
 
 
@@ -137,36 +126,36 @@ def terms_of(pod: Object) -> list[tuple[str, str]]:
 
 
 def why_not(
-    nodes: Mapping[str, Object], pods: Pods, where: Where, key: str, name: str, gone: Container[str] = ()
+    nodes: Mapping[str, Object], pods: Pods, where: Where, key: str, name: str, evicted: Container[str] = ()
 ) -> str:
     """Why the pod may not go to the node while the others are there, and these are gone; empty if it may."""
     pod, node = pods[key], nodes[name]
-    others = {each: on for each, on in where.items() if on and each != key and each not in gone}
-    if lack := lacks(node, [pod, *(pods[each] for each, on in others.items() if on == name)]):
+    placed = {other_key: on for other_key, on in where.items() if on and other_key != key and other_key not in evicted}
+    if lack := lacks(node, [pod, *(pods[other_key] for other_key, on in placed.items() if on == name)]):
         return lack
     if node["spec"].get("unschedulable"):
         return "unschedulable"
     if not all(tolerates(pod, taint) for taint in node["spec"].get("taints", ())):
         return "taint"
-    wanted, labels = pod["spec"].get("nodeSelector", {}), node["metadata"]["labels"]
-    if any(labels.get(label) != value for label, value in wanted.items()):
+    selector, labels = pod["spec"].get("nodeSelector", {}), node["metadata"]["labels"]
+    if any(labels.get(label) != value for label, value in selector.items()):
         return "selector"
     mine = pod["metadata"]["labels"]["app"]
-    for other, on in others.items():
-        its, there = pods[other]["metadata"]["labels"]["app"], nodes[on]["metadata"]["labels"]
+    for other, on in placed.items():
+        its, their_labels = pods[other]["metadata"]["labels"]["app"], nodes[on]["metadata"]["labels"]
         away = [label for label, app in terms_of(pod) if app == its]
         away += [label for label, app in terms_of(pods[other]) if app == mine]
-        if any(there[label] == labels[label] for label in away):
+        if any(their_labels[label] == labels[label] for label in away):
             return "anti-affinity"
     for constraint in pod["spec"].get("topologySpreadConstraints", ()):
         label, app = constraint["topologyKey"], constraint["labelSelector"]["matchLabels"]["app"]
         eligible = {
-            each
-            for each, of in nodes.items()
-            if all(of["metadata"]["labels"].get(label) == value for label, value in wanted.items())
+            node_name
+            for node_name, candidate in nodes.items()
+            if all(candidate["metadata"]["labels"].get(label) == value for label, value in selector.items())
         }
-        counts = dict.fromkeys((nodes[each]["metadata"]["labels"][label] for each in eligible), 0)
-        for other, on in others.items():
+        counts = dict.fromkeys((nodes[node_name]["metadata"]["labels"][label] for node_name in eligible), 0)
+        for other, on in placed.items():
             if on in eligible and pods[other]["metadata"]["labels"]["app"] == app:
                 counts[nodes[on]["metadata"]["labels"][label]] += 1
         if counts[labels[label]] + (mine == app) - min(counts.values()) > constraint["maxSkew"]:
@@ -179,54 +168,51 @@ def why_not(
 
 def check(seed: int) -> None:
     objects = drawn(random.Random(seed))
-    nodes = {each["metadata"]["name"]: each for each in objects if each["kind"] == "Node"}
-    pods = {f"default/{each['metadata']['name']}": each for each in objects if each["kind"] == "Pod"}
+    nodes = {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == "Node"}
+    pods = {f"default/{obj['metadata']['name']}": obj for obj in objects if obj["kind"] == "Pod"}
     where = {key: pod["spec"].get("nodeName", "") for key, pod in pods.items()}
     with Cluster.load(objects).trial() as trial:
         placed = trial.schedule()
-        priorities = [pods[each.pod]["spec"]["priority"] for each in placed]
+        priorities = [pods[placement.pod]["spec"]["priority"] for placement in placed]
         assert priorities == sorted(priorities, reverse=True)
-        for each in placed:
-            may = {name for name in nodes if not why_not(nodes, pods, where, each.pod, name)}
-            assert (each.node in may) if each.node else (not may and each.message)
-            where[each.pod] = each.node
+        for placement in placed:
+            may = {name for name in nodes if not why_not(nodes, pods, where, placement.pod, name)}
+            assert (placement.node in may) if placement.node else (not may and placement.message)
+            where[placement.pod] = placement.node
         assert trial.pods == where
         sums = trial.nodes()
-        for at, name in enumerate(sums.names):
-            there = [pods[key] for key, on in where.items() if on == name]
-            assert (sums.requested[at, 0], sums.pods[at]) == (
-                1000 * sum(requested(each)["cpu"] for each in there),
-                len(there),
+        for row, name in enumerate(sums.names):
+            node_pods = [pods[key] for key, on in where.items() if on == name]
+            assert (sums.requested[row, 0], sums.pods[row]) == (
+                1000 * sum(requested(pod)["cpu"] for pod in node_pods),
+                len(node_pods),
             )
         for key in [key for key, on in where.items() if not on][:10]:
             arrays = trial.nodes(key)
-            for at, name in enumerate(arrays.names):
-                assert (
-                    bool(arrays.feasible[at])
-                    == (not why_not(nodes, pods, where, key, name))
-                    == (not arrays.reasons[at])
-                )
+            for row, name in enumerate(arrays.names):
+                fits = not why_not(nodes, pods, where, key, name)
+                assert (bool(arrays.feasible[row]), not arrays.reasons[row]) == (fits, fits)
             preempts(trial, nodes, pods, where, key)
 
 
 def preempts(trial: Trial, nodes: Mapping[str, Object], pods: Pods, where: Where, key: str) -> None:
     """Its victims suffice, are of lower priority, and none of them is too many; where there are none, none would help."""
-    found, priority = trial.preempt(key), pods[key]["spec"]["priority"]
+    answer, priority = trial.preempt(key), pods[key]["spec"]["priority"]
     if fits := {name for name in nodes if not why_not(nodes, pods, where, key, name)}:
-        assert found.node in fits  # since others came after it
-        assert not found.victims
+        assert answer.node in fits  # since others came after it
+        assert not answer.victims
         return
-    lower = {each for each, on in where.items() if on and pods[each]["spec"]["priority"] < priority}
-    if not found.node:
+    lower = {other for other, on in where.items() if on and pods[other]["spec"]["priority"] < priority}
+    if not answer.node:
         for name in nodes:
-            gone = {each for each in lower if where[each] == name}
-            assert not gone or why_not(nodes, pods, where, key, name, gone)
+            evicted = {other for other in lower if where[other] == name}
+            assert not evicted or why_not(nodes, pods, where, key, name, evicted)
         return
-    victims = {victim.pod.key for victim in found.victims}
+    victims = {victim.pod.key for victim in answer.victims}
     assert victims
-    assert victims <= {each for each in lower if where[each] == found.node}
-    assert not why_not(nodes, pods, where, key, found.node, victims)
-    assert all(why_not(nodes, pods, where, key, found.node, victims - {each}) for each in victims)
+    assert victims <= {other for other in lower if where[other] == answer.node}
+    assert not why_not(nodes, pods, where, key, answer.node, victims)
+    assert all(why_not(nodes, pods, where, key, answer.node, victims - {victim}) for victim in victims)
     trial.evict(victims)
     assert trial.schedule(key)[0].node
     trial.undo(2)

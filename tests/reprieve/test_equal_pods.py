@@ -10,20 +10,20 @@ from tests.reprieve.test_library import node, nodes_of, pod, state_of
 
 
 def of_one_template(name: str, cpu: str = "1", **metadata: Any) -> dict[str, Any]:
-    made = pod(name, cpu)
-    del made["metadata"]["uid"]
-    made["metadata"] |= metadata
-    return made
+    pod_object = pod(name, cpu)
+    del pod_object["metadata"]["uid"]
+    pod_object["metadata"] |= metadata
+    return pod_object
 
 
 def pods_in(trial: Trial) -> list[Any]:
     inner: EngineTrial = trial._trial
     cluster = inner.cluster
-    return sorted((*cluster.cache.pods, *cluster.pending.values()), key=lambda each: each.key)
+    return sorted((*cluster.cache.pods, *cluster.pending.values()), key=lambda pod: pod.key)
 
 
 def one_by_one(trial: Trial, objects: list[dict[str, Any]]) -> list[Placement]:
-    return [placed for each in objects for placed in trial.schedule(each)]
+    return [placed for obj in objects for placed in trial.schedule(obj)]
 
 
 def test_copies_are_what_they_would_be_by_themselves() -> None:
@@ -34,14 +34,14 @@ def test_copies_are_what_they_would_be_by_themselves() -> None:
         placed, expected = together.schedule(objects), one_by_one(apart, objects)
 
         assert placed == expected
-        made, alone = pods_in(together), pods_in(apart)
-        assert len({each.uid for each in made}) == 6
-        assert [(each.labels, each.priority, each.spec) for each in made] == [
-            (each.labels, each.priority, each.spec) for each in alone
+        copies, alone = pods_in(together), pods_in(apart)
+        assert len({pod.uid for pod in copies}) == 6
+        assert [(pod.labels, pod.priority, pod.spec) for pod in copies] == [
+            (pod.labels, pod.priority, pod.spec) for pod in alone
         ]
         together.add_nodes(like="n")
         apart.add_nodes(like="n")
-        assert [each.pod for each in together.schedule()] == [each.pod for each in apart.schedule()]
+        assert [placement.pod for placement in together.schedule()] == [placement.pod for placement in apart.schedule()]
 
 
 def test_copies_go_with_their_step() -> None:
@@ -60,7 +60,7 @@ def test_uids_that_were_given_are_kept() -> None:
         trial.schedule([of_one_template("a", uid="1"), of_one_template("b", uid="2"), of_one_template("c", uid="2")])
         trial.schedule([of_one_template("d", uid="uid-there"), of_one_template("e", uid="5")])
 
-        uids = {each.name: each.uid for each in pods_in(trial)}
+        uids = {pod.name: pod.uid for pod in pods_in(trial)}
     assert (uids["a"], uids["b"], uids["e"], uids["there"]) == ("1", "2", "5", "uid-there")
     assert len(set(uids.values())) == 6
 

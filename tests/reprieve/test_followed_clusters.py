@@ -69,16 +69,16 @@ def test_watches_that_are_cut_come_back(service: Service, tmp_path: Path, monkey
             proxy.cut()
             create(service, "two")
             async with asyncio.timeout(DEADLINE):
-                while not (told := [*follower.outdated]):  # noqa: ASYNC110 - nobody is told of what does not come
+                while not (outdated := [*follower.outdated]):  # noqa: ASYNC110 - nobody is told of what does not come
                     await asyncio.sleep(0.01)
             proxy.share = 0.0
-            return told, await until(follower, lambda pods: "default/two" in pods)
+            return outdated, await until(follower, lambda pods: "default/two" in pods)
 
     with ResettingProxy(service.port, Random(0)).running() as proxy:
-        told, pods = asyncio.run(follow(proxy))
+        outdated, pods = asyncio.run(follow(proxy))
 
     assert pods == {"default/one": "a", "default/two": "a"}
-    assert ": no news for " in told[0]
+    assert ": no news for " in outdated[0]
 
 
 def test_a_cluster_stays_as_it_was_and_is_the_same_until_something_changes(service: Service, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_cluster_stays_as_it_was_and_is_the_same_until_something_changes(servi
             await until(follower, lambda pods: "default/two" in pods)
             with before.trial() as trial:
                 assert trial.pods == {"default/one": "a"}
-                assert [each.node for each in trial.schedule(pod("three"))] == ["a"]
+                assert [placement.node for placement in trial.schedule(pod("three"))] == ["a"]
             assert follower.cluster is not before
 
     asyncio.run(follow())
@@ -140,10 +140,7 @@ def test_who_may_not_list_all_is_told_so(tmp_path: Path) -> None:
             pass
 
     rights = role(NODES, verbs=("get",))  # a watch would keep this server from ending
-    with (
-        serving_with_roles(OBJECTS, {ANN: rights}) as api,
-        pytest.raises(ReprieveError, match="cannot be listed"),
-    ):
+    with serving_with_roles(OBJECTS, {ANN: rights}) as api, pytest.raises(ReprieveError, match="cannot be listed"):
         asyncio.run(follow(api.kubeconfig(ANN, tmp_path)))
 
 

@@ -81,9 +81,9 @@ def test_what_is_no_action_is_refused_and_changes_nothing(make: Make, action: st
     _, total, report = played(environment, 3, choose)
     _, first = environment.reset(seed=3)
 
-    for each in wrong:
+    for wrong_action in wrong:
         with pytest.raises(ValueError):
-            environment.step(each)
+            environment.step(wrong_action)
 
     assert len(environment.score_plugins) == 9 and environment.max_nodes == 4
     _, reward, is_over, _, info = environment.step(choose(first))
@@ -118,11 +118,11 @@ def test_equal_seeds_and_actions_give_equal_reports_in_a_copy_too(make: Make, ac
 
     with pytest.raises(gymnasium.error.ResetNeeded):
         copy.step(0)
-    seen, total, report = played(environment, 5, choose)
+    observations, total, report = played(environment, 5, choose)
     for other in (environment, copy):
-        seen_again, *again = played(other, 5, choose)
-        assert again == [total, report] and len(seen_again) == len(seen)
-        for one, same in zip(seen, seen_again, strict=True):
+        seen_again, *outcome = played(other, 5, choose)
+        assert outcome == [total, report] and len(seen_again) == len(observations)
+        for one, same in zip(observations, seen_again, strict=True):
             assert all(np.array_equal(one[name], same[name]) for name in one)
         other.close()
 
@@ -176,21 +176,21 @@ def test_processes_play_one_environment_each(make: Make) -> None:
 
 
 def test_environment_is_registered_by_its_name() -> None:
-    made = gymnasium.make("reprieve.gym:reprieve/Trial-v0", cluster=SMALL, action="weights")
+    environment = gymnasium.make("reprieve.gym:reprieve/Trial-v0", cluster=SMALL, action="weights")
 
-    _, _, report = played(made, 3, lambda info: made.action_space.sample())
+    _, _, report = played(environment, 3, lambda info: environment.action_space.sample())
 
     assert (report["pods"], report["placed"], report["refused"]) == (14, 12, 2)
-    assert sorted(report["refusals"], key=lambda each: str(each["message"])) == [
+    assert sorted(report["refusals"], key=lambda refusal: str(refusal["message"])) == [
         {"message": "0/4 nodes are available: 4 Insufficient cpu.", "pods": 1},
         {"message": "waiting for scheduling gates: [example.com/wait]", "pods": 1},
     ]
-    made.close()
+    environment.close()
 
 
 def test_every_step_is_one_of_a_trial() -> None:
     """The mask is what the Filters let pass, and a pod that is placed takes its room."""
-    environment, seen = TrialEnvironment(SMALL), []
+    environment, pods = TrialEnvironment(SMALL), []
     with Cluster.load(SMALL).trial() as trial:
         _, info = environment.reset(seed=4)
         is_over = False
@@ -198,7 +198,7 @@ def test_every_step_is_one_of_a_trial() -> None:
             nodes = trial.nodes(info["pod"])
             assert info["node_names"] == nodes.names
             assert np.array_equal(info["action_mask"], nodes.feasible)
-            seen.append(info["pod"])
+            pods.append(info["pod"])
             row = last_feasible(info)
             assert trial.place(info["pod"], nodes.names[row]).node
             _, _, is_over, _, info = environment.step(row)
@@ -206,7 +206,7 @@ def test_every_step_is_one_of_a_trial() -> None:
 
     cpu = last.resources.index("cpu")
     assert info["report"]["allocated"]["cpu"] == last.requested[:, cpu].sum() / last.allocatable[:, cpu].sum()
-    assert [name.startswith("default/api") for name in seen] == [True] * 3 + [False] * (len(seen) - 3)
+    assert [name.startswith("default/api") for name in pods] == [True] * 3 + [False] * (len(pods) - 3)
     environment.close()
 
 
@@ -306,9 +306,9 @@ def test_the_example_learns(
 
     runpy.run_path("examples/gym/place_gpus.py", run_name="__main__")
 
-    least, most, *generations = (
+    lowest, highest, *generations = (
         float(word.rstrip("%")) for word in capsys.readouterr().out.split() if word.endswith("%")
     )
-    assert least < most and len(generations) == 2
-    assert generations[-1] > least + 5
+    assert lowest < highest and len(generations) == 2
+    assert generations[-1] > lowest + 5
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -24,7 +24,7 @@ from extender.values.objects.pod import Pod
 from reprieve import Cluster, Placement, ReprieveError, Trial, plugin as fwk
 from tests.extender.answers.test_trial import NO_SHRINKING, Decisions, objects_of
 from tests.kit.examples import examples
-from tests.kit.objects import ONLY_GANGS, pod_group, priority_class, state_file
+from tests.kit.objects import ONLY_GANGS, budget, owner, pod_group, priority_class, state_file
 from tests.kit.service import kubeconfig_for, serving
 from tests.kit.told_scheduler import ToldScheduler
 from tests.reprieve.lab.recordings.recorded_cluster import create, record, zoned
@@ -46,15 +46,22 @@ def node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
 
 def pod(name: str, cpu: str = "1", *, on: str = "", **more: Any) -> dict[str, Any]:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "rs", "controller": True}
-    metadata = {"name": name, "namespace": "default", "labels": {"app": "web"}, "ownerReferences": [owner]}
+    metadata = {"name": name, "namespace": "default", "labels": {"app": "web"}, "ownerReferences": [owner()]}
     spec = {"containers": [container], **({"nodeName": on} if on else {}), **more}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {**metadata, "uid": f"uid-{name}"}, "spec": spec}
 
 
+def gang(number: int, cpu: str = "1", **more: Any) -> list[dict[str, Any]]:
+    """A pod group and its members, which are placed as a whole."""
+    group = pod_group("gang", number)
+    group["metadata"]["namespace"] = "default"
+    in_group = {"schedulingGroup": {"podGroupName": "gang"}, **more}
+    return [group, *(pod(f"m{member}", cpu, **in_group) for member in range(number))]
+
+
 def as_mapping(obj: HasMetadata) -> dict[str, Any]:
-    written: dict[str, Any] = msgspec.to_builtins(obj)
-    return {"kind": type(obj).__name__, **written}
+    fields: dict[str, Any] = msgspec.to_builtins(obj)
+    return {"kind": type(obj).__name__, **fields}
 
 
 def nodes_of(placements: Sequence[Placement]) -> dict[str, str]:
@@ -75,19 +82,19 @@ async def decided(objects: Sequence[HasMetadata]) -> list[tuple[str, str, str]]:
     """What the scheduler decides about each pod that waits, the first time that it tries it."""
     decisions = Decisions()
     scheduling = ToldScheduler(decisions, load(msgspec.json.encode(NO_PREEMPTION)))
-    for each in objects:
-        scheduling.alone.handlers.changed(None, each)
-    made: list[tuple[str, str, str]] = []
+    for obj in objects:
+        scheduling.alone.handlers.changed(None, obj)
+    results: list[tuple[str, str, str]] = []
     for _ in range(len(scheduling.cluster.pending)):
         await scheduling.decides(1)
-        if len(decisions.made) == len(made):
+        if len(decisions.made) == len(results):
             continue  # one that is being deleted is skipped
         key, on, message, _ = decisions.made[-1]
-        made.append((key, on, message))
-        found = scheduling.cluster.find(key)
-        if on and found is not None:
-            scheduling.alone.handlers.changed(found, replaced(found, spec=replaced(found.spec, node_name=on)))
-    return made
+        results.append((key, on, message))
+        pod = scheduling.cluster.find(key)
+        if on and pod is not None:
+            scheduling.alone.handlers.changed(pod, replaced(pod, spec=replaced(pod.spec, node_name=on)))
+    return results
 
 
 @pytest.mark.slow
@@ -102,9 +109,9 @@ def test_schedule_decides_as_the_scheduler_does(seed: int) -> None:
         for framework in trial._trial.frameworks.values():
             framework.random.seed(1)  # that of `ToldScheduler`
 
-        said = [(each.pod, each.node, each.message) for each in trial.schedule()]
+        answers = [(placement.pod, placement.node, placement.message) for placement in trial.schedule()]
 
-    assert [each for each in said if not each[2].startswith("skip schedule deleting pod")] == does
+    assert [answer for answer in answers if not answer[2].startswith("skip schedule deleting pod")] == does
 
 
 @pytest.mark.slow
@@ -139,24 +146,21 @@ def test_cluster_behind_an_api_server_is_read_once(tmp_path: Path) -> None:
 
 
 def test_cluster_behind_an_api_server_is_read_with_what_feature_gates_are_about(tmp_path: Path) -> None:
-    gang = pod_group("gang", 2)
-    gang["metadata"]["namespace"] = "default"
-    members = [pod(f"m{number}", "3", schedulingGroup={"podGroupName": "gang"}) for number in range(2)]
     file = tmp_path / "cluster.json"
-    state_file(file, node("a"), gang, *members)
+    state_file(file, node("a"), *gang(2, "3"))
     with serving(state=file, feature_gates="GenericWorkload=true,GangScheduling=true") as service:
         kubeconfig = kubeconfig_for(service.port, tmp_path)
 
-        without, cluster = Cluster.connect(kubeconfig), Cluster.connect(kubeconfig, feature_gates=ONLY_GANGS)
+        plain, cluster = Cluster.connect(kubeconfig), Cluster.connect(kubeconfig, feature_gates=ONLY_GANGS)
 
-    for each in (without, pickle.loads(pickle.dumps(without)), without.updated([node("b")])):
+    for connected in (plain, pickle.loads(pickle.dumps(plain)), plain.updated([node("b")])):
         with pytest.raises(ReprieveError, match=r"without what GenericWorkload is about"):
-            each.trial(feature_gates=ONLY_GANGS)
+            connected.trial(feature_gates=ONLY_GANGS)
     for gates in (None, ONLY_GANGS):
         with cluster.trial(feature_gates=gates) as trial:
             assert nodes_of(trial.schedule()) == {"default/m0": "", "default/m1": ""}
             trial.add_nodes(like="a")
-            assert all(each.node for each in trial.schedule())
+            assert all(placement.node for placement in trial.schedule())
     with cluster.trial(feature_gates=dict.fromkeys(ONLY_GANGS, False)) as trial:
         assert nodes_of(trial.schedule("m0")) == {"default/m0": "a"}
 
@@ -170,11 +174,11 @@ def test_recording_is_read_at_a_moment(tmp_path: Path) -> None:
 
     file = record(tmp_path / "recording", tell, zoned("n", "zone-a"))
 
-    seen = []
-    for at in ("30s", None):
-        with Cluster.load(file, at=at).trial() as trial:
-            seen.append(trial.pods)
-    assert seen == [{"default/early": "n"}, {"default/early": "n", "default/late": "n"}]
+    states = []
+    for moment in ("30s", None):
+        with Cluster.load(file, at=moment).trial() as trial:
+            states.append(trial.pods)
+    assert states == [{"default/early": "n"}, {"default/early": "n", "default/late": "n"}]
 
 
 # What a trial does.
@@ -195,9 +199,9 @@ def test_pods_of_files_and_workloads_are_placed_with_their_scores() -> None:
     with Cluster.load(EXAMPLE).trial() as trial:
         placed = trial.schedule(str(WEB), scores=True)
 
-        assert [each.pod for each in placed] == ["default/web-1", "default/web-2", "default/web-3"]
+        assert [placement.pod for placement in placed] == ["default/web-1", "default/web-2", "default/web-3"]
         best = trial.nodes()
-        assert all(each.node in best.names and sum(each.scores.values()) > 300 for each in placed)
+        assert all(placement.node in best.names and sum(placement.scores.values()) > 300 for placement in placed)
 
 
 def test_placed_pod_has_the_scores_that_its_node_has_for_it() -> None:
@@ -206,8 +210,8 @@ def test_placed_pod_has_the_scores_that_its_node_has_for_it() -> None:
 
         (placed,) = trial.schedule("big", scores=True)
 
-        at = expected.names.index(placed.node)
-        assert placed.scores == {plugin: int(scores[at]) for plugin, scores in expected.scores.items()}
+        index = expected.names.index(placed.node)
+        assert placed.scores == {plugin: int(scores[index]) for plugin, scores in expected.scores.items()}
         assert sum(placed.scores.values()) == max(sum(scores) for scores in zip(*expected.scores.values(), strict=True))
 
 
@@ -216,8 +220,8 @@ def test_texts_and_folders_are_read_as_files_are(tmp_path: Path) -> None:
 
     with Cluster.load([node(name, **{"topology.kubernetes.io/zone": name}) for name in "abc"]).trial() as trial:
         placed = []
-        for given in (WEB, str(WEB), WEB.read_text(), tmp_path):
-            placed.append(nodes_of(trial.schedule(given)))
+        for source in (WEB, str(WEB), WEB.read_text(), tmp_path):
+            placed.append(nodes_of(trial.schedule(source)))
             trial.undo()
 
     assert len(placed[0]) == 3
@@ -225,22 +229,22 @@ def test_texts_and_folders_are_read_as_files_are(tmp_path: Path) -> None:
 
 
 def test_objects_of_a_caller_stay_as_they_are() -> None:
-    given, untouched = pod("a"), pod("a")
+    original, untouched = pod("a"), pod("a")
     with Cluster.load([node("n")]).trial() as trial:
-        trial.schedule(given)
+        trial.schedule(original)
 
-        assert given == untouched
+        assert original == untouched
 
 
 @pytest.mark.slow
 def test_more_pods_than_a_question_may_create_are_placed_in_one_call() -> None:
     nodes = [node(f"n{number}", "4000") for number in range(2)]
-    for each in nodes:
-        each["status"]["allocatable"]["pods"] = "5000"
+    for large_node in nodes:
+        large_node["status"]["allocatable"]["pods"] = "5000"
     with Cluster.load(nodes).trial() as trial:
         placed = trial.schedule([pod(f"p{number}", "1m") for number in range(5001)])
 
-    assert sum(bool(each.node) for each in placed) == 5001
+    assert sum(bool(placement.node) for placement in placed) == 5001
 
 
 def test_pod_that_names_its_node_is_there_or_refused_in_words() -> None:
@@ -255,9 +259,9 @@ def test_pod_that_names_its_node_is_there_or_refused_in_words() -> None:
 def test_pods_that_come_later_have_uids_of_their_own() -> None:
     with Cluster.load([node("n")]).trial() as trial:
         for name in ("a", "b"):
-            written = pod(name)
-            del written["metadata"]["uid"]
-            trial.schedule(written)
+            new_pod = pod(name)
+            del new_pod["metadata"]["uid"]
+            trial.schedule(new_pod)
 
         assert trial.pods == {"default/a": "n", "default/b": "n"}
 
@@ -279,18 +283,18 @@ def test_preemption_names_victims_and_evicts_nobody() -> None:
     with Cluster.load(objects).trial() as trial:
         before = state_of(trial)
 
-        found = trial.preempt(pod("urgent", priority=9, priorityClassName="high"))
+        answer = trial.preempt(pod("urgent", priority=9, priorityClassName="high"))
 
-        victims = [victim.pod.key for victim in found.victims]
-        assert (found.node, victims) in (("a", ["default/one"]), ("b", ["default/two"]))
-        assert [bool(each.why_not) for each in found.candidates] == [False, True]
+        victims = [victim.pod.key for victim in answer.victims]
+        assert (answer.node, victims) in (("a", ["default/one"]), ("b", ["default/two"]))
+        assert [bool(candidate.why_not) for candidate in answer.candidates] == [False, True]
         assert state_of(trial) == before
 
 
 def test_victims_leave_and_the_pod_takes_their_room() -> None:
     with Cluster.load([node("a", "1"), pod("one", on="a"), pod("urgent", priority=9)]).trial() as trial:
-        found = trial.preempt("urgent")
-        trial.evict(*(victim.pod.key for victim in found.victims))
+        answer = trial.preempt("urgent")
+        trial.evict(*(victim.pod.key for victim in answer.victims))
 
         placed = trial.schedule()
 
@@ -299,20 +303,19 @@ def test_victims_leave_and_the_pod_takes_their_room() -> None:
 
 def test_pod_that_fits_needs_no_victims() -> None:
     with Cluster.load([node("a")]).trial() as trial:
-        found = trial.preempt(pod("small"))
+        answer = trial.preempt(pod("small"))
 
-        assert (found.node, found.victims, trial.pods) == ("a", (), {})
+        assert (answer.node, answer.victims, trial.pods) == ("a", (), {})
 
 
 def test_drained_node_takes_no_pods_and_budgets_are_counted_down() -> None:
-    metadata = {"name": "web", "namespace": "default"}
-    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata}
-    budget |= {"spec": {"selector": {"matchLabels": {"app": "web"}}}, "status": {"disruptionsAllowed": 1}}
-    objects = [node("a"), node("b"), pod("one", on="a"), pod("two", on="a"), budget]
+    of_web = budget("web", {"matchLabels": {"app": "web"}}) | {"status": {"disruptionsAllowed": 1}}
+    of_web["metadata"]["namespace"] = "default"
+    objects = [node("a"), node("b"), pod("one", on="a"), pod("two", on="a"), of_web]
     with Cluster.load(objects).trial() as trial:
-        left = trial.drain("a")
+        evicted = trial.drain("a")
 
-        assert left == {"default/one": (), "default/two": ("web",)}
+        assert evicted == {"default/one": (), "default/two": ("web",)}
         assert nodes_of(trial.schedule()) == {"default/one": "b", "default/two": "b"}
 
 
@@ -326,10 +329,10 @@ def test_pods_that_are_leaving_already_are_not_evicted_by_a_drain() -> None:
 
 def test_copies_are_counted_and_none_stays() -> None:
     with Cluster.load([node("a"), node("b", "2")]).trial() as trial:
-        found = trial.fits(pod("any"))
+        capacity = trial.fits(pod("any"))
 
-        assert (found.fits, {room.node: room.pods for room in found.by_node}) == (6, {"a": 4, "b": 2})
-        assert found.stopped_by == "0/2 nodes are available: 2 Insufficient cpu."
+        assert (capacity.fits, {room.node: room.pods for room in capacity.by_node}) == (6, {"a": 4, "b": 2})
+        assert capacity.stopped_by == "0/2 nodes are available: 2 Insufficient cpu."
         assert trial.pods == {}
 
 
@@ -337,30 +340,27 @@ def test_arrays_are_in_the_units_that_they_say() -> None:
     with Cluster.load([node("a"), node("b", "2"), pod("one", "500m", on="b")]).trial() as trial:
         nodes = trial.nodes(pod("big", "3"))
 
-        at = {name: place for place, name in enumerate(nodes.names)}
+        row_of = {name: place for place, name in enumerate(nodes.names)}
         cpu, memory = nodes.resources.index("cpu"), nodes.resources.index("memory")
-        assert nodes.allocatable[at["a"], [cpu, memory]].tolist() == [4000, 8 * 2**30]
-        assert nodes.requested[at["b"], [cpu, memory]].tolist() == [500, 0]
-        assert nodes.pods[at["b"]] == 1
+        assert nodes.allocatable[row_of["a"], [cpu, memory]].tolist() == [4000, 8 * 2**30]
+        assert nodes.requested[row_of["b"], [cpu, memory]].tolist() == [500, 0]
+        assert nodes.pods[row_of["b"]] == 1
         assert nodes.feasible.tolist() == [name == "a" for name in nodes.names]
-        assert [nodes.reasons[at["a"]], nodes.reasons[at["b"]]] == ["", "Insufficient cpu"]
-        assert all(scores.shape == (2,) and scores[at["b"]] == 0 for scores in nodes.scores.values())
+        assert [nodes.reasons[row_of["a"]], nodes.reasons[row_of["b"]]] == ["", "Insufficient cpu"]
+        assert all(scores.shape == (2,) and scores[row_of["b"]] == 0 for scores in nodes.scores.values())
 
 
 def test_pod_group_is_placed_as_a_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRIEVE_FEATURE_GATES", "GenericWorkload=true,GangScheduling=true")
-    group = pod_group("gang", 3)
-    group["metadata"]["namespace"] = "default"
-    members = [pod(f"m{number}", schedulingGroup={"podGroupName": "gang"}) for number in range(3)]
     with Cluster.load([node("a", "2")]).trial() as trial:
-        none = trial.schedule([group, *members])
+        none = trial.schedule(gang(3))
         trial.add_nodes(like="a")
 
         all_of_them = trial.schedule()
 
-    assert [each.node for each in none] == ["", "", ""]
-    assert all(each.message for each in none)
-    assert {each.node for each in all_of_them} == {"a", "a-new-1"}
+    assert [placement.node for placement in none] == ["", "", ""]
+    assert all(placement.message for placement in none)
+    assert {placement.node for placement in all_of_them} == {"a", "a-new-1"}
 
 
 # Own plugins, configurations and feature gates.
@@ -368,29 +368,23 @@ def test_pod_group_is_placed_as_a_whole_or_not_at_all(monkeypatch: pytest.Monkey
 
 def test_trials_of_one_cluster_have_feature_gates_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the environment apply where none is given, and the API server of a trial knows what is on in it."""
-    gang = pod_group("gang", 3)
-    gang["metadata"]["namespace"] = "default"
-    members = [pod(f"m{number}", schedulingGroup={"podGroupName": "gang"}) for number in range(3)]
 
     def placed(cluster: Cluster, gates: dict[str, bool] | None, objects: list[dict[str, Any]] | None) -> int:
         with cluster.trial(feature_gates=gates) as trial:
-            return sum(bool(each.node) for each in trial.schedule(objects))
+            return sum(bool(placement.node) for placement in trial.schedule(objects))
 
-    for objects, what in (([node("a", "2"), gang, *members], None), ([node("a", "2")], [gang, *members])):
+    for objects, what in (([node("a", "2"), *gang(3)], None), ([node("a", "2")], gang(3))):
         cluster = Cluster.load(objects)
         assert [placed(cluster, gates, what) for gates in (None, ONLY_GANGS, {})] == [2, 0, 2]
     monkeypatch.setenv("REPRIEVE_FEATURE_GATES", "GenericWorkload=true,GangScheduling=true")
-    cluster = Cluster.load([node("a", "2"), gang, *members])
+    cluster = Cluster.load([node("a", "2"), *gang(3)])
     off = dict.fromkeys(ONLY_GANGS, False)
     assert [placed(cluster, gates, None) for gates in (None, {"DRAPartitionableDevices": False}, off)] == [0, 0, 2]
 
 
 def test_feature_gates_hold_beside_a_configuration_of_the_callers() -> None:
-    gang = pod_group("gang", 3)
-    gang["metadata"]["namespace"] = "default"
-    members = [pod(f"m{number}", schedulingGroup={"podGroupName": "gang"}) for number in range(3)]
-    with Cluster.load([node("a", "2"), gang, *members]).trial(NO_PREEMPTION, feature_gates=ONLY_GANGS) as trial:
-        assert not any(each.node for each in trial.schedule())
+    with Cluster.load([node("a", "2"), *gang(3)]).trial(NO_PREEMPTION, feature_gates=ONLY_GANGS) as trial:
+        assert not any(placement.node for placement in trial.schedule())
 
 
 @fwk.node_filter
@@ -400,10 +394,10 @@ def only_blue(pod: Any, node: Any) -> Any:
 
 def test_own_plugin_decides_beside_the_others() -> None:
     cluster = Cluster.load([node("a"), node("b", colour="blue"), node("c", "1m", colour="blue")])
-    with cluster.trial() as default, cluster.trial(plugins=[only_blue]) as own:
+    with cluster.trial() as default, cluster.trial(plugins=[only_blue]) as custom:
         assert default.fits(pod("any")).fits == 8
-        assert own.fits(pod("any")).fits == 4
-        assert own.nodes(pod("any")).reasons[own.nodes().names.index("a")] == "node(s) were not blue"
+        assert custom.fits(pod("any")).fits == 4
+        assert custom.nodes(pod("any")).reasons[custom.nodes().names.index("a")] == "node(s) were not blue"
 
 
 def test_configuration_decides(tmp_path: Path) -> None:
@@ -417,7 +411,7 @@ def test_configuration_decides(tmp_path: Path) -> None:
     chosen = []
     for configuration in (None, packing, file):
         with cluster.trial(configuration) as trial:
-            chosen += [each.node for each in trial.schedule(pod("two"))]
+            chosen += [placement.node for placement in trial.schedule(pod("two"))]
 
     assert chosen == ["a", "b", "b"]
 
@@ -449,14 +443,14 @@ def test_cluster_that_cannot_be_opened_says_why(asks: Callable[[], object], says
     assert says in str(refused.value)
 
 
-def asked(trial: Trial, name: str) -> object:
+def reply_of(trial: Trial, name: str) -> object:
     """What a method answers to texts for all that it needs; or what an attribute is."""
-    found = getattr(trial, name)
-    if not callable(found):
-        return found
-    needed = [each for each in signature(found).parameters.values() if each.default is each.empty]
-    by_name = {each.name: "a" for each in needed if each.kind is each.KEYWORD_ONLY}
-    answer = found(*("a" for each in needed if each.kind is each.POSITIONAL_OR_KEYWORD), **by_name)
+    member = getattr(trial, name)
+    if not callable(member):
+        return member
+    needed = [parameter for parameter in signature(member).parameters.values() if parameter.default is parameter.empty]
+    by_name = {parameter.name: "a" for parameter in needed if parameter.kind is parameter.KEYWORD_ONLY}
+    answer = member(*("a" for parameter in needed if parameter.kind is parameter.POSITIONAL_OR_KEYWORD), **by_name)
     return answer.__enter__() if name == "step" else answer
 
 
@@ -466,9 +460,9 @@ def test_trial_that_is_over_says_so_whatever_it_is_asked(name: str) -> None:
     with Cluster.load([node("a"), pod("one", on="a")]).trial() as trial, trial.fork() as other:
         pass
 
-    for each in (trial, other):
+    for ended in (trial, other):
         with pytest.raises(ReprieveError, match=r"^this trial is over: open another one with Cluster.trial\(\)$"):
-            asked(each, name)
+            reply_of(ended, name)
 
 
 def test_import_loads_nothing_and_lists_its_names() -> None:
@@ -490,15 +484,15 @@ def test_arrays_are_copies() -> None:
 
 def test_pod_is_typed_as_one() -> None:
     """A plugin gets the engine's own objects."""
-    seen: list[object] = []
+    pods: list[object] = []
 
     class Looks(fwk.EachNodeFilterPlugin):
         def filter(self, state: fwk.CycleState, pod: Pod, node: fwk.NodeInfo) -> fwk.Status:
-            seen.append(pod)
+            pods.append(pod)
             return fwk.SUCCESS
 
     with Cluster.load([node("a")]).trial(plugins=[Looks]) as trial:
         trial.schedule(pod("x"))
 
-    assert all(isinstance(each, Pod) for each in seen)
-    assert seen
+    assert all(isinstance(pod, Pod) for pod in pods)
+    assert pods

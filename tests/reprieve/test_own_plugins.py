@@ -144,18 +144,18 @@ class KeepsCaches(fwk.PostFilterPlugin):
 
 
 def with_caches() -> Cluster:
-    kept = pod("a", "4", on="n0", priority=0)
-    kept["metadata"]["labels"]["keep"] = "y"
+    cached_pod = pod("a", "4", on="n0", priority=0)
+    cached_pod["metadata"]["labels"]["keep"] = "y"
     few = [pod("b1", "2", on="n1", priority=0), pod("b2", "2", on="n1", priority=0)]
-    return Cluster.load([node("n0"), node("n1"), node("n2"), kept, *few, pod("c", "4", on="n2", priority=5)])
+    return Cluster.load([node("n0"), node("n1"), node("n2"), cached_pod, *few, pod("c", "4", on="n2", priority=5)])
 
 
 def test_own_preemption_takes_the_place_of_the_default_one() -> None:
     with with_caches().trial(plugins=[KeepsCaches]) as trial:
-        found = trial.preempt(pod("w", "4", priority=10))
+        answer = trial.preempt(pod("w", "4", priority=10))
 
-    assert (found.node, [victim.pod.key for victim in found.victims]) == ("n2", ["default/c"])
-    assert [(each.node, each.why_not) for each in found.candidates] == [
+    assert (answer.node, [victim.pod.key for victim in answer.victims]) == ("n2", ["default/c"])
+    assert [(candidate.node, candidate.why_not) for candidate in answer.candidates] == [
         ("n2", ""),
         ("n1", "2 pods would have to go, on n2 1"),
     ]
@@ -197,9 +197,9 @@ BY_CRITERIA = pytest.mark.parametrize(
 def test_loser_is_told_by_the_criteria_of_an_own_preemption(criteria: list[Any], node: str, why_not: str) -> None:
     rules = {"preemption_rules": replace(KeepsCaches.preemption_rules, criteria=criteria)}
     with with_caches().trial(plugins=[type("ByCriteria", (KeepsCaches,), rules)]) as trial:
-        found = trial.preempt(pod("w", "4", priority=10))
+        answer = trial.preempt(pod("w", "4", priority=10))
 
-    assert (found.node, [each.why_not for each in found.candidates]) == (node, ["", why_not])
+    assert (answer.node, [candidate.why_not for candidate in answer.candidates]) == (node, ["", why_not])
 
 
 @BY_CRITERIA
@@ -215,7 +215,7 @@ async def test_loser_of_an_own_preemption_is_told_alike_from_the_records(
         scheduling.comes(*state_of(trial.objects()).items(), make_pod("w").uid("w").req(cpu=4).priority(10))
     await scheduling.decides()
 
-    (made,) = records.preemptions()
-    read_again = msgspec.json.decode(msgspec.json.encode(made), type=PreemptionRecord)
-    for told in map(history.preemption, (made, read_again)):
-        assert (told.node, [each.why_not for each in told.candidates]) == (node, ["", why_not])
+    (record,) = records.preemptions()
+    read_again = msgspec.json.decode(msgspec.json.encode(record), type=PreemptionRecord)
+    for answer in map(history.preemption, (record, read_again)):
+        assert (answer.node, [candidate.why_not for candidate in answer.candidates]) == (node, ["", why_not])

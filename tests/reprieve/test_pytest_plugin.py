@@ -33,14 +33,14 @@ def test_example_passes(project: pytest.Pytester) -> None:
 
 def test_page_shows_what_a_failure_prints(project: pytest.Pytester) -> None:
     """It ends at the line of the test, and says why."""
-    [shown] = re.findall(r"^```text\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    [expected] = re.findall(r"^```text\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     chart = project.path / "shop.yaml"
     chart.write_text(chart.read_text().replace('cpu: "1"', 'cpu: "3"'))
 
     done = project.runpytest_inprocess("-k", "evicted")
 
     done.assert_outcomes(failed=1, deselected=2)
-    assert shown in "".join(f"{line.rstrip()}\n" for line in done.outlines)
+    assert expected in "".join(f"{line.rstrip()}\n" for line in done.outlines)
 
 
 def test_cluster_is_that_of_the_command_line_before_that_of_the_configuration(project: pytest.Pytester) -> None:
@@ -138,8 +138,8 @@ def test_wrong_use_is_said_in_one_line(pytester: pytest.Pytester, marked: str, c
     done = pytester.runpytest_inprocess("--strict-markers", "-rN")
 
     done.assert_outcomes(errors=1)
-    told = done.outlines[done.outlines.index(next(each for each in done.outlines if "ERROR at setup" in each)) + 1 : -1]
-    assert len(told) == 1
+    tail = done.outlines[done.outlines.index(next(text for text in done.outlines if "ERROR at setup" in text)) + 1 : -1]
+    assert len(tail) == 1
     done.stdout.fnmatch_lines([line.format(path=pytester.path)])
 
 

@@ -35,14 +35,14 @@ def drawn_objects(chance: random.Random) -> list[dict[str, Any]]:
         group["metadata"]["namespace"] = "default"
     names = [group["metadata"]["name"] for group in groups]
 
-    def perhaps_in_a_group(each: Any) -> Any:
-        if not names or not isinstance(each, Pod) or each.namespace != "default" or chance.random() < 0.5:
-            return each
+    def perhaps_in_a_group(obj: Any) -> Any:
+        if not names or not isinstance(obj, Pod) or obj.namespace != "default" or chance.random() < 0.5:
+            return obj
         group = PodSchedulingGroup(pod_group_name=chance.choice(names))
-        return replaced(each, spec=replaced(each.spec, scheduling_group=group))
+        return replaced(obj, spec=replaced(obj.spec, scheduling_group=group))
 
     also = with_reservations(chance) if chance.random() < 0.7 else []
-    return [*groups, *(as_mapping(perhaps_in_a_group(each)) for each in drawn), *also]
+    return [*groups, *(as_mapping(perhaps_in_a_group(obj)) for obj in drawn), *also]
 
 
 def with_reservations(chance: random.Random) -> list[dict[str, Any]]:
@@ -67,29 +67,29 @@ def with_reservations(chance: random.Random) -> list[dict[str, Any]]:
     objects = [make_class("own", provisioner="kubernetes.io/no-provisioner"), *volumes, *slices]
     if chance.random() < 0.7:
         objects.append(make_device_class("cards"))
-    others = [as_mapping(each) for each in objects]
-    for each in others:
-        if each["kind"] == "DeviceClass":
-            each["spec"]["extendedResourceName"] = "example.com/card"
-    return [*others, *(node(name) for name in names), *with_claimants(chance)]
+    manifests = [as_mapping(obj) for obj in objects]
+    for manifest in manifests:
+        if manifest["kind"] == "DeviceClass":
+            manifest["spec"]["extendedResourceName"] = "example.com/card"
+    return [*manifests, *(node(name) for name in names), *with_claimants(chance)]
 
 
 def with_claimants(chance: random.Random) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = []
+    claimants: list[dict[str, Any]] = []
     for number in range(chance.randint(3, 9)):
         claimant, kind = pod(f"claimant-{number}", "500m"), chance.random()
-        made.append(claimant)
+        claimants.append(claimant)
         if kind < 0.5:
             size = f"{chance.randint(1, 6)}Gi"
-            made.append(as_mapping(make_volume_claim(f"volume-{number}", storage_class="own", size=size)))
+            claimants.append(as_mapping(make_volume_claim(f"volume-{number}", storage_class="own", size=size)))
             source = {"claimName": f"volume-{chance.choice((number, number, 0))}"}
             claimant["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": source}]
         elif kind < 0.7:
-            made.append(as_mapping(make_claim(f"card-{number}", exactly(device_class="cards"))))
+            claimants.append(as_mapping(make_claim(f"card-{number}", exactly(device_class="cards"))))
             claimant["spec"]["resourceClaims"] = [{"name": "r", "resourceClaimName": f"card-{number}"}]
         elif kind < 0.9:
             claimant["spec"]["containers"][0]["resources"]["requests"]["example.com/card"] = "1"
-    return made
+    return claimants
 
 
 def trial_of(cluster: Cluster) -> Trial:
@@ -106,16 +106,16 @@ def by_name(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
     )
 
 
-def seen(trial: Trial) -> list[object]:
+def contents(trial: Trial) -> list[object]:
     return [*state_of(trial), by_name(trial.objects())]
 
 
 def decided(trial: Trial) -> list[object]:
     """What is decided from here on: placements, then victims, and where what still waits might go."""
     placed = trial.schedule()
-    left = waiting(trial)
-    fits = [(name, trial.nodes(name).feasible.tolist(), trial.nodes(name).reasons) for name in left]
-    answers = [placed, fits, [trial.preempt(name) for name in left]]
+    pending_names = waiting(trial)
+    fits = [(name, trial.nodes(name).feasible.tolist(), trial.nodes(name).reasons) for name in pending_names]
+    answers = [placed, fits, [trial.preempt(name) for name in pending_names]]
     trial.undo()
     return answers
 
@@ -135,27 +135,27 @@ def does_some_steps(trial: Trial, chance: random.Random, depth: int = 0) -> int:
             trial.undo(chance.randint(0, done))
 
     def failing() -> None:
-        before = seen(trial)
+        before = contents(trial)
         with pytest.raises(ZeroDivisionError), trial.step():
             does_some_steps(trial, chance, depth + 1)
             _ = 1 / 0
-        assert seen(trial) == before
+        assert contents(trial) == before
 
     def forking() -> None:
-        before = seen(trial)
+        before = contents(trial)
         with trial.fork() as other:
-            assert seen(other) == before
+            assert contents(other) == before
             assert decided(other) == decided(trial)
             does_some_steps(other, chance, depth + 1)
-            assert seen(trial) == before
+            assert contents(trial) == before
 
     def asking() -> None:
-        before = seen(trial)
+        before = contents(trial)
         for key in waiting(trial)[:2]:
             trial.preempt(key)
             trial.nodes(key)
             trial.fits(key, 3)
-        assert seen(trial) == before
+        assert contents(trial) == before
 
     new = f"new-{chance.random()}"
     steps: list[Callable[[], object]] = [
@@ -191,26 +191,26 @@ def check_cluster(seed: int) -> None:
     objects = drawn_objects(chance)
     given_objects = copy.deepcopy(objects)
     cluster = Cluster.load(objects)
-    with trial_of(cluster) as tried, trial_of(cluster) as untouched:
-        before = seen(tried)
-        first = does_some_steps(tried, chance)
-        middle, later = seen(tried), decided(tried)
+    with trial_of(cluster) as trial, trial_of(cluster) as untouched:
+        before = contents(trial)
+        first = does_some_steps(trial, chance)
+        middle, later = contents(trial), decided(trial)
 
         # A fork decides as its parent would, which what is done in it leaves as it is.
-        with tried.fork() as fork:
-            assert seen(fork) == middle
+        with trial.fork() as fork:
+            assert contents(fork) == middle
             assert decided(fork) == later
             fork.undo(does_some_steps(fork, chance))
-            assert seen(fork) == middle == seen(tried)
-            assert decided(fork) == later == decided(tried)
+            assert contents(fork) == middle == contents(trial)
+            assert decided(fork) == later == decided(trial)
 
         # What is taken back leaves no trace.
-        tried.undo(does_some_steps(tried, chance))
-        assert seen(tried) == middle
-        assert decided(tried) == later
-        tried.undo(first)
-        assert seen(tried) == before == seen(untouched)
-        assert decided(tried) == decided(untouched)
+        trial.undo(does_some_steps(trial, chance))
+        assert contents(trial) == middle
+        assert decided(trial) == later
+        trial.undo(first)
+        assert contents(trial) == before == contents(untouched)
+        assert decided(trial) == decided(untouched)
 
         refuses_as_filters_do(untouched)
     assert objects == given_objects

@@ -13,16 +13,7 @@ import numpy as np
 import pytest
 from IPython.core.formatters import DisplayFormatter
 
-from reprieve import (
-    Capacity,
-    Cluster,
-    NodeArrays,
-    Placement,
-    PreemptionAnswer,
-    ReprieveError,
-    Trial,
-    plugin as fwk,
-)
+from reprieve import Capacity, Cluster, NodeArrays, Placement, PreemptionAnswer, ReprieveError, Trial, plugin as fwk
 from tests.reprieve.test_library import NO_PREEMPTION, node, pod
 
 HOSTILE = "<script>alert('x')</script>&\"\n\x1b[31m\u202e"
@@ -59,15 +50,15 @@ def shown_by(trial: Trial, cluster: Cluster) -> dict[str, Any]:
 
 
 def test_each_says_in_a_line_what_matters(trial: Trial, cluster: Cluster) -> None:
-    shown = {name: repr(value) for name, value in shown_by(trial, cluster).items()}
+    texts = {name: repr(value) for name, value in shown_by(trial, cluster).items()}
 
     waits = "default/waits is pending: 0/2 nodes are available: 2 Insufficient cpu."
-    assert shown["Cluster"] == "<Cluster: 2 nodes, 3 pods, 1 of them pending>"
-    assert shown["Trial"] == "<Trial: 2 nodes, 3 pods, 1 of them pending; steps: 2>"
-    assert shown["Placement"] == f"<Placement: {waits}>"
-    assert shown["PreemptionAnswer"] == "<PreemptionAnswer: on a, evicting default/low-0>"
-    assert shown["Explanation"].startswith("<Explanation: default/huge: It fits on none of 2 nodes: NodeResourcesFit")
-    assert shown["Capacity"] == "<Capacity: 3 fit; 0/2 nodes are available: 2 Insufficient cpu.>"
+    assert texts["Cluster"] == "<Cluster: 2 nodes, 3 pods, 1 of them pending>"
+    assert texts["Trial"] == "<Trial: 2 nodes, 3 pods, 1 of them pending; steps: 2>"
+    assert texts["Placement"] == f"<Placement: {waits}>"
+    assert texts["PreemptionAnswer"] == "<PreemptionAnswer: on a, evicting default/low-0>"
+    assert texts["Explanation"].startswith("<Explanation: default/huge: It fits on none of 2 nodes: NodeResourcesFit")
+    assert texts["Capacity"] == "<Capacity: 3 fit; 0/2 nodes are available: 2 Insufficient cpu.>"
 
 
 @pytest.mark.parametrize(
@@ -144,23 +135,23 @@ class Cells(HTMLParser):
 
 def test_a_notebook_shows_a_table(trial: Trial, cluster: Cluster) -> None:
     """As IPython asks what is displayed."""
-    shown = {}
+    tables = {}
     for name, value in shown_by(trial, cluster).items():
         formats, _ = DisplayFormatter().format(value)
         assert formats["text/plain"]
-        shown[name] = Cells(formats["text/html"])
+        tables[name] = Cells(formats["text/html"])
 
-    assert shown["Cluster"].rows == [["kind", "objects"], ["Node", "2"], ["Pod", "3"]]
-    assert shown["Capacity"].rows == [["node", "pods"], ["b", "2"], ["a", "1"]]
-    assert shown["Capacity"].caption == "Capacity: 3 fit; 0/2 nodes are available: 2 Insufficient cpu."
-    assert shown["PreemptionAnswer"].rows[1][0] == "default/low-0"
-    assert shown["Explanation"].rows[:2] == [["it would fit if you", "nodes"], ["ask for 2 of cpu instead of 9", "1"]]
-    assert shown["Placement"].rows == [
+    assert tables["Cluster"].rows == [["kind", "objects"], ["Node", "2"], ["Pod", "3"]]
+    assert tables["Capacity"].rows == [["node", "pods"], ["b", "2"], ["a", "1"]]
+    assert tables["Capacity"].caption == "Capacity: 3 fit; 0/2 nodes are available: 2 Insufficient cpu."
+    assert tables["PreemptionAnswer"].rows[1][0] == "default/low-0"
+    assert tables["Explanation"].rows[:2] == [["it would fit if you", "nodes"], ["ask for 2 of cpu instead of 9", "1"]]
+    assert tables["Placement"].rows == [
         ["pod", "node", "message"],
         ["default/waits", "", "0/2 nodes are available: 2 Insufficient cpu."],
     ]
-    assert shown["NodeArrays"].rows[0][:5] == ["node", "pods", "feasible", "reason", "score.TaintToleration"]
-    assert [row[:4] for row in shown["NodeArrays"].rows[1:]] == [["a", "1", "True", ""], ["b", "1", "True", ""]]
+    assert tables["NodeArrays"].rows[0][:5] == ["node", "pods", "feasible", "reason", "score.TaintToleration"]
+    assert [row[:4] for row in tables["NodeArrays"].rows[1:]] == [["a", "1", "True", ""], ["b", "1", "True", ""]]
 
 
 @fwk.node_filter
@@ -172,22 +163,22 @@ def refuses_in_markup(pod: fwk.Pod, node: fwk.NodeInfo) -> str | None:
     "name", [HOSTILE, "</td></table><img src=x onerror=alert(1)>", "&lt;b&gt;", "\u2028\x00\ud800"]
 )
 def test_no_name_and_no_message_is_markup_or_moves_a_cursor(name: str) -> None:
-    there = node(name, app="x")
-    there["status"]["allocatable"][f"{name}/gpu"] = "1"
-    objects = [there, pod(name), pod(f"{name}-low", "4", on=name, priority=0)]
+    hostile_node = node(name, app="x")
+    hostile_node["status"]["allocatable"][f"{name}/gpu"] = "1"
+    objects = [hostile_node, pod(name), pod(f"{name}-low", "4", on=name, priority=0)]
     cluster = Cluster.load(objects)
     with cluster.trial(plugins=[refuses_in_markup]) as trial:
-        shown = shown_by(trial, cluster) | {"reasons": trial.nodes(pod("refused", "0"))}
-    assert "<script>" in shown["reasons"].reasons[0]
-    shown["message"] = Placement(name, message=f"0/1 nodes are available: {name}")
-    shown["victims"] = trial_of(name).preempt(OF_HIGH_PRIORITY)
+        values = shown_by(trial, cluster) | {"reasons": trial.nodes(pod("refused", "0"))}
+    assert "<script>" in values["reasons"].reasons[0]
+    values["message"] = Placement(name, message=f"0/1 nodes are available: {name}")
+    values["victims"] = trial_of(name).preempt(OF_HIGH_PRIORITY)
 
-    for value in shown.values():
+    for value in values.values():
         cells = Cells(value._repr_html_())
         assert cells.caption.isprintable()
         assert all(cell.isprintable() for row in cells.rows for cell in row)
         assert all(line.isprintable() for line in str(value).split("\n"))
-    escaped = Cells(shown["message"]._repr_html_()).rows[1][0]
+    escaped = Cells(values["message"]._repr_html_()).rows[1][0]
     assert escaped == name or not name.isprintable()
 
 
@@ -202,10 +193,10 @@ def test_a_large_cluster_prints_little() -> None:
     cluster = Cluster.load(objects)
     with cluster.trial() as trial:
         nodes, placed = trial.nodes(), trial.schedule()
-        shown = [cluster, trial, nodes, placed, placed[0], trial.fits(pod("x"))]
+        values = [cluster, trial, nodes, placed, placed[0], trial.fits(pod("x"))]
 
-        assert [value for value in shown if len(str(value)) > 2048] == []
-        assert [len(text) for value in shown if len(text := value._repr_html_()) > 20_000] == []
+        assert [value for value in values if len(str(value)) > 2048] == []
+        assert [len(text) for value in values if len(text := value._repr_html_()) > 20_000] == []
         assert len(cluster._repr_html_()) < 2048
         assert len(repr(cluster)) < 100
 
@@ -341,7 +332,7 @@ def types_below(kind: type) -> Iterator[type]:
 @pytest.mark.parametrize("kind", [Capacity, PreemptionAnswer, NodeArrays, Placement])
 def test_help_explains_every_field(kind: type) -> None:
     for part in types_below(kind):
-        names = [each.name for each in (fields(part) if is_dataclass(part) else msgspec.structs.fields(part))]
-        told = inspect.getdoc(part) or ""
+        names = [field.name for field in (fields(part) if is_dataclass(part) else msgspec.structs.fields(part))]
+        doc = inspect.getdoc(part) or ""
 
-        assert [name for name in names if f"`{name}`" not in told and f"{name}: " not in told and f"{name}, " not in told] == [], part  # fmt: skip
+        assert [name for name in names if f"`{name}`" not in doc and f"{name}: " not in doc and f"{name}, " not in doc] == [], part  # fmt: skip

@@ -53,16 +53,16 @@ def test_what_arrives_is_what_was_sent(travels: Travels, tmp_path: Path, seed: i
     """In what is seen, and in what is decided from then on."""
     chance = random.Random(seed)
     drawn = (random_cluster, random_cluster_with_volumes)[seed % 2](chance)
-    sent = Cluster.load(map(as_mapping, objects_of(drawn, chance)))
+    cluster = Cluster.load(map(as_mapping, objects_of(drawn, chance)))
 
-    arrived = travels(sent, tmp_path)
+    arrived = travels(cluster, tmp_path)
 
-    with sent.trial() as there, arrived.trial() as here:
-        assert here.objects() == there.objects()
-        assert state_of(here) == state_of(there)
-        assert here.schedule() == there.schedule()
-        waiting = [key for key, on in there.pods.items() if not on]
-        assert list(map(here.preempt, waiting)) == list(map(there.preempt, waiting))
+    with cluster.trial() as original, arrived.trial() as copy:
+        assert copy.objects() == original.objects()
+        assert state_of(copy) == state_of(original)
+        assert copy.schedule() == original.schedule()
+        waiting = [key for key, on in original.pods.items() if not on]
+        assert list(map(copy.preempt, waiting)) == list(map(original.preempt, waiting))
 
 
 def test_templates_of_claims_travel(travels: Travels, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_feature_gates_travel(travels: Travels, tmp_path: Path, monkeypatch: pyt
     monkeypatch.delenv("REPRIEVE_FEATURE_GATES")
 
     with travels(cluster, tmp_path).trial() as trial:
-        assert [each.node for each in trial.schedule()] == ["", "", ""]
+        assert [placement.node for placement in trial.schedule()] == ["", "", ""]
 
 
 def test_what_could_not_be_listed_is_not_known_where_the_cluster_arrives(travels: Travels, tmp_path: Path) -> None:
@@ -104,9 +104,9 @@ def test_what_could_not_be_listed_is_not_known_where_the_cluster_arrives(travels
     arrived = travels(cluster, tmp_path)
 
     assert arrived.notes == cluster.notes != ()
-    with cluster.trial() as there, arrived.trial() as here:
-        assert here.schedule("dev/volumes") == there.schedule("dev/volumes")
-        assert "not known" in here.schedule("dev/volumes")[0].message
+    with cluster.trial() as original, arrived.trial() as copy:
+        assert copy.schedule("dev/volumes") == original.schedule("dev/volumes")
+        assert "not known" in copy.schedule("dev/volumes")[0].message
 
 
 def test_a_copy_leaves_its_original() -> None:
@@ -121,9 +121,9 @@ def test_a_copy_leaves_its_original() -> None:
 def test_commands_read_a_file_of_the_own_form(tmp_path: Path) -> None:
     Cluster.load([node("a", "1"), pod("large", "9")]).save(file := tmp_path / "cluster.reprieve")
 
-    told = CliRunner().invoke(app, ["why", "large", "--dump", str(file)], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["why", "large", "--dump", str(file)], catch_exceptions=False)
 
-    assert "Insufficient cpu" in told.stdout
+    assert "Insufficient cpu" in result.stdout
 
 
 def saved(path: Path) -> dict[str, Any]:
@@ -147,12 +147,12 @@ def test_a_file_of_another_form_says_so_in_one_line(tmp_path: Path, changes: dic
     content = saved(file)
     file.write_text(json.dumps({**content, **changes}, separators=(",", ":")))
 
-    with pytest.raises(ReprieveError) as told:
+    with pytest.raises(ReprieveError) as raised:
         Cluster.load(file)
 
-    assert words in str(told.value)
-    assert str(file) in str(told.value)
-    assert "\n" not in str(told.value)
+    assert words in str(raised.value)
+    assert str(file) in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_file_of_the_first_form_is_read() -> None:
@@ -180,10 +180,10 @@ def test_a_file_holds_data(tmp_path: Path) -> None:
 
 
 def test_a_pickle_of_another_form_says_so_in_one_line() -> None:
-    sent = pickle.dumps(Cluster.load([node("a")])).replace(b'{"reprieve":1,', b'{"reprieve":9,')
+    pickled = pickle.dumps(Cluster.load([node("a")])).replace(b'{"reprieve":1,', b'{"reprieve":9,')
 
     with pytest.raises(ReprieveError, match="what was pickled: a cluster in form 9"):
-        pickle.loads(sent)
+        pickle.loads(pickled)
 
 
 @pytest.mark.parametrize("travel", [pickle.dumps, cloudpickle.dumps, copy.deepcopy, copy.copy])

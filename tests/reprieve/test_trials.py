@@ -13,10 +13,10 @@ from extender.testing import random_cluster
 from reprieve import Cluster, ReprieveError, Trial, plugin as fwk
 from tests.extender.answers.test_trial import NO_SHRINKING, objects_of
 from tests.kit.examples import examples
-from tests.kit.objects import ONLY_GANGS, pod_group, workload
+from tests.kit.objects import ONLY_GANGS, workload
 from tests.kit.storage import make_claim, make_class, make_volume
 from tests.kit.tables import cases
-from tests.reprieve.test_library import as_mapping, node, nodes_of, pod, state_of
+from tests.reprieve.test_library import as_mapping, gang, node, nodes_of, pod, state_of
 
 
 @pytest.mark.slow
@@ -29,10 +29,10 @@ def test_cluster_of_the_objects_of_a_trial_decides_alike(seed: int) -> None:
     with cluster.trial() as trial:
         trial.drain(chance.choice(list(trial.nodes().names)))
         placed = trial.schedule()
-        with Cluster.load(trial.objects()).trial() as again:
-            assert again.pods == trial.pods
-            assert len(placed) >= len(again.schedule())
-            assert sorted(again.nodes().names) == sorted(trial.nodes().names)
+        with Cluster.load(trial.objects()).trial() as reloaded:
+            assert reloaded.pods == trial.pods
+            assert len(placed) >= len(reloaded.schedule())
+            assert sorted(reloaded.nodes().names) == sorted(trial.nodes().names)
 
 
 DEPLOYMENT = workload("Deployment", "web", {"spec": {"containers": [{"name": "c", "image": "i"}]}}, replicas=2)
@@ -50,8 +50,8 @@ def test_pods_of_a_trial_stay_beside_those_of_a_later_one(first: Callable[[Trial
     cluster = Cluster.load([node("a"), node("b")])
     with cluster.trial() as trial:
         first(trial)
-        for there in (Cluster.load(trial.objects()), cluster.updated(trial.objects())):
-            with there.trial() as later:
+        for later_cluster in (Cluster.load(trial.objects()), cluster.updated(trial.objects())):
+            with later_cluster.trial() as later:
                 before = later.pods
                 placed = [later.schedule(DEPLOYMENT | {"metadata": {"name": name}}) for name in ("more", "many")]
 
@@ -67,8 +67,8 @@ def test_why_says_what_a_pending_pod_lacks_and_what_would_help() -> None:
 
         assert answer.summary.startswith("It fits on none of 2 nodes: NodeResourcesFit refuses 2;")
         assert answer.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
-        assert [(each.node, each.lacks[0].short) for each in answer.nearest] == [("a", "2"), ("b", "2")]
-        assert [each.text for each in answer.fixes] == ["ask for 4 of cpu instead of 6"]
+        assert [(near.node, near.lacks[0].short) for near in answer.nearest] == [("a", "2"), ("b", "2")]
+        assert [fix.text for fix in answer.fixes] == ["ask for 4 of cpu instead of 6"]
         assert str(answer).splitlines()[1:] == [
             "it would fit if you            nodes",
             "ask for 4 of cpu instead of 6  2",
@@ -111,8 +111,8 @@ def test_pod_that_a_node_refuses_stays_pending_with_its_reason() -> None:
     with Cluster.load([node("a"), node("b", "1", zone="x"), tainted, waits]).trial() as trial:
         placed = [trial.place("waits", name) for name in "abc"]
 
-        assert [each.node for each in placed] == ["", "", ""]
-        assert [each.message for each in placed] == [
+        assert [placement.node for placement in placed] == ["", "", ""]
+        assert [placement.message for placement in placed] == [
             "node(s) didn't match Pod's node affinity/selector",
             "Insufficient cpu",
             "node(s) had untolerated taint(s)",
@@ -129,20 +129,17 @@ def test_only_candidates_take_pods() -> None:
         assert trial.fits("p0", nodes=["b", "c"]).fits == 3
         placed = trial.schedule(nodes=("b", "c"))
 
-        assert sorted(each.node for each in placed) == ["", "", "b", "b", "c"]
-        assert {each.message for each in placed if not each.node} == {"0/3 nodes are available: 2 Insufficient cpu."}
+        assert sorted(item.node for item in placed) == ["", "", "b", "b", "c"]
+        assert {item.message for item in placed if not item.node} == {"0/3 nodes are available: 2 Insufficient cpu."}
         assert trial.fits(pod("new"), nodes="a").fits == 4
-        assert {each.node for each in trial.schedule()} == {"a"}
+        assert {item.node for item in trial.schedule()} == {"a"}
 
 
 def test_candidates_of_pod_groups_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRIEVE_FEATURE_GATES", "GenericWorkload=true,GangScheduling=true")
-    group = pod_group("gang", 1)
-    group["metadata"]["namespace"] = "default"
-    member = pod("m", schedulingGroup={"podGroupName": "gang"})
     with Cluster.load([node("a")]).trial() as trial:
         with pytest.raises(ReprieveError, match="is of a pod group, which is placed as a whole"):
-            trial.schedule([group, member], nodes=["a"])
+            trial.schedule(gang(1), nodes=["a"])
         assert trial.pods == {}
 
 
@@ -166,9 +163,9 @@ def test_removed_pods_do_not_come_back_and_those_of_a_removed_node_do() -> None:
     objects = [node("a"), node("b"), pod("one", on="a"), pod("two", on="a"), pod("waits"), alone, daemon]
     with Cluster.load(objects).trial() as trial:
         assert trial.remove("one", ["waits"]) == []
-        again = trial.remove(nodes="a")
+        displaced = trial.remove(nodes="a")
 
-        assert again == ["default/two"]
+        assert displaced == ["default/two"]
         assert trial.pods == {"default/two": ""}
         assert list(trial.nodes().names) == ["b"]
         trial.undo(2)
@@ -187,9 +184,9 @@ def test_taints_are_put_on_and_taken_off_as_kubectl_does() -> None:
     with Cluster.load([node("a"), pod("one", on="a")]).trial() as trial:
 
         def taints() -> list[tuple[str, str, str]]:
-            (there,) = (each for each in trial.objects() if each["kind"] == "Node")
-            found = there.get("spec", {}).get("taints", [])
-            return [(each["key"], each.get("value", ""), each["effect"]) for each in found]
+            (node_object,) = (obj for obj in trial.objects() if obj["kind"] == "Node")
+            entries = node_object.get("spec", {}).get("taints", [])
+            return [(taint["key"], taint.get("value", ""), taint["effect"]) for taint in entries]
 
         trial.taint("a", "team=red:NoSchedule", "gpu:NoExecute")
         assert taints() == [("team", "red", "NoSchedule"), ("gpu", "", "NoExecute")]
@@ -210,10 +207,8 @@ def test_volume_of_a_claim_is_kept_until_the_last_of_its_pods_has_left(leaves: s
         *(make_claim(name, storage_class="local") for name in ("shared", "own")),
     ]
     claims = {"x": "shared", "y": "shared", "z": "own"}
-    pods = [
-        pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": claim}}])
-        for name, claim in claims.items()
-    ]
+    volumes = {name: {"name": "v", "persistentVolumeClaim": {"claimName": claim}} for name, claim in claims.items()}
+    pods = [pod(name, volumes=[volume]) for name, volume in volumes.items()]
     with Cluster.load([node("a"), *map(as_mapping, storage), *pods]).trial() as trial:
         trial.schedule(["x", "y"])
         trial.remove(leaves)
@@ -437,10 +432,8 @@ def test_pod_that_fits_nowhere_may_be_the_last_one_that_is_tried() -> None:
 
 
 def test_group_that_does_not_fit_may_be_the_last_one_that_is_tried() -> None:
-    gang = pod_group("gang", 3)
-    gang["metadata"]["namespace"] = "default"
-    members = [pod(f"m{n}", "2", priority=2, schedulingGroup={"podGroupName": "gang"}) for n in range(3)]
-    with Cluster.load([node("a"), gang, *members, pod("last", priority=1)]).trial(feature_gates=ONLY_GANGS) as trial:
+    objects = [node("a"), *gang(3, "2", priority=2), pod("last", priority=1)]
+    with Cluster.load(objects).trial(feature_gates=ONLY_GANGS) as trial:
         assert nodes_of(trial.schedule(stop_on_failure=True)) == {f"default/m{n}": "" for n in range(3)}
         assert len(trial.schedule()) == 4
 
@@ -456,9 +449,9 @@ def test_objects_of_a_trial_are_those_that_decide(tmp_path: Path) -> None:
         assert [item["metadata"].get("namespace") for item in trial.objects()] == [None, None, "default", "default"]
         for name in ("cluster.json", "cluster.yaml.gz"):
             saved.save(tmp_path / name)
-            with Cluster.load(tmp_path / name).trial() as again:
-                assert again.pods == trial.pods == {"default/one": "a", "default/two": "b"}
-                assert np.array_equal(again.nodes(pod("new")).feasible, trial.nodes(pod("new")).feasible)
+            with Cluster.load(tmp_path / name).trial() as reloaded:
+                assert reloaded.pods == trial.pods == {"default/one": "a", "default/two": "b"}
+                assert np.array_equal(reloaded.nodes(pod("new")).feasible, trial.nodes(pod("new")).feasible)
 
 
 @pytest.mark.parametrize(

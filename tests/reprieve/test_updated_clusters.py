@@ -28,16 +28,16 @@ def test_what_came_and_went_is_there_as_if_it_had_been_loaded(seed: int) -> None
     """In any number of changes, of which each may come as an object or as an event."""
     chance = random.Random(seed)
     drawn = (random_cluster, random_cluster_with_volumes)[seed % 2](chance)
-    objects = [as_mapping(each) for each in objects_of(drawn, chance)]
+    objects = [as_mapping(obj) for obj in objects_of(drawn, chance)]
     first, later = objects[: len(objects) // 2], objects[len(objects) // 2 :]
-    gone = chance.sample(objects, len(objects) // 4)
+    removed = chance.sample(objects, len(objects) // 4)
 
     cluster = Cluster.load(first)
-    for each in later:
-        cluster = cluster.updated([chance.choice((each, {"type": "ADDED", "object": each}))])
-    cluster = cluster.updated(map(deleted, gone))
+    for obj in later:
+        cluster = cluster.updated([chance.choice((obj, {"type": "ADDED", "object": obj}))])
+    cluster = cluster.updated(map(deleted, removed))
 
-    with cluster.trial() as trial, Cluster.load(each for each in objects if each not in gone).trial() as loaded:
+    with cluster.trial() as trial, Cluster.load(obj for obj in objects if obj not in removed).trial() as loaded:
         assert trial.pods == loaded.pods
         assert state_of(trial)[2:] == state_of(loaded)[2:]
         assert nodes_of(trial.schedule()).keys() == nodes_of(loaded.schedule()).keys()
@@ -59,7 +59,7 @@ def test_what_stays_is_shared() -> None:
 
     updated = cluster.updated([pod("three", on="a")])
 
-    before, after = ({item.name: item for item in each._questions.items()} for each in (cluster, updated))
+    before, after = ({item.name: item for item in state._questions.items()} for state in (cluster, updated))
     assert all(after[name] is item for name, item in before.items())
 
 
@@ -116,10 +116,10 @@ def test_a_change_has_the_meaning_that_a_watch_gives_it(change: Object, pods: di
 def test_what_is_no_change_is_told_in_one_line(changes: Any, words: str) -> None:
     cluster = Cluster.load([node("a")])
 
-    with pytest.raises(ReprieveError) as told:
+    with pytest.raises(ReprieveError) as raised:
         cluster.updated(changes)
 
-    assert words in str(told.value)
+    assert words in str(raised.value)
 
 
 def test_what_could_not_be_listed_stays_unknown(tmp_path: Path) -> None:

@@ -78,17 +78,14 @@ def _coroutine() -> str:
 def requests(passed: Passed) -> None:
     """Calls of kube-scheduler, pages and a command, each for the second time, at a service with the example cluster."""
     names = ["node-a1", "node-a2"]
-    asked: dict[str, Any] = {"Pod": pod("web"), "Nodes": None, "NodeNames": names}
-    urgent: dict[str, Any] = {
-        "Pod": pod("urgent", "4"),
-        "NodeNameToMetaVictims": {name: {"Pods": []} for name in names},
-    }
+    arguments: dict[str, Any] = {"Pod": pod("web"), "Nodes": None, "NodeNames": names}
+    urgent: dict[str, Any] = {"Pod": pod("urgent", "4"), "NodeNameToMetaVictims": {key: {"Pods": []} for key in names}}
     urgent["Pod"]["spec"]["priority"] = 1000
     with serving() as service:
         time.sleep(SECONDS_TO_SETTLE)
         for is_last in (False, True):
             with passed.counting("(a) POST /filter") if is_last else contextlib.nullcontext():
-                assert service.call("filter", asked).status_code == 200
+                assert service.call("filter", arguments).status_code == 200
             with passed.counting("(d) reprieve why") if is_last else contextlib.nullcontext():
                 _command(["why", PENDING, "--server", f"http://127.0.0.1:{service.port}"])
             with passed.counting("the first page") if is_last else contextlib.nullcontext():

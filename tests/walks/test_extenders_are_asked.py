@@ -60,7 +60,7 @@ def binding_in(cluster: ClusterByHand) -> Says:
 
 async def test_refusal_by_an_extender_is_in_the_condition_and_any_event_requeues_the_pod() -> None:
     """An extender cannot say what would help, so that even a label of a node may."""
-    memory = InMemory(one_filter=keeping(failed={"a": "broken fan"}, gone={"a": "no fan", "b": "no fan"}))
+    memory = InMemory(one_filter=keeping(failed={"a": "broken fan"}, unresolvable={"a": "no fan", "b": "no fan"}))
 
     async with asking(
         extenders(an_extender("one", filter_verb="filter")), memory, [node("a"), node("b"), node("c")]
@@ -75,12 +75,12 @@ async def test_refusal_by_an_extender_is_in_the_condition_and_any_event_requeues
             "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
         )
         await asyncio.sleep(60)
-        asked = len(memory.asked)
+        num_calls = len(memory.asked)
         await asyncio.sleep(60)
-        assert len(memory.asked) == asked  # nothing happens, so that nobody is asked again
+        assert len(memory.asked) == num_calls  # nothing happens, so that nobody is asked again
 
         memory.says["one_filter"] = keeping("a", "b", "c")
-        cluster.change("c", lambda found: found["metadata"].update(labels={"fan": "yes"}), resource=NODES)
+        cluster.change("c", lambda changed: changed["metadata"].update(labels={"fan": "yes"}), resource=NODES)
         await asyncio.sleep(15)
 
         assert cluster.node_of("p") != ""
@@ -162,8 +162,8 @@ async def test_an_extender_may_spare_a_node() -> None:
     memory = InMemory(one_preempt=sparing_a)
 
     nodes = [node("a"), node("b")]
-    for each in nodes:
-        each["metadata"]["labels"] = {"name": each["metadata"]["name"]}
+    for labelled_node in nodes:
+        labelled_node["metadata"]["labels"] = {"name": labelled_node["metadata"]["name"]}
     async with asking(extenders(an_extender("one", preempt_verb="preempt")), memory, [*nodes, HIGH]) as cluster:
         for name in ("a", "b"):
             cluster.create(pod(f"low-{name}", cpu="1500m", nodeSelector={"name": name}))
@@ -174,9 +174,9 @@ async def test_an_extender_may_spare_a_node() -> None:
 
         assert cluster.node_of("high") == "b"
         assert cluster.node_of("low-a") == "a"
-        asked = next(arguments for _, _, arguments in memory.asked)
-        assert asked["NodeNameToVictims"] is None
-        assert asked["NodeNameToMetaVictims"] == {
+        call = next(arguments for _, _, arguments in memory.asked)
+        assert call["NodeNameToVictims"] is None
+        assert call["NodeNameToMetaVictims"] == {
             name: {"Pods": [{"UID": uid}], "NumPDBViolations": 0} for name, uid in low.items()
         }
 
@@ -203,18 +203,18 @@ async def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_
     it was: the pod goes to the empty node, not to the one whose place it has taken.
     """
     memory = InMemory()
-    seen: list[set[str]] = []
+    failed_names: list[set[str]] = []
 
     nodes = [node(name) for name in ("a", "b-full", "c-empty", "d-full")]
-    configuration = extenders(an_extender("slow", filter_verb="filter"))
-    async with a_followed_cluster(*nodes, configuration=configuration, transports=memory.transport) as (cluster, found):
+    config = extenders(an_extender("slow", filter_verb="filter"))
+    async with a_followed_cluster(*nodes, configuration=config, transports=memory.transport) as (cluster, backend):
 
         async def slowly(arguments: Any) -> Any:
             cluster.delete("a", NODES)
             await asyncio.sleep(1)
-            asked = convert(Pod, pod("asked", cpu="100m"))
-            answer = await found.verbs.filter(asked, node_names=["a", "b-full", "c-empty", "d-full"])
-            seen.append(set(answer.failed))
+            asked_pod = convert(Pod, pod("asked", cpu="100m"))
+            answer = await backend.verbs.filter(asked_pod, node_names=["a", "b-full", "c-empty", "d-full"])
+            failed_names.append(set(answer.failed))
             return NO_FAILURES | {"NodeNames": ["b-full", "c-empty"]}
 
         memory.says["slow_filter"] = slowly
@@ -224,7 +224,7 @@ async def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_
         cluster.create(pod("p", cpu="100m"))
         await asyncio.sleep(4)
 
-        assert seen == [{"a"}]
+        assert failed_names == [{"a"}]
         assert cluster.node_of("p") == "c-empty"
 
 
@@ -288,8 +288,8 @@ async def test_pods_are_scheduled_once_faulty_extenders_recover(seed: int) -> No
         memory.says = dict(right)
         await asyncio.sleep(600)
 
-        left = cluster.registry.list(PODS, "default")
-        assert [each["metadata"]["name"] for each in left if each["spec"].get("nodeName") not in ("a", "b")] == []
-        assert len(left) == len(names)  # there is room for all, so that nobody has to go
+        pods = cluster.registry.list(PODS, "default")
+        assert [pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName") not in ("a", "b")] == []
+        assert len(pods) == len(names)  # there is room for all, so that nobody has to go
         bound = [arguments["PodUID"] for _, verb, arguments in memory.asked if verb == "bind"]
-        assert {each["metadata"]["uid"] for each in left} <= set(bound)
+        assert {pod["metadata"]["uid"] for pod in pods} <= set(bound)

@@ -14,7 +14,7 @@ from tests.kit.objects import node, pod, priority_class
 from tests.kit.scene.followed import a_cluster
 
 
-def said(
+def logged_lines(
     tell: Callable[[], Coroutine[None, None, None]], verbosity: int, caplog: pytest.LogCaptureFixture
 ) -> list[str]:
     """The lines at this verbosity and below."""
@@ -23,10 +23,10 @@ def said(
     return caplog.messages
 
 
-def in_order(lines: list[str], wanted: list[str]) -> list[str]:
+def in_order(lines: list[str], expected: list[str]) -> list[str]:
     """Those of the wanted lines that are there one after the other."""
     rest = iter(lines)
-    return [line for line in wanted if line in rest]
+    return [line for line in expected if line in rest]
 
 
 async def one_pod_is_bound() -> None:
@@ -62,7 +62,7 @@ def test_the_way_of_a_pod_to_its_node(caplog: pytest.LogCaptureFixture) -> None:
         '"Successfully bound pod to node" pod="default/web" node="big" evaluatedNodes=1 feasibleNodes=1',
     ]
 
-    assert in_order(said(one_pod_is_bound, 5, caplog), way) == way
+    assert in_order(logged_lines(one_pod_is_bound, 5, caplog), way) == way
 
 
 async def one_pod_has_a_choice() -> None:
@@ -72,7 +72,7 @@ async def one_pod_has_a_choice() -> None:
 
 
 def test_scores_of_nodes_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    lines = said(one_pod_has_a_choice, 10, caplog)
+    lines = logged_lines(one_pod_has_a_choice, 10, caplog)
 
     by_fit = [
         line
@@ -92,11 +92,11 @@ def test_scores_of_nodes_are_logged(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_bound_pod_is_logged_from_verbosity_two_on(
     verbosity: int, *, is_logged: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert any("web" in line for line in said(one_pod_is_bound, verbosity, caplog)) == is_logged
+    assert any("web" in line for line in logged_lines(one_pod_is_bound, verbosity, caplog)) == is_logged
 
 
 def test_why_a_pod_waits(caplog: pytest.LogCaptureFixture) -> None:
-    lines = said(one_pod_waits_for_a_node, 3, caplog)
+    lines = logged_lines(one_pod_waits_for_a_node, 3, caplog)
 
     assert '"Unable to schedule pod; no nodes are registered to the cluster; waiting" pod="default/web"' in lines
     refusals = [
@@ -115,7 +115,7 @@ def test_why_a_pod_waits(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_preemption_is_logged_from_the_chosen_node_to_the_last_victim(caplog: pytest.LogCaptureFixture) -> None:
-    lines = said(one_pod_preempts_another, 2, caplog)
+    lines = logged_lines(one_pod_preempts_another, 2, caplog)
 
     way = [
         '"the target node for the preemption is determined" node="big" pod="default/high"',

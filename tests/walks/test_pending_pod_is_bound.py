@@ -26,11 +26,8 @@ async def test_pod_that_fits_nowhere_has_condition_and_event_and_waits_for_a_nod
         await asyncio.sleep(5)
 
         (condition,) = cluster.pod("web")["status"]["conditions"]
-        assert (condition["type"], condition["status"], condition["reason"]) == (
-            "PodScheduled",
-            "False",
-            "Unschedulable",
-        )
+        state = (condition["type"], condition["status"], condition["reason"])
+        assert state == ("PodScheduled", "False", "Unschedulable")
         assert condition["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
         assert cluster.events("web") == [("FailedScheduling", condition["message"])]
 
@@ -46,5 +43,5 @@ async def test_every_pod_of_a_crowd_is_bound_once_and_no_node_gets_too_many() ->
             cluster.create(pod(f"web-{number}"))
         await asyncio.sleep(30)
 
-        nodes = [each["spec"].get("nodeName") for each in cluster.registry.list(PODS, "default")]
+        nodes = [pod["spec"].get("nodeName") for pod in cluster.registry.list(PODS, "default")]
         assert sorted(name for name in nodes if name) == sorted([f"n{number}" for number in range(10)] * 2)

@@ -16,7 +16,7 @@ async def test_the_victim_leaves_and_the_pod_takes_its_place() -> None:
         cluster.create(pod("high", cpu="1500m", priorityClassName="high"))
         await asyncio.sleep(10)
 
-        assert [each["metadata"]["name"] for each in cluster.registry.list(PODS, "default")] == ["high"]
+        assert [pod["metadata"]["name"] for pod in cluster.registry.list(PODS, "default")] == ["high"]
         high = cluster.pod("high")
         assert high["spec"]["nodeName"] == "n"
         assert "nominatedNodeName" not in high["status"]
@@ -36,20 +36,18 @@ async def test_nomination_is_written_before_the_victim_is_evicted() -> None:
         cluster.create(pod("high", cpu="1500m", priorityClassName="high"))
         await asyncio.sleep(10)
 
-        seen = [change.new.decoded() for change in watched.take()]
-        promised = next(at for at, obj in enumerate(seen) if obj.get("status", {}).get("nominatedNodeName") == "n")
-        told = next(at for at, obj in enumerate(seen) if obj["metadata"].get("deletionTimestamp"))
-        assert seen[told]["metadata"]["uid"] == low["metadata"]["uid"]
-        assert promised < told
-        conditions = {each["type"]: each for each in seen[told]["status"]["conditions"]}
+        versions = [change.new.decoded() for change in watched.take()]
+        promised = [obj.get("status", {}).get("nominatedNodeName") for obj in versions].index("n")
+        evicted = next(index for index, obj in enumerate(versions) if obj["metadata"].get("deletionTimestamp"))
+        assert versions[evicted]["metadata"]["uid"] == low["metadata"]["uid"]
+        assert promised < evicted
+        conditions = {condition["type"]: condition for condition in versions[evicted]["status"]["conditions"]}
         assert conditions["DisruptionTarget"]["reason"] == "PreemptionByScheduler"
 
 
 async def test_nomination_ends_when_the_pod_finds_room_elsewhere() -> None:
     async with a_cluster(node("n"), HIGH) as cluster:
-        cluster.create(
-            {**pod("low", cpu="1500m"), "metadata": {"name": "low", "finalizers": ["example.com/stay"]}},
-        )
+        cluster.create({**pod("low", cpu="1500m"), "metadata": {"name": "low", "finalizers": ["example.com/stay"]}})
         await asyncio.sleep(5)
         cluster.create(pod("high", cpu="1500m", priorityClassName="high"))
         await asyncio.sleep(10)

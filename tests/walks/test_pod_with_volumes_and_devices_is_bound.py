@@ -31,9 +31,9 @@ async def test_a_volume_is_made_where_the_pod_goes() -> None:
         cluster.create(pod("web", **WITH_DATA))
         await asyncio.sleep(10)
 
-        made = cluster.get("data", PERSISTENT_VOLUME_CLAIMS)
-        assert made["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "a"
-        assert made["spec"]["volumeName"]
+        claim = cluster.get("data", PERSISTENT_VOLUME_CLAIMS)
+        assert claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "a"
+        assert claim["spec"]["volumeName"]
         assert cluster.node_of("web") == "a"
 
 
@@ -54,16 +54,11 @@ async def test_a_device_that_has_to_be_attached_is_waited_for() -> None:
     async with a_cluster(node("b"), device_class(None), attached, device_claim()) as cluster:
         cluster.create(pod("web", **WITH_DEVICE))
         await asyncio.sleep(7)
-        told = [reason for reason, _ in cluster.events("web")]
-        assert (cluster.node_of("web"), told) == ("", ["BindingConditionsPending"])
+        reasons = [reason for reason, _ in cluster.events("web")]
+        assert (cluster.node_of("web"), reasons) == ("", ["BindingConditionsPending"])
 
-        condition = {
-            "type": "attached",
-            "status": "True",
-            "reason": "Done",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        }
-        device = {"driver": "gpu.example.com", "pool": "b", "device": "gpu-1", "conditions": [condition]}
+        state = {"type": "attached", "status": "True", "reason": "Done", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        device = {"driver": "gpu.example.com", "pool": "b", "device": "gpu-1", "conditions": [state]}
         cluster.change(
             "gpu",
             lambda claim: claim["status"].update(devices=[device]),

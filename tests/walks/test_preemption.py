@@ -77,5 +77,5 @@ def test_a_pod_that_fits_nowhere_makes_room_for_itself() -> None:
     )
 
     # 4 When the pod's turn comes again its nominated node is looked at first, and it fits.
-    found = algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), nominated, nominations))
-    assert (found.suggested_host, found.feasible_nodes) == ("cheap", 1)
+    placement = algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), nominated, nominations))
+    assert (placement.suggested_host, placement.feasible_nodes) == ("cheap", 1)

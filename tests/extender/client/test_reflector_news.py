@@ -84,7 +84,7 @@ async def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_o
 @pytest.mark.parametrize("late", ["nodes", "pods"])
 async def test_kinds_need_not_be_in_step(late: str) -> None:
     """A pod is seen before its node, a node goes before its pods."""
-    async with begun(Fault(watches.held(7), verb="watch", resource=late, times=None), streams_lists=False) as world:
+    async with begun(Fault(watches.delayed(7), verb="watch", resource=late, times=None), streams_lists=False) as world:
         world.server.new_node("n2")
         world.server.new_pod("x", nodeName="n2")
         await asyncio.sleep(30)

@@ -36,7 +36,7 @@ def a_fault(chance: Random) -> Fault:
         watches.skipping(one_of_two),
         watches.repeating(chance.randint(2, 3), one_of_two),
         watches.reordered(chance.randint(1, 4), one_of_two),
-        watches.held(chance.uniform(0, 5)),
+        watches.delayed(chance.uniform(0, 5)),
     ]
     on_lists: list[Action] = [
         answers.status(code),

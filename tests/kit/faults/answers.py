@@ -31,7 +31,7 @@ def status_object(
     code: int, message: str = "injected", *, reason: str | None = None, details: object = None
 ) -> dict[str, Any]:
     """Returns a Status as the API server writes it."""
-    found: dict[str, Any] = {
+    status_fields: dict[str, Any] = {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
@@ -39,7 +39,7 @@ def status_object(
         "message": message,
     }
     return (
-        found
+        status_fields
         | {"reason": REASONS.get(code, "") if reason is None else reason, "code": code}
         | ({"details": details} if details else {})
     )

@@ -73,48 +73,46 @@ class ResettingProxy:
 
     def _accept(self, listening: socket.socket) -> None:
         with suppress(BlockingIOError):
-            made, _ = listening.accept()
-            conversation = asyncio.ensure_future(self._converse(made))
+            accepted, _ = listening.accept()
+            conversation = asyncio.ensure_future(self._converse(accepted))
             self._conversations.add(conversation)
             conversation.add_done_callback(self._conversations.discard)
             # One that is cancelled before its first step has not taken the socket over.
-            conversation.add_done_callback(lambda _: made.close())
+            conversation.add_done_callback(lambda _: accepted.close())
 
-    async def _converse(self, made: socket.socket) -> None:
-        reader, writer = await asyncio.open_connection(sock=made)
-        left = self._rng.choice(MOMENTS) if self._rng.random() < self.share else 1 << 62
+    async def _converse(self, accepted: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=accepted)
+        bytes_left = self._rng.choice(MOMENTS) if self._rng.random() < self.share else 1 << 62
 
         async def pass_on(source: asyncio.StreamReader, goal: asyncio.StreamWriter) -> None:
-            nonlocal left
-            while left > 0 and (some := await source.read(min(1 << 16, left))):
-                left -= len(some)
-                goal.write(some)
+            nonlocal bytes_left
+            while bytes_left > 0 and (chunk := await source.read(min(1 << 16, bytes_left))):
+                bytes_left -= len(chunk)
+                goal.write(chunk)
                 await goal.drain()
 
         self._open.add(writer)
         upstream: asyncio.StreamWriter | None = None
         try:
-            if left:
+            if bytes_left:
                 from_server, upstream = await asyncio.open_connection("127.0.0.1", self._server)
                 self._open.add(upstream)
-                ways = [
-                    asyncio.ensure_future(pass_on(reader, upstream)),
-                    asyncio.ensure_future(pass_on(from_server, writer)),
-                ]
+                pairs = ((reader, upstream), (from_server, writer))
+                ways = [asyncio.ensure_future(pass_on(source, goal)) for source, goal in pairs]
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
                 for way in ways:
                     way.cancel()
                 await asyncio.gather(*ways, return_exceptions=True)
-            if left <= 0:
+            if bytes_left <= 0:
                 self._reset(writer)
         except OSError:
             pass  # the server is away
         finally:
-            for each in filter(None, (writer, upstream)):
-                each.transport.abort()
+            for open_writer in filter(None, (writer, upstream)):
+                open_writer.transport.abort()
                 with suppress(OSError):
-                    await each.wait_closed()
-                self._open.discard(each)
+                    await open_writer.wait_closed()
+                self._open.discard(open_writer)
 
     def _reset(self, writer: asyncio.StreamWriter) -> None:
         self.num_reset += 1

@@ -84,13 +84,13 @@ class Fault:
 
     def strikes(self, call: Call, rng: Random) -> bool:
         """Returns whether the fault strikes this request, and counts it."""
-        wanted = (
+        pairs = (
             (self.verb, call.verb),
             (self.resource, call.resource),
             (self.subresource, call.subresource),
             (self.name, call.name),
         )
-        if any(want is not None and want != found for want, found in wanted) or (
+        if any(expected is not None and expected != actual for expected, actual in pairs) or (
             self.where is not None and not self.where(call)
         ):
             return False

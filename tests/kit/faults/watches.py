@@ -30,11 +30,11 @@ def close_after(count: int) -> Action:
     async def edit(lines: Lines) -> Lines:
         if count == 0:
             return
-        seen = 0
+        num_lines = 0
         async for line in lines:
             yield line
-            seen += 1
-            if seen == count:
+            num_lines += 1
+            if num_lines == count:
                 return
 
     return _edit(edit)
@@ -80,19 +80,19 @@ def line_after(count: int, line: bytes) -> Action:
     """Inserts a line that the server did not write after this many events."""
 
     async def edit(lines: Lines) -> Lines:
-        seen = 0
+        num_lines = 0
         if count == 0:
             yield line
         async for real in lines:
             yield real
-            seen += 1
-            if seen == count:
+            num_lines += 1
+            if num_lines == count:
                 yield line
 
     return _edit(edit)
 
 
-def held(seconds: float) -> Action:
+def delayed(seconds: float) -> Action:
     """Delays every event by this many seconds."""
 
     async def edit(lines: Lines) -> Lines:
@@ -133,11 +133,11 @@ def reordered(distance: int, which: Which) -> Action:
                 waiting.append((distance, line))
                 continue
             yield line
-            waiting = [(left - 1, late) for left, late in waiting]
-            for left, late in waiting:
-                if left <= 0:
+            waiting = [(remaining - 1, late) for remaining, late in waiting]
+            for remaining, late in waiting:
+                if remaining <= 0:
                     yield late
-            waiting = [(left, late) for left, late in waiting if left > 0]
+            waiting = [(remaining, late) for remaining, late in waiting if remaining > 0]
         for _, late in waiting:
             yield late
 

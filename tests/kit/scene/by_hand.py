@@ -26,17 +26,17 @@ class ClusterByHand:
 
     def create(self, *created: Object) -> Object:
         """Objects come, one after the other; returns the last one as it is there."""
-        for each in created:
-            resource = objects.resource_of(each)
-            last = self.api.create(resource, _namespace(resource), each)
+        for obj in created:
+            resource = objects.resource_of(obj)
+            last = self.api.create(resource, _namespace(resource), obj)
         return last
 
     def new_node(self, name: str, cpu: str = "2", **spec: Any) -> Object:
         return self.create(objects.node(name, cpu, **spec))
 
     def new_pod(self, name: str, cpu: str = "1", *, metadata: Object | None = None, **spec: Any) -> Object:
-        made = objects.pod(name, cpu, **spec)
-        return self.create({**made, "metadata": {**made["metadata"], **(metadata or {})}})
+        pod_object = objects.pod(name, cpu, **spec)
+        return self.create({**pod_object, "metadata": {**pod_object["metadata"], **(metadata or {})}})
 
     def delete(self, name: str, resource: Resource = PODS, *, at_once: bool = False) -> None:
         """It goes; at once, or with the time it asked for."""
@@ -50,7 +50,7 @@ class ClusterByHand:
 
     def let_go(self, name: str) -> None:
         """Nothing keeps the pod from going any more."""
-        self.change(name, lambda found: found["metadata"].pop("finalizers"))
+        self.change(name, lambda pod: pod["metadata"].pop("finalizers"))
 
     def bind(self, name: str, node: str) -> None:
         """Somebody else gives a pod its node."""
@@ -71,7 +71,7 @@ class ClusterByHand:
         return self.get(name, PODS)
 
     def names(self, resource: Resource = PODS) -> list[str]:
-        return [each["metadata"]["name"] for each in self.api.list(resource)]
+        return [obj["metadata"]["name"] for obj in self.api.list(resource)]
 
     def pods(self) -> set[str]:
         return {*self.names()}
@@ -83,19 +83,19 @@ class ClusterByHand:
         return str(self.pod(name)["status"].get("nominatedNodeName", ""))
 
     def leaving(self) -> set[str]:
-        return {each["metadata"]["name"] for each in self.api.list(PODS) if "deletionTimestamp" in each["metadata"]}
+        return {pod["metadata"]["name"] for pod in self.api.list(PODS) if "deletionTimestamp" in pod["metadata"]}
 
     def condition(self, name: str, kind: str = "PodScheduled") -> tuple[str, str, str] | None:
         """(status, reason, message)."""
-        for each in self.pod(name)["status"].get("conditions", []):
-            if each["type"] == kind:
-                return each["status"], each.get("reason", ""), each.get("message", "")
+        for condition in self.pod(name)["status"].get("conditions", []):
+            if condition["type"] == kind:
+                return condition["status"], condition.get("reason", ""), condition.get("message", "")
         return None
 
     def events(self, name: str) -> list[tuple[str, str]]:
         """(reason, note) of the events about pods of that name."""
-        found = [event for event in self.api.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
-        return [(event["reason"], event["message"]) for event in found]
+        events = [event for event in self.api.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
+        return [(event["reason"], event["message"]) for event in events]
 
 
 def _namespace(resource: Resource) -> str:

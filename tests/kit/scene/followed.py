@@ -31,10 +31,10 @@ async def a_followed_cluster(
     rng: random.Random | None = None,
 ) -> AsyncIterator[tuple[ClusterByHand, Backend]]:
     """The same, and what follows it."""
-    async with own_cluster(objects, rng=random.Random(1), kubelet=kubelet) as own:
-        client, chosen = Client.over(own.transport()), configuration or Configuration()
+    async with own_cluster(objects, rng=random.Random(1), kubelet=kubelet) as cluster:
+        client, chosen = Client.over(cluster.transport()), configuration or Configuration()
         async with live_backend(
             chosen, client, LiveOptions(decides=True, taps=taps, transports=transports), rng=rng or random.Random(1)
-        ) as found:
-            yield ClusterByHand(own.api.registry), found
+        ) as backend:
+            yield ClusterByHand(cluster.api.registry), backend
         await client.aclose()

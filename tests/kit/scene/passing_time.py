@@ -56,13 +56,11 @@ class Settling:
             resource = touched.get(reflector.kind.resource)
             if resource is None:
                 continue
-            heard_of = {key: each.metadata.resource_version for key, each in reflector.objects.items()}
-            there = {
-                _key(each): each["metadata"]["resourceVersion"]
-                for each in self._api.list(resource)
-                if not _is_over(each)
+            heard_of = {key: obj.metadata.resource_version for key, obj in reflector.objects.items()}
+            versions = {
+                _key(obj): obj["metadata"]["resourceVersion"] for obj in self._api.list(resource) if not _is_over(obj)
             }
-            if heard_of != there:
+            if heard_of != versions:
                 return False
         return True
 
@@ -70,16 +68,16 @@ class Settling:
 def kubelets_act(api: Api) -> bool:
     """Pods that were bound run, and those that were told to go are gone; whether there were any."""
     acted = False
-    for each in api.list(PODS):
-        if not each["spec"].get("nodeName"):
+    for pod in api.list(PODS):
+        if not pod["spec"].get("nodeName"):
             continue
-        is_leaving = "deletionTimestamp" in each["metadata"]
-        if is_leaving and each["metadata"].get("finalizers"):
+        is_leaving = "deletionTimestamp" in pod["metadata"]
+        if is_leaving and pod["metadata"].get("finalizers"):
             continue
-        if is_leaving or each["status"].get("phase") == "Pending":
+        if is_leaving or pod["status"].get("phase") == "Pending":
             acted = True
             with suppress(NotFoundError):  # the scheduler may have deleted it since the list was made
-                _act(api, each, is_leaving=is_leaving)
+                _act(api, pod, is_leaving=is_leaving)
     return acted
 
 

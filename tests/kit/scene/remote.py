@@ -43,7 +43,7 @@ _ALL: Final = (
     CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS, RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES, NODES,
     PRIORITY_CLASSES, EVENTS,
 )  # fmt: skip
-_KEPT: Final = {each["metadata"]["name"] for each in PRIORITIES}
+_KEPT: Final = {priority["metadata"]["name"] for priority in PRIORITIES}
 _ADMISSION_SECONDS: Final = 5.0
 """A priority class is known to admission a moment after it was created."""
 
@@ -88,11 +88,11 @@ def change(
     tries: int = 5,
 ) -> None:
     """An object is changed in place, as it is by then: a scheduler or a controller may write to it at the same time."""
-    found = api.get(resource, namespace, name)
-    for each in changes:
-        each(found)
+    obj = api.get(resource, namespace, name)
+    for edit in changes:
+        edit(obj)
     try:
-        api.update(resource, namespace, name, found, subresource=subresource)
+        api.update(resource, namespace, name, obj, subresource=subresource)
     except ConflictError:
         if tries == 1:
             raise
@@ -119,8 +119,8 @@ class RemoteApi:
         return self._ask("GET", _path(resource, namespace, name))
 
     def list(self, resource: Resource, namespace: str | None = None) -> "list[Object]":
-        found: list[Object] = self._ask("GET", _path(resource, namespace or ""))["items"]
-        return found
+        items: list[Object] = self._ask("GET", _path(resource, namespace or ""))["items"]
+        return items
 
     def create(self, resource: Resource, namespace: str, obj: Object) -> Object:
         body = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
@@ -134,7 +134,7 @@ class RemoteApi:
                 resource,
                 namespace,
                 name,
-                lambda found: found.setdefault("status", {}).update(status),
+                lambda current: current.setdefault("status", {}).update(status),
                 subresource="status",
             )
             return self.get(resource, namespace, name)
@@ -174,13 +174,13 @@ class RemoteApi:
         default["metadata"].pop("annotations", None)
         self.update(NAMESPACES, "", "default", default)
         for resource in _ALL:
-            for each in self.list(resource):
-                meta = each["metadata"]
+            for obj in self.list(resource):
+                meta = obj["metadata"]
                 if resource is PRIORITY_CLASSES and (meta["name"] in _KEPT or meta["name"].startswith("system-")):
                     continue
                 if meta.get("finalizers"):
                     del meta["finalizers"], meta["resourceVersion"]
-                    self.update(resource, meta.get("namespace", ""), meta["name"], each)
+                    self.update(resource, meta.get("namespace", ""), meta["name"], obj)
                 self.touched.add(resource)  # a first list may still show it
                 self._try("DELETE", _path(resource, meta.get("namespace", ""), meta["name"]), {"gracePeriodSeconds": 0})
 
@@ -191,10 +191,10 @@ class RemoteApi:
             if answer.status_code == 403 and "no PriorityClass" in answer.text and time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
-            return _taken(answer)
+            return _content_of(answer)
 
     def _ask(self, method: str, where: str, body: Any = None) -> Object:
-        return _taken(self._try(method, where, body))
+        return _content_of(self._try(method, where, body))
 
     def _try(self, method: str, where: str, body: Any = None) -> httpx.Response:
         return self._http.request(method, where, json=body)
@@ -205,12 +205,12 @@ def verification(target: Target) -> ssl.SSLContext | bool:
     return context(target.tls.read()) if target.server.startswith("https") else True
 
 
-def _taken(answer: httpx.Response) -> Object:
-    found: Object = answer.json()
+def _content_of(answer: httpx.Response) -> Object:
+    content: Object = answer.json()
     if answer.is_error:
-        refused = {"Conflict": ConflictError, "NotFound": NotFoundError}.get(found.get("reason", ""), RefusedError)
-        raise refused(f"{answer.request.method} {answer.request.url.path}: {found.get('message', found)}")
-    return found
+        refused = {"Conflict": ConflictError, "NotFound": NotFoundError}.get(content.get("reason", ""), RefusedError)
+        raise refused(f"{answer.request.method} {answer.request.url.path}: {content.get('message', content)}")
+    return content
 
 
 def _path(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:

@@ -79,8 +79,8 @@ class RunningScheduler:
         world = self.alone.world
         if not self.by_hand and world.queue.pods_in_active_q():
             return True
-        held = {waiting.pod.uid for waiting in world.waiting_pods}
-        if any(info.pod.uid not in held for info in world.queue.in_flight_pods()):
+        held_uids = {waiting.pod.uid for waiting in world.waiting_pods}
+        if any(info.pod.uid not in held_uids for info in world.queue.in_flight_pods()):
             return True
         return not num_held and not await self.dispatcher.drain(0)
 

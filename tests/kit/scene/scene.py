@@ -39,8 +39,8 @@ class Scene(ClusterByHand):
 
     async def has(self, *objects: Object, within: float = 5.0) -> None:
         """Objects come, one after the other; then time passes."""
-        for each in objects:
-            self.create(each)
+        for obj in objects:
+            self.create(obj)
         await self.passes(within)
 
     async def loses(self, name: str, *, resource: Resource = PODS, at_once: bool = False, within: float = 5.0) -> None:
@@ -100,7 +100,7 @@ class Scene(ClusterByHand):
         queue, key = self.alone.world.queue, f"default/{name}"
         info = queue.get(key)
         if info is None:
-            in_flight = {each.key for each in queue.in_flight_pods()}
+            in_flight = {entry.key for entry in queue.in_flight_pods()}
             return "in flight" if key in in_flight else ""
         if info in queue.unschedulable_pods():
             return "gated" if info.is_gated else "unschedulable"
@@ -119,12 +119,12 @@ class Scene(ClusterByHand):
 
     def is_assumed(self, name: str) -> bool:
         return name in {
-            each.name for each in map(self.alone.world.cluster.cache.pod, self._uids(name)) if each is not None
+            pod.name for pod in map(self.alone.world.cluster.cache.pod, self._uids(name)) if pod is not None
         }
 
     def _uids(self, name: str) -> list[str]:
         world = self.alone.world
-        return [uid for uid, each in world.cluster.pending.items() if each.name == name]
+        return [uid for uid, pod in world.cluster.pending.items() if pod.name == name]
 
 
 @asynccontextmanager
@@ -184,8 +184,8 @@ async def a_scene(
 
                 def hears(_: object, changes: Sequence[Change[Any]]) -> None:
                     for change in changes:
-                        for each in (running.alone.handlers.changed, *scene.told):
-                            each(change.old, change.new)
+                        for receiver in (running.alone.handlers.changed, *scene.told):
+                            receiver(change.old, change.new)
 
                 running.follow(hears)
                 task = group.create_task(running.run())

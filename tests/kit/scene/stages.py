@@ -93,8 +93,8 @@ class InMemory(Stage):
     async def open(self, opening: Opening) -> AsyncIterator[Setting]:
         objects, features = [*PRIORITIES, *map(_placed, opening.objects)], opening.features
         if opening.controllers:
-            async with own_cluster(objects, rng=random.Random(1), kubelet=opening.kubelet, features=features) as own:
-                yield _in_memory(own.api, opening.interfere)
+            async with own_cluster(objects, rng=random.Random(1), kubelet=opening.kubelet, features=features) as base:
+                yield _in_memory(base.api, opening.interfere)
         else:
             registry = make_registry("default", now=lambda: datetime.now(UTC), features=features)
             seed(registry, objects)
@@ -166,15 +166,15 @@ class OverSockets(Stage):
             between = _Between(carrier, opening.interfere)
         try:
             api.clear()
-            known = {each["metadata"]["name"] for each in api.list(resource_of(PRIORITIES[0]))}
-            for each in (*(each for each in PRIORITIES if each["metadata"]["name"] not in known), *opening.objects):
-                resource = resource_of(each)
-                api.create(resource, "default" if resource.namespaced else "", each)
-            held = (lambda: 0) if between is None else (lambda: between.num_held)
+            known_names = {priority["metadata"]["name"] for priority in api.list(resource_of(PRIORITIES[0]))}
+            for obj in (*(obj for obj in PRIORITIES if obj["metadata"]["name"] not in known_names), *opening.objects):
+                resource = resource_of(obj)
+                api.create(resource, "default" if resource.namespaced else "", obj)
+            count_held = (lambda: 0) if between is None else (lambda: between.num_held)
             yield Setting(
                 api,
                 Client(self._target, transport=between),
-                passes=Settling(api, held, kubelet=opening.kubelet).passes,
+                passes=Settling(api, count_held, kubelet=opening.kubelet).passes,
                 version=api.version,
                 history=lambda since: api.changes(PODS, since),
             )

@@ -89,6 +89,6 @@ async def events(answer: Response | StreamResponse) -> list[Any]:
     return [orjson.loads(line) for line in b"".join([chunk async for chunk in answer.chunks]).splitlines()]
 
 
-def told(event: Any) -> tuple[str, str]:
+def summary(event: Any) -> tuple[str, str]:
     """Its type, and the name of its object."""
     return event["type"], event["object"]["metadata"].get("name", "")

@@ -7,15 +7,15 @@ from extender.rules.api_resources import Object, Resource
 from extender.rules.schema import api_types
 
 
-def defaulted(resource: Resource, sent: Any) -> Object:
-    obj, problems = api_types.read(resource, sent)
+def defaulted(resource: Resource, manifest: Any) -> Object:
+    obj, problems = api_types.read(resource, manifest)
     assert problems == []
     defaults.set_defaults(resource, obj)
     return obj
 
 
-def made(resource: Resource, sent: Any) -> Object:
+def made(resource: Resource, manifest: Any) -> Object:
     """As after its creation."""
-    obj = defaulted(resource, sent)
+    obj = defaulted(resource, manifest)
     strategies.prepare_for_create(resource, obj)
     return obj

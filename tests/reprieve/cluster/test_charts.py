@@ -29,31 +29,31 @@ def place_of(api: KubeApi, obj: Any) -> str:
     """The path of the objects of this kind in its namespace, as discovery tells it."""
     group, _, version = obj["apiVersion"].rpartition("/")
     items = ask(api, "GET", "/apis" if group else "/api", accept=AGGREGATED)[1]["items"]
-    found = [
+    resources = [
         resource
         for item in items
         if item["metadata"].get("name", "") == group
-        for each in item["versions"]
-        if each["version"] == version
-        for resource in each["resources"]
+        for served_version in item["versions"]
+        if served_version["version"] == version
+        for resource in served_version["resources"]
         if resource["responseKind"]["kind"] == obj["kind"]
     ]
-    assert found, f"no matches for kind {obj['kind']} in version {obj['apiVersion']}"
+    assert resources, f"no matches for kind {obj['kind']} in version {obj['apiVersion']}"
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
-    is_namespaced = found[0]["scope"] == "Namespaced"
-    within = f"/namespaces/{obj['metadata'].get('namespace', 'default')}" if is_namespaced else ""
-    return f"{root}{within}/{found[0]['resource']}"
+    is_namespaced = resources[0]["scope"] == "Namespaced"
+    namespace_path = f"/namespaces/{obj['metadata'].get('namespace', 'default')}" if is_namespaced else ""
+    return f"{root}{namespace_path}/{resources[0]['resource']}"
 
 
 def applied(api: KubeApi, obj: Any) -> tuple[int, Any]:
     """As `kubectl apply`: what there is is patched with what was written."""
     place, name = place_of(api, obj), obj["metadata"]["name"]
-    written = json.loads(json.dumps(obj))
-    written["metadata"].setdefault("annotations", {})[LAST_APPLIED] = json.dumps(obj)
+    manifest = json.loads(json.dumps(obj))
+    manifest["metadata"].setdefault("annotations", {})[LAST_APPLIED] = json.dumps(obj)
     how = "fieldManager=kubectl-client-side-apply&fieldValidation=Strict"
     if ask(api, "GET", f"{place}/{name}")[0] == 404:
-        return ask(api, "POST", f"{place}?{how}", written)
-    return merge(api, f"{place}/{name}?{how}", written)
+        return ask(api, "POST", f"{place}?{how}", manifest)
+    return merge(api, f"{place}/{name}?{how}", manifest)
 
 
 def applied_by_the_server(api: KubeApi, obj: Any) -> tuple[int, Any]:
@@ -73,17 +73,17 @@ def test_a_chart_applies_whole_and_again(chart: Path, apply: Any) -> None:
     objects = list(objects_of(chart.read_text()))
 
     first = [apply(api, obj) for obj in objects]
-    again = [apply(api, obj) for obj in objects]
+    second = [apply(api, obj) for obj in objects]
 
     assert [answer["message"] for code, answer in first if code != 201] == []
-    assert [answer["message"] for code, answer in again if code != 200] == []
-    assert [answer["metadata"].get("generation") for _, answer in again] == [
+    assert [answer["message"] for code, answer in second if code != 200] == []
+    assert [answer["metadata"].get("generation") for _, answer in second] == [
         answer["metadata"].get("generation") for _, answer in first
     ]
 
 
 async def test_the_agents_of_a_chart_get_their_pods() -> None:
-    (chart,) = (each for each in CHARTS if each.stem == "kube-prometheus-stack")
+    (chart,) = (path for path in CHARTS if path.stem == "kube-prometheus-stack")
     async with running_controllers() as registry:
         linux = {"name": "a", "labels": {"kubernetes.io/os": "linux"}}
         add_node(registry, "a", metadata=linux)
@@ -104,10 +104,10 @@ async def test_the_agents_of_a_chart_get_their_pods() -> None:
 
 def test_the_yaml_of_the_page_about_pod_groups_applies() -> None:
     text = POD_GROUPS.read_text()
-    written = [part.partition("```")[0] for part in text.split("```yaml\n")[1:]]
+    blocks = [part.partition("```")[0] for part in text.split("```yaml\n")[1:]]
     api = make_api(features=FeatureGates.of({"GenericWorkload": True, "GangScheduling": True}))
 
-    answers = [applied(api, obj) for text in written for obj in objects_of(text) if "kind" in obj]
+    answers = [applied(api, obj) for text in blocks for obj in objects_of(text) if "kind" in obj]
 
     assert answers
     assert [answer["message"] for code, answer in answers if code != 201] == []

@@ -18,16 +18,16 @@ def write(store: ObjectStore, name: str, note: str = "") -> None:
 
 
 def names(store: ObjectStore) -> list[str]:
-    return [each.name for each in store.read(EVENTS)]
+    return [event.name for event in store.read(EVENTS)]
 
 
 @asynccontextmanager
 async def expiring(store: ObjectStore | None = None) -> AsyncIterator[ObjectStore]:
     """A store whose events expire."""
-    there = store or ObjectStore()
-    expiry = asyncio.ensure_future(expire_events(there))
+    expiring_store = store or ObjectStore()
+    expiry = asyncio.ensure_future(expire_events(expiring_store))
     await asyncio.sleep(0)
-    yield there
+    yield expiring_store
     expiry.cancel()
     await asyncio.wait([expiry])
 
@@ -93,14 +93,14 @@ async def test_all_events_expire_when_changes_outrun_the_history() -> None:
 
 async def test_an_event_that_is_written_again_and_again_is_noted_once() -> None:
     async with expiring(ObjectStore(history=100)) as store:
-        held = []
+        object_counts = []
         for _ in range(2):
             for number in range(1000):
                 write(store, "e", str(number))
                 if number % 50 == 0:
                     await asyncio.sleep(2 * SECONDS_BETWEEN_LOOKS)
-            held.append(num_held(store, *asyncio.all_tasks()))
-        assert held[1] - held[0] < 20
+            object_counts.append(num_held(store, *asyncio.all_tasks()))
+        assert object_counts[1] - object_counts[0] < 20
 
 
 async def test_other_objects_do_not_expire() -> None:

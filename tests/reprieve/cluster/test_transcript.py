@@ -92,7 +92,7 @@ def comparable(value: Any, names: dict[str, str]) -> Any:
             for key in sorted(value)
         }
     if isinstance(value, list):
-        return [comparable(each, names) for each in value]
+        return [comparable(item, names) for item in value]
     if isinstance(value, str):
         # Where the history of the recorded server began.
         return re.sub(r"(too old resource version: 1) \(\d+\)", r"\1 (N)", translated(value, names))
@@ -135,10 +135,8 @@ async def replay() -> dict[str, tuple[Any, Any]]:
         raw = b"".join(chunks)
         ours = orjson.loads(raw) if answer.headers["Content-Type"].startswith("application/json") else raw.decode()
         learn(theirs["body"], ours, names)
-        heads = [
-            {key: headers.get(key) for key in COMPARED_HEADERS}
-            for headers in (theirs.get("headers", {}), answer.headers)
-        ]
+        both = (theirs.get("headers", {}), answer.headers)
+        heads = [{key: headers.get(key) for key in COMPARED_HEADERS} for headers in both]
         answers[name] = (
             [theirs["status"], heads[0], comparable(without_age(theirs["body"]), names)],
             [answer.status, heads[1], comparable(without_age(ours), names)],

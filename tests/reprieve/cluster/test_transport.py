@@ -32,9 +32,9 @@ async def test_a_watch_is_under_way_when_its_response_is_there(api: KubeApi) -> 
         http.stream("GET", "/api/v1/pods", params={"watch": "1", "timeoutSeconds": "9"}) as watch,
     ):
         add_pod(api, "a")
-        found = [json.loads(line) async for line in watch.aiter_lines()]
+        events = [json.loads(line) async for line in watch.aiter_lines()]
 
-    assert [event["type"] for event in found] == ["ADDED"]
+    assert [event["type"] for event in events] == ["ADDED"]
 
 
 async def test_a_watch_ends_when_its_response_is_closed(api: KubeApi) -> None:

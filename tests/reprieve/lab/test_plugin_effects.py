@@ -55,7 +55,7 @@ def node(name: str, disk: str):
 
 def test_a_pending_pod_that_goes_elsewhere() -> None:
     """The slow node is the emptier one."""
-    found = effects(
+    answer = effects(
         no_slow_disks,
         node("fast", "fast"),
         node("slow", "slow"),
@@ -63,10 +63,10 @@ def test_a_pending_pod_that_goes_elsewhere() -> None:
         make_pod("p").req(cpu="1").obj(),
     )
 
-    [effect] = found.pending
+    [effect] = answer.pending
     assert (effect.before, effect.after) == (Destination(node="slow"), Destination(node="fast"))
     assert effect.refused == (ReasonCount(reason=SLOW, nodes=1),)
-    assert (found.nodes, found.looked_at, found.left_out, found.errors) == (2, 1, 0, ())
+    assert (answer.nodes, answer.looked_at, answer.left_out, answer.errors) == (2, 1, 0, ())
 
 
 def test_a_pending_pod_that_would_find_no_node() -> None:
@@ -89,9 +89,9 @@ def test_a_running_pod_is_shown_its_node_without_itself() -> None:
     """Two pods share a node, and one is alone on its own: only the two would not be let in."""
     pods = [make_pod(name).node(where).obj() for name, where in (("a", "n"), ("b", "n"), ("c", "m"))]
 
-    found = effects(alone, node("n", "fast"), node("m", "fast"), *pods)
+    answer = effects(alone, node("n", "fast"), node("m", "fast"), *pods)
 
-    assert {(each.pod.name, each.node, each.reasons) for each in found.running} == {
+    assert {(effect.pod.name, effect.node, effect.reasons) for effect in answer.running} == {
         ("a", "n", ("others are there",)),
         ("b", "n", ("others are there",)),
     }
@@ -101,23 +101,23 @@ def test_no_more_pods_are_looked_at_than_asked_and_pending_ones_come_first() -> 
     running = [make_pod(f"r{number}").node("slow").obj() for number in range(3)]
     pending = [make_pod(f"p{number}").obj() for number in range(3)]
 
-    found = effects(no_slow_disks, node("slow", "slow"), *running, *pending, limit=4)
+    answer = effects(no_slow_disks, node("slow", "slow"), *running, *pending, limit=4)
 
-    assert (len(found.pending), found.looked_at, len(found.running), found.left_out) == (3, 1, 1, 2)
+    assert (len(answer.pending), answer.looked_at, len(answer.running), answer.left_out) == (3, 1, 1, 2)
 
 
 def test_a_plugin_that_fails_is_reported_once_for_all_pods() -> None:
-    found = effects(broken, node("n", "fast"), *(make_pod(f"p{number}").obj() for number in range(3)))
+    answer = effects(broken, node("n", "fast"), *(make_pod(f"p{number}").obj() for number in range(3)))
 
-    assert [*map(without_place, found.errors)] == [
+    assert [*map(without_place, answer.errors)] == [
         "running \"broken\" filter plugin: 'NodeInfo' object has no attribute 'nope'"
     ]
 
 
 def test_a_plugin_that_fails_where_others_refuse_is_reported_too() -> None:
-    found = effects(broken, node("n", "fast"), make_pod("p").req(cpu="100").obj())
+    answer = effects(broken, node("n", "fast"), make_pod("p").req(cpu="100").obj())
 
-    assert [*map(without_place, found.errors)] == [
+    assert [*map(without_place, answer.errors)] == [
         "running \"broken\" filter plugin: 'NodeInfo' object has no attribute 'nope'"
     ]
-    assert found.pending[0].refused == ()
+    assert answer.pending[0].refused == ()

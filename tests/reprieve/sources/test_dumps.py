@@ -92,7 +92,7 @@ def test_a_trial_names_what_it_leaves_out_of_its_last_call(tmp_path: Path) -> No
         placed, notes = trial.schedule(chart), trial.notes
         trial.evict("shop/web")
 
-        assert [each.node for each in placed] == ["n"]
+        assert [placement.node for placement in placed] == ["n"]
         assert "ServiceMonitor (monitoring.coreos.com/v1)" in notes[0]
         assert trial.notes == ()
 

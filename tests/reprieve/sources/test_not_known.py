@@ -27,16 +27,16 @@ HOME: Final = "default"
 
 
 def test_something_hangs_on_every_kind() -> None:
-    assert {plural for each in DEPENDANTS for plural in each.plurals} == {kind.plural for kind in KINDS}
+    assert {plural for dependant in DEPENDANTS for plural in dependant.plurals} == {kind.plural for kind in KINDS}
 
 
-def told(objects: Sequence[HasMetadata], gaps: Gaps) -> tuple[Questions, Retelling]:
+def narrowed(objects: Sequence[HasMetadata], gaps: Gaps) -> tuple[Questions, Retelling]:
     cluster = Cluster()
     for kind in KINDS:
-        for each in objects:
+        for obj in objects:
             gap = gaps.get(kind.plural)
-            if kind_of(each) is kind and (gap is None or each.metadata.namespace in gap.namespaces):
-                cluster.changed(None, each)
+            if kind_of(obj) is kind and (gap is None or obj.metadata.namespace in gap.namespaces):
+                cluster.changed(None, obj)
     narrowing = Narrowing(gaps, cluster)
     cluster.narrow = narrowing
     questions = Questions(Configuration(), cluster, rules.trial)
@@ -44,7 +44,7 @@ def told(objects: Sequence[HasMetadata], gaps: Gaps) -> tuple[Questions, Retelli
 
 
 async def explained(objects: Sequence[HasMetadata], gaps: Gaps, pod: Pod) -> Explanation:
-    questions, retold = told(objects, gaps)
+    questions, retold = narrowed(objects, gaps)
     question = ExplainQuestion(namespace=pod.namespace, pod=pod.name)
     answer = await retold(question, await questions.explain(pod.namespace, pod.name))
     assert isinstance(answer, Explanation)
@@ -62,7 +62,7 @@ def random_world(chance: random.Random) -> list[HasMetadata]:
 
 def random_gaps(chance: random.Random) -> dict[str, Gap]:
     """Pods may always be listed at home: otherwise there is none to ask about."""
-    missing = [
+    missing_kinds = [
         kind for kind in KINDS if kind is not NODES and not kind.gate and chance.random() < chance.choice((0.2, 0.6))
     ]
     return {
@@ -71,7 +71,7 @@ def random_gaps(chance: random.Random) -> dict[str, Gap]:
             "no",
             frozenset([HOME]) if kind is PODS or (kind.is_namespaced and chance.random() < 0.5) else frozenset(),
         )
-        for kind in missing
+        for kind in missing_kinds
     }
 
 
@@ -80,7 +80,7 @@ async def test_what_is_said_of_a_part_is_true_of_the_whole(seed: int) -> None:
     """A fit is a fit, a refusal is a refusal, by the same plugins; nothing is said of what is not known."""
     chance = random.Random(seed)
     objects, gaps = random_world(chance), random_gaps(chance)
-    for pod in [each for each in objects if isinstance(each, Pod) and not each.spec.node_name]:
+    for pod in [obj for obj in objects if isinstance(obj, Pod) and not obj.spec.node_name]:
         whole, part = await explained(objects, {}, pod), await explained(objects, gaps, pod)
         if "not known whether" in part.summary:
             assert (part.message, part.preemption) == ("", None)
@@ -88,6 +88,6 @@ async def test_what_is_said_of_a_part_is_true_of_the_whole(seed: int) -> None:
         else:
             assert bool(part.feasible_nodes) == bool(whole.feasible_nodes), (part.summary, whole.summary, sorted(gaps))
         for fix in part.fixes:
-            assert fix in whole.fixes, (fix.text, [each.text for each in whole.fixes], sorted(gaps))
+            assert fix in whole.fixes, (fix.text, [whole_fix.text for whole_fix in whole.fixes], sorted(gaps))
         if part.preemption is not None and part.preemption.node:
             assert whole.preemption == part.preemption, sorted(gaps)

@@ -151,9 +151,9 @@ def phases(registry: ObjectRegistry) -> list[str]:
 def replicas_by_set(registry: ObjectRegistry) -> list[int]:
     """Replicas of the ReplicaSets, oldest revision first."""
     sets = registry.list(REPLICA_SETS, "default")
-    sets.sort(key=lambda each: int(each["metadata"]["annotations"]["deployment.kubernetes.io/revision"]))
-    return [each["spec"]["replicas"] for each in sets]
+    sets.sort(key=lambda replica_set: int(replica_set["metadata"]["annotations"]["deployment.kubernetes.io/revision"]))
+    return [replica_set["spec"]["replicas"] for replica_set in sets]
 
 
 def condition_of(obj: Object, kind: str) -> Object:
-    return next((each for each in obj["status"].get("conditions", []) if each["type"] == kind), {})
+    return next((condition for condition in obj["status"].get("conditions", []) if condition["type"] == kind), {})

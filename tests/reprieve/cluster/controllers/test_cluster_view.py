@@ -45,12 +45,12 @@ def random_pod(rng: Random, key: tuple[str, str]) -> bytes:
     return orjson.dumps({"metadata": metadata, "spec": {"nodeName": rng.choice(["", "n1", "n2"])}, "status": status})
 
 
-def asked(cluster: ClusterView) -> Any:
+def answers_of(cluster: ClusterView) -> Any:
     """Every question about pods, with the answers in an order of their own."""
 
-    def counted(uid: str) -> Any:
+    def counts_of(uid: str) -> Any:
         group = cluster.pods_of(uid)
-        labels = sorted((sorted(each.by_name.items()), count) for each, count in group.labels.items())
+        labels = sorted((sorted(label_set.by_name.items()), count) for label_set, count in group.labels.items())
         return sorted(group.pods), group.active, group.ready, group.terminating, labels
 
     def labelled(index: Any) -> Any:
@@ -59,7 +59,7 @@ def asked(cluster: ClusterView) -> Any:
     return (
         sorted(cluster.pods),
         {node: sorted(cluster.pods_on(node)) for node in ("", "n1", "n2")},
-        {uid: counted(uid) for uid in ("u1", "u2")},
+        {uid: counts_of(uid) for uid in ("u1", "u2")},
         {uid: sorted(cluster.dependents(uid)) for uid in ("u1", "u2")},
         {namespace: labelled(cluster.loose_pods(namespace)) for namespace in ("one", "two")},
         {namespace: labelled(cluster.pods_in(namespace)) for namespace in ("one", "two")},
@@ -81,7 +81,7 @@ def test_after_many_changes_the_indexes_are_those_of_a_fresh_look(number: int) -
     for key, raw in state.items():
         fresh.apply_pod(key, raw)
 
-    assert asked(cluster) == asked(fresh)
+    assert answers_of(cluster) == answers_of(fresh)
 
 
 def test_pods_with_equal_labels_share_them() -> None:
@@ -164,8 +164,8 @@ def check(registry: ObjectRegistry) -> None:
     pods = registry.list(PODS, "default")
     assert {pod["status"]["phase"] for pod in pods} <= {"Running"}
     for deployment in registry.list(DEPLOYMENTS, "default"):
-        status, wanted = deployment["status"], deployment["spec"]["replicas"]
-        assert [status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas")] == [wanted] * 3
+        status, desired = deployment["status"], deployment["spec"]["replicas"]
+        assert [status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas")] == [desired] * 3
     for replica_set in registry.list(REPLICA_SETS, "default"):
         owned = [pod for pod in pods if replica_set["metadata"]["uid"] in str(pod["metadata"].get("ownerReferences"))]
         assert len(owned) == replica_set["spec"]["replicas"]

@@ -111,10 +111,10 @@ async def test_controller_that_was_overtaken_by_changes_reads_everything_again(
             registry.create(PODS, "default", _unrelated(f"p{number}"))
         await settle()
 
-        left = [name for name in names(registry, PODS) if name.startswith("web")]
+        pod_names = [name for name in names(registry, PODS) if name.startswith("web")]
         ready = [node["status"]["conditions"][-1]["type"] for node in registry.list(NODES)]
-        assert len(left) == 1
-        assert left != [first]
+        assert len(pod_names) == 1
+        assert pod_names != [first]
         assert ready == ["Ready"] * 100
 
     assert "controllers were overtaken by changes" in caplog.text
@@ -124,12 +124,12 @@ async def test_controller_yields_between_its_keys() -> None:
     async with running_controllers() as registry:
         for number in range(20):
             registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, f"web-{number}", 1))
-        seen = [0]
-        while seen[-1] < 20 and len(seen) < 1000:
+        pod_counts = [0]
+        while pod_counts[-1] < 20 and len(pod_counts) < 1000:
             await asyncio.sleep(0)
-            seen.append(len(registry.store.read(PODS)))
+            pod_counts.append(len(registry.store.read(PODS)))
 
-        assert len(set(seen)) > 10
+        assert len(set(pod_counts)) > 10
 
 
 async def test_a_write_that_comes_second_is_made_again_from_what_is_there_now() -> None:

@@ -18,8 +18,8 @@ from tests.reprieve.cluster.controllers.running_cluster import (
 
 
 def add_set(registry: ObjectRegistry, pod_spec: Any = None, **spec: Any) -> Object:
-    wanted = {"selector": {"matchLabels": {"app": "web"}}, "template": template(**(pod_spec or {})), **spec}
-    return registry.create(DAEMON_SETS, "default", {"metadata": {"name": "agent"}, "spec": wanted})
+    set_spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template(**(pod_spec or {})), **spec}
+    return registry.create(DAEMON_SETS, "default", {"metadata": {"name": "agent"}, "spec": set_spec})
 
 
 def bind_all(registry: ObjectRegistry) -> None:
@@ -50,7 +50,7 @@ async def test_each_node_gets_a_pod_that_is_pinned_to_it() -> None:
         assert places(registry) == ["a", "b"]
         assert [pod["spec"].get("nodeName") for pod in pods] == [None, None]
         assert all(pod["metadata"]["name"].startswith("agent-") for pod in pods)
-        tolerated = {each.get("key") for each in pods[0]["spec"]["tolerations"]}
+        tolerated = {toleration.get("key") for toleration in pods[0]["spec"]["tolerations"]}
         assert {"node.kubernetes.io/unschedulable", "node.kubernetes.io/disk-pressure"} <= tolerated
 
 

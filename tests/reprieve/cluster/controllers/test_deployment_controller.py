@@ -54,15 +54,15 @@ async def test_a_new_image_is_rolled_out_and_the_old_replica_set_is_kept_empty()
 async def test_a_rollout_never_has_more_missing_than_allowed() -> None:
     async with deployed(4, strategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}) as registry:
         change(registry, DEPLOYMENTS, "web", with_image("web:2"))
-        seen = []
+        counts = []
         for _ in range(60):
             await scheduled(registry, 0.5)
             pods = [pod for pod in registry.list(PODS, "default") if "deletionTimestamp" not in pod["metadata"]]
-            seen.append((len(pods), sum(pod["status"]["phase"] == "Running" for pod in pods)))
+            counts.append((len(pods), sum(pod["status"]["phase"] == "Running" for pod in pods)))
 
         assert replicas_by_set(registry) == [0, 4]
-        assert max(total for total, _ in seen) == 5
-        assert min(running for _, running in seen) == 4
+        assert max(total for total, _ in counts) == 5
+        assert min(running for _, running in counts) == 4
 
 
 async def test_stuck_rollout_has_the_condition_progress_deadline_exceeded() -> None:
@@ -123,10 +123,8 @@ async def test_a_paused_deployment_scales_and_does_not_roll() -> None:
         change(registry, DEPLOYMENTS, "web", with_image("web:2"))
         scale(registry, DEPLOYMENTS, "web", 3)
         await scheduled(registry, 5)
-        paused = (
-            replicas_by_set(registry),
-            condition_of(registry.get(DEPLOYMENTS, "default", "web"), "Progressing")["reason"],
-        )
+        deployment = registry.get(DEPLOYMENTS, "default", "web")
+        paused = (replicas_by_set(registry), condition_of(deployment, "Progressing")["reason"])
         change(registry, DEPLOYMENTS, "web", lambda obj: obj["spec"].update(paused=False))
         await scheduled(registry, 15)
 
@@ -143,8 +141,8 @@ async def test_old_replica_sets_beyond_the_history_limit_are_deleted() -> None:
         await scheduled(registry, 8)
 
         revisions = [
-            each["metadata"]["annotations"]["deployment.kubernetes.io/revision"]
-            for each in registry.list(REPLICA_SETS, "default")
+            replica_set["metadata"]["annotations"]["deployment.kubernetes.io/revision"]
+            for replica_set in registry.list(REPLICA_SETS, "default")
         ]
 
     assert sorted(revisions) == ["4", "5"]

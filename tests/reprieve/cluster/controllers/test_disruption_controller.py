@@ -9,6 +9,7 @@ from extender.rules.api_resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, PO
 from extender.rules.seeding import seed
 from reprieve.cluster.registry.object_registry import ObjectRegistry
 from reprieve.cluster.registry.subresources import evict
+from tests.kit.objects import obj, owner
 from tests.kit.tables import cases
 from tests.reprieve.cluster.controllers.running_cluster import (
     add_pod,
@@ -118,8 +119,8 @@ async def test_a_pod_that_changes_its_labels_changes_its_budget() -> None:
 
 async def test_a_controller_that_cannot_be_scaled_leaves_nothing_to_disrupt() -> None:
     async with running_controllers(node="a") as registry:
-        owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1", "controller": True}
-        add_pod(registry, "x", node="a", metadata={"labels": {"app": "web"}, "ownerReferences": [owner]})
+        agent = owner("DaemonSet", "agent", uid="1")
+        add_pod(registry, "x", node="a", metadata={"labels": {"app": "web"}, "ownerReferences": [agent]})
         add_budget(registry, maxUnavailable=1)
         await settle()
 
@@ -127,29 +128,16 @@ async def test_a_controller_that_cannot_be_scaled_leaves_nothing_to_disrupt() ->
 
     failure = condition_of(budget, "DisruptionAllowed")
     assert budget["status"]["disruptionsAllowed"] == 0
-    assert (failure["status"], failure["reason"], failure["message"]) == (
-        "False",
-        "SyncFailed",
-        'found no controllers for pod "x"',
-    )
+    assert (failure["status"], failure["reason"]) == ("False", "SyncFailed")
+    assert failure["message"] == 'found no controllers for pod "x"'
 
 
 async def test_a_controller_that_only_a_dump_names_counts_with_its_pods() -> None:
     """A dump of nodes, pods and budgets says nothing of ReplicaSets. Upstream would allow no disruption at all."""
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    metadata = {"namespace": "default", "labels": {"app": "web"}, "ownerReferences": [owner]}
+    metadata = {"namespace": "default", "labels": {"app": "web"}, "ownerReferences": [owner(name="web", uid="1")]}
     spec = {"nodeName": "a", "containers": [{"name": "c", "image": "i"}]}
-    pods = [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {**metadata, "name": name},
-            "spec": dict(spec),
-            "status": status,
-        }
-        for name in "wxyz"
-    ]
+    pods = [obj("Pod", spec=dict(spec), status=status) | {"metadata": {**metadata, "name": name}} for name in "wxyz"]
     async with running_controllers() as registry:
         seed(registry, pods)
         add_budget(registry, maxUnavailable="50%")
@@ -237,18 +225,18 @@ async def test_pods_that_come_and_go_are_counted_whatever_their_labels_are() -> 
             "web",
             lambda obj: obj["spec"].update(selector={"matchExpressions": expressions}),
         )
-        counted = []
+        counts = []
         for first, last in ((0, 150), (150, 200)):
             for number in range(first, last):
                 add_pod(registry, f"p{number}", node="a", metadata={"labels": {"app": f"n{number}"}})
             await settle()
-            counted.append(numbers(registry)[0])
+            counts.append(numbers(registry)[0])
             for number in range(first, last - 10):
                 registry.delete(PODS, "default", f"p{number}", {"gracePeriodSeconds": 0})
             await settle()
-            counted.append(numbers(registry)[0])
+            counts.append(numbers(registry)[0])
 
-        assert counted == [149, 10, 59, 19]
+        assert counts == [149, 10, 59, 19]
 
 
 async def test_a_budget_with_a_long_selector_is_counted() -> None:

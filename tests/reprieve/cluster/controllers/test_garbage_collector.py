@@ -17,14 +17,8 @@ from tests.reprieve.cluster.controllers.running_cluster import (
 
 
 def reference(owner: Object, **more: Any) -> Object:
-    metadata = owner["metadata"]
-    return {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        **more,
-    }
+    name, uid = owner["metadata"]["name"], owner["metadata"]["uid"]
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name, "uid": uid, **more}
 
 
 def add_owner(registry: ObjectRegistry, name: str) -> Object:
@@ -49,11 +43,11 @@ async def test_dependents_go_with_their_last_owner() -> None:
         registry.delete(REPLICA_SETS, "default", "one", {"propagationPolicy": "Background"})
         await settle()
         shared = registry.get(PODS, "default", "of-both")["metadata"]["ownerReferences"]
-        left = names(registry, PODS)
+        pod_names = names(registry, PODS)
         registry.delete(REPLICA_SETS, "default", "other", {})
         await settle()
 
-        assert left == ["of-both"]
+        assert pod_names == ["of-both"]
         assert [owner["name"] for owner in shared] == ["other"]
         assert names(registry, PODS) == []
 

@@ -45,13 +45,13 @@ async def test_a_job_runs_to_its_completions() -> None:
 
 async def test_pods_carry_the_labels_of_their_job() -> None:
     async with running_controllers(node="a") as registry:
-        made = add_job(registry)
+        new_job = add_job(registry)
         await settle()
 
         (pod,) = registry.list(PODS)
 
         assert pod["metadata"]["labels"]["job-name"] == "once"
-        assert made["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+        assert new_job["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
 
 
 async def test_an_indexed_job_has_a_pod_for_each_index() -> None:
@@ -59,11 +59,11 @@ async def test_an_indexed_job_has_a_pod_for_each_index() -> None:
         add_job(registry, RUNS, parallelism=2, completions=3, completionMode="Indexed")
         await scheduled(registry, 20)
 
-        found = sorted(
+        indexes = sorted(
             pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] for pod in registry.list(PODS)
         )
 
-        assert found == ["0", "1", "2"]
+        assert indexes == ["0", "1", "2"]
         assert condition_of(job(registry), "Complete")["status"] == "True"
 
 
@@ -112,7 +112,7 @@ async def test_a_suspended_job_has_no_pods() -> None:
         add_job(registry)
         await settle()
 
-        change(registry, JOBS, "once", lambda each: each["spec"].update(suspend=True))
+        change(registry, JOBS, "once", lambda obj: obj["spec"].update(suspend=True))
         await settle(10)
 
         assert names(registry, PODS) == []

@@ -27,12 +27,12 @@ async def test_a_bound_pod_runs_and_is_ready() -> None:
         pod = registry.get(PODS, "default", "web")
 
     assert pod["status"]["phase"] == "Running"
-    assert {each["type"]: each["status"] for each in pod["status"]["conditions"]} == dict.fromkeys(
+    assert {condition["type"]: condition["status"] for condition in pod["status"]["conditions"]} == dict.fromkeys(
         ("PodScheduled", "PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"), "True"
     )
-    assert [(each["name"], each["ready"], list(each["state"])) for each in pod["status"]["containerStatuses"]] == [
-        ("main", True, ["running"])
-    ]
+    assert [
+        (status["name"], status["ready"], list(status["state"])) for status in pod["status"]["containerStatuses"]
+    ] == [("main", True, ["running"])]
     assert pod["status"]["podIP"].startswith("10.")
     assert pod["status"]["podIPs"] == [{"ip": pod["status"]["podIP"]}]
     assert pod["status"]["hostIP"] == registry.get(NODES, "", "a")["status"]["addresses"][0]["address"]
@@ -47,7 +47,7 @@ async def test_init_containers_have_done_their_work_and_sidecars_run() -> None:
 
         statuses = registry.get(PODS, "default", "web")["status"]["initContainerStatuses"]
 
-    assert [(each["name"], list(each["state"]), each["ready"]) for each in statuses] == [
+    assert [(status["name"], list(status["state"]), status["ready"]) for status in statuses] == [
         ("once", ["terminated"], True),
         ("sidecar", ["running"], True),
     ]
@@ -101,16 +101,16 @@ async def test_deleted_pod_with_a_finalizer_stays_until_it_is_removed() -> None:
     ("always restarted: it never ends", "Always", "Running"),
 )
 async def test_a_pod_may_say_how_long_it_runs(policy: str, phase: str) -> None:
-    seen: list[Object] = []
+    pods: list[Object] = []
 
     async with running_controllers(node="a") as registry:
         add_pod(registry, "job", node="a", restartPolicy=policy, metadata={"annotations": {RUNS_FOR: "10s"}})
         for _ in range(2):
             await settle(8)
-            seen.append(registry.get(PODS, "default", "job"))
+            pods.append(registry.get(PODS, "default", "job"))
 
-    assert [pod["status"]["phase"] for pod in seen] == ["Running", phase]
-    assert condition_of(seen[1], "Ready")["status"] == ("False" if phase == "Succeeded" else "True")
+    assert [pod["status"]["phase"] for pod in pods] == ["Running", phase]
+    assert condition_of(pods[1], "Ready")["status"] == ("False" if phase == "Succeeded" else "True")
 
 
 async def test_a_new_node_becomes_ready() -> None:

@@ -9,9 +9,9 @@ from tests.reprieve.cluster.controllers.running_cluster import add_pod, change, 
 
 async def test_the_system_namespaces_exist_from_the_start() -> None:
     async with running_controllers() as registry:
-        found = [each["metadata"]["name"] for each in registry.list(NAMESPACES)]
+        names = [namespace["metadata"]["name"] for namespace in registry.list(NAMESPACES)]
 
-    assert found == ["default", "kube-node-lease", "kube-public", "kube-system"]
+    assert names == ["default", "kube-node-lease", "kube-public", "kube-system"]
 
 
 async def test_a_deleted_namespace_is_emptied_and_goes() -> None:
@@ -30,9 +30,9 @@ async def test_a_deleted_namespace_is_emptied_and_goes() -> None:
         await settle(5)
 
         assert terminating == "Terminating"
-        assert [each["metadata"]["name"] for each in registry.list(PODS)] == ["elsewhere"]
+        assert [pod["metadata"]["name"] for pod in registry.list(PODS)] == ["elsewhere"]
         assert (registry.list(POD_DISRUPTION_BUDGETS), registry.list(EVENTS, "shop")) == ([], [])
-        assert "shop" not in [each["metadata"]["name"] for each in registry.list(NAMESPACES)]
+        assert "shop" not in [namespace["metadata"]["name"] for namespace in registry.list(NAMESPACES)]
 
 
 async def test_namespace_stays_while_an_object_in_it_stays() -> None:

@@ -18,13 +18,13 @@ MINE = {"key": "example.com/mine", "effect": "NoSchedule"}
 
 
 def taints(registry: ObjectRegistry) -> list[tuple[str, str]]:
-    found = registry.get(NODES, "", "a")["spec"].get("taints", [])
-    return [(taint["key"].removeprefix("node.kubernetes.io/"), taint["effect"]) for taint in found]
+    node_taints = registry.get(NODES, "", "a")["spec"].get("taints", [])
+    return [(taint["key"].removeprefix("node.kubernetes.io/"), taint["effect"]) for taint in node_taints]
 
 
 def set_condition(registry: ObjectRegistry, kind: str, status: str) -> None:
     def edit(node: Object) -> None:
-        conditions = [each for each in node["status"]["conditions"] if each["type"] != kind]
+        conditions = [condition for condition in node["status"]["conditions"] if condition["type"] != kind]
         node["status"]["conditions"] = [*conditions, {"type": kind, "status": status}]
 
     change(registry, NODES, "a", edit, subresource="status")
@@ -37,13 +37,13 @@ def cordon(node: dict[str, Any], value: bool) -> None:
 async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a", spec={"taints": [MINE]})
-        seen: list[Any] = []
+        history: list[Any] = []
         for value in (True, False):
             change(registry, NODES, "a", partial(cordon, value=value))
             await settle()
-            seen.append(taints(registry))
+            history.append(taints(registry))
 
-    assert seen == [
+    assert history == [
         [("example.com/mine", "NoSchedule"), ("unschedulable", "NoSchedule")],
         [("example.com/mine", "NoSchedule")],
     ]
@@ -63,11 +63,11 @@ async def test_taints_follow_conditions(kind: str, status: str, expected: list[t
         await settle()
         set_condition(registry, kind, status)
         await settle()
-        seen = taints(registry)
+        first_taints = taints(registry)
         set_condition(registry, kind, "True" if kind == "Ready" else "False")
         await settle()
 
-        assert (seen, taints(registry)) == (expected, [])
+        assert (first_taints, taints(registry)) == (expected, [])
 
 
 async def test_node_without_conditions_keeps_its_taints() -> None:

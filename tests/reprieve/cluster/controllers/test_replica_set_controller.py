@@ -92,14 +92,14 @@ async def test_scaling_down_takes_those_that_are_missed_least() -> None:
     async with running_controllers(node="a") as registry:
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 4))
         await settle()
-        kept = names(registry, PODS)[1:3]
-        for name in kept:
+        bound_names = names(registry, PODS)[1:3]
+        for name in bound_names:
             bind_to(registry, name, "a")
         await settle()
         scale(registry, REPLICA_SETS, "web", 2)
         await settle()
 
-        assert names(registry, PODS) == kept
+        assert names(registry, PODS) == bound_names
         assert registry.get(REPLICA_SETS, "default", "web")["status"]["replicas"] == 2
 
 
@@ -120,10 +120,8 @@ async def test_a_pod_without_an_owner_is_adopted_and_one_that_lost_its_label_is_
         add_pod(registry, "stray", metadata={"labels": {"app": "web"}})
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 1))
         await settle()
-        adopted = (
-            names(registry, PODS),
-            registry.get(PODS, "default", "stray")["metadata"]["ownerReferences"][0]["name"],
-        )
+        stray = registry.get(PODS, "default", "stray")
+        adopted = (names(registry, PODS), stray["metadata"]["ownerReferences"][0]["name"])
         change(registry, PODS, "stray", lambda pod: pod["metadata"]["labels"].update(app="other"))
         await settle()
 

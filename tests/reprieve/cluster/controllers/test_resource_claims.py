@@ -36,14 +36,14 @@ async def test_the_claim_is_deallocated_when_its_last_user_is_gone() -> None:
         add_claim(registry)
         allocate(registry, *(user(registry, name) for name in ("x", "y")))
         await settle()
-        seen = []
+        states = []
         for name in ("x", "y"):
             registry.delete(PODS, "default", name, {})
             await settle()
             status = claim(registry).get("status") or {}
-            seen.append(([each["name"] for each in status.get("reservedFor", [])], "allocation" in status))
+            states.append(([consumer["name"] for consumer in status.get("reservedFor", [])], "allocation" in status))
 
-        assert seen == [(["y"], True), ([], False)]
+        assert states == [(["y"], True), ([], False)]
         assert "finalizers" not in claim(registry)["metadata"]
 
 
@@ -57,7 +57,7 @@ async def test_a_finished_pod_is_no_user() -> None:
         change(registry, PODS, "x", lambda pod: pod["status"].update(phase="Succeeded"), subresource="status")
         await settle()
 
-        assert [each["name"] for each in before] == ["x"]
+        assert [consumer["name"] for consumer in before] == ["x"]
         assert "reservedFor" not in (claim(registry).get("status") or {})
 
 
@@ -89,4 +89,4 @@ async def test_a_pod_that_no_scheduler_bound_gets_its_reservation() -> None:
         user(registry, "y", nodeName="a")
         await settle()
 
-        assert [each["name"] for each in claim(registry)["status"]["reservedFor"]] == ["x", "y"]
+        assert [consumer["name"] for consumer in claim(registry)["status"]["reservedFor"]] == ["x", "y"]

@@ -48,18 +48,18 @@ def pod(
 )
 def test_the_pod_that_is_missed_least_goes_first(first: ObservedPod, other: ObservedPod) -> None:
     for pods in ([first, other], [other, first]):
-        assert [each.name for each in pods_to_delete(pods, {"a": 2}, 1, NOW)] == ["x"]
+        assert [pod.name for pod in pods_to_delete(pods, {"a": 2}, 1, NOW)] == ["x"]
 
 
 def test_crowded_nodes_are_thinned_out_first() -> None:
     """Pods of the same Deployment's other ReplicaSets count as a crowd, too."""
     mine = [pod("x", node="crowded"), pod("a", node="alone")]
 
-    assert [each.name for each in pods_to_delete(mine, {"crowded": 2, "alone": 1}, 1, NOW)] == ["x"]
+    assert [pod.name for pod in pods_to_delete(mine, {"crowded": 2, "alone": 1}, 1, NOW)] == ["x"]
 
 
 def test_ages_of_the_same_order_of_magnitude_are_alike() -> None:
     """Otherwise always the youngest would go, and with it a node or a zone that came last."""
     younger, older = pod("b", ready="2026-03-01T11:10:00Z"), pod("a", ready="2026-03-01T11:05:00Z")
 
-    assert [each.name for each in pods_to_delete([younger, older], {}, 1, NOW)] == ["a"]
+    assert [pod.name for pod in pods_to_delete([younger, older], {}, 1, NOW)] == ["a"]

@@ -35,15 +35,15 @@ def image(pod: Object) -> str:
 async def test_pods_are_made_one_after_the_other_once_the_one_before_is_ready() -> None:
     async with running_controllers(node="a") as registry:
         add_set(registry, 3)
-        seen = []
+        counts = []
         for _ in range(4):
             await settle(2)
-            seen.append(len(names(registry, PODS)))
+            counts.append(len(names(registry, PODS)))
             await scheduled(registry, 0.5)
 
         status = registry.get(STATEFUL_SETS, "default", "db")["status"]
 
-        assert seen == [1, 2, 3, 3]
+        assert counts == [1, 2, 3, 3]
         assert names(registry, PODS) == ["db-0", "db-1", "db-2"]
         assert [
             status[name]
@@ -104,7 +104,7 @@ async def test_a_new_template_is_rolled_out_from_the_last_pod_to_the_first() -> 
         status = registry.get(STATEFUL_SETS, "default", "db")["status"]
 
     old, new = "web:1", "db:2"
-    steps = [each for place, each in enumerate(images) if len(each) == 3 and each not in images[:place]]
+    steps = [step for place, step in enumerate(images) if len(step) == 3 and step not in images[:place]]
     assert steps == [(old, old, new), (old, new, new), (new, new, new)]
     assert (status["updatedReplicas"], status["currentRevision"]) == (3, status["updateRevision"])
 

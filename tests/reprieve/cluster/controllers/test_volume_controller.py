@@ -29,26 +29,26 @@ def add_class(registry: ObjectRegistry, name: str, provisioner: str, *, waits: b
 def add_volume(
     registry: ObjectRegistry, name: str, size: str = "10Gi", storage_class: str = "fast", **spec: Any
 ) -> None:
-    wanted = {
+    volume_spec = {
         "capacity": {"storage": size},
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": storage_class,
         "hostPath": {"path": "/data"},
         **spec,
     }
-    registry.create(PERSISTENT_VOLUMES, "", {"metadata": {"name": name, "labels": {"disk": name}}, "spec": wanted})
+    registry.create(PERSISTENT_VOLUMES, "", {"metadata": {"name": name, "labels": {"disk": name}}, "spec": volume_spec})
 
 
 def add_claim(
     registry: ObjectRegistry, name: str = "data", size: str = "5Gi", storage_class: str = "fast", **spec: Any
 ) -> None:
-    wanted = {
+    claim_spec = {
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": storage_class,
         "resources": {"requests": {"storage": size}},
         **spec,
     }
-    registry.create(PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": wanted})
+    registry.create(PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": claim_spec})
 
 
 def claim(registry: ObjectRegistry, name: str = "data") -> Object:
@@ -68,13 +68,13 @@ async def test_a_claim_gets_the_smallest_volume_that_is_large_enough() -> None:
         add_claim(registry)
         await settle()
 
-        bound, taken = claim(registry), volume(registry, "right")
+        bound, right = claim(registry), volume(registry, "right")
 
         assert free == "Available"
         assert (bound["spec"]["volumeName"], bound["status"]["phase"]) == ("right", "Bound")
         assert (bound["status"]["capacity"], bound["status"]["accessModes"]) == ({"storage": "6Gi"}, ["ReadWriteOnce"])
         assert bound["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"] == "yes"
-        assert (taken["spec"]["claimRef"]["uid"], taken["status"]["phase"]) == (bound["metadata"]["uid"], "Bound")
+        assert (right["spec"]["claimRef"]["uid"], right["status"]["phase"]) == (bound["metadata"]["uid"], "Bound")
         assert volume(registry, "large")["status"]["phase"] == "Available"
 
 
@@ -127,11 +127,8 @@ async def test_a_volume_that_the_scheduler_reserved_is_bound_even_if_the_class_w
         waiting = claim(registry)["status"]["phase"]
 
         def reserve(obj: Object) -> None:
-            obj["spec"]["claimRef"] = {
-                "namespace": "default",
-                "name": "data",
-                "uid": claim(registry)["metadata"]["uid"],
-            }
+            uid = claim(registry)["metadata"]["uid"]
+            obj["spec"]["claimRef"] = {"namespace": "default", "name": "data", "uid": uid}
 
         change(registry, PERSISTENT_VOLUMES, "v", reserve)
         await settle()
@@ -147,13 +144,13 @@ async def test_a_provisioner_makes_a_volume_at_once() -> None:
         await settle()
 
         bound = claim(registry)
-        made = volume(registry, f"pvc-{bound['metadata']['uid']}")
+        new_volume = volume(registry, f"pvc-{bound['metadata']['uid']}")
 
     assert bound["status"]["phase"] == "Bound"
-    assert made["spec"]["csi"]["driver"] == "csi.example.com"
-    assert made["spec"]["capacity"] == {"storage": "5Gi"}
-    assert made["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
-    assert "nodeAffinity" not in made["spec"]
+    assert new_volume["spec"]["csi"]["driver"] == "csi.example.com"
+    assert new_volume["spec"]["capacity"] == {"storage": "5Gi"}
+    assert new_volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
+    assert "nodeAffinity" not in new_volume["spec"]
 
 
 async def test_a_class_that_waits_provisions_where_the_scheduler_says() -> None:
@@ -174,11 +171,11 @@ async def test_a_class_that_waits_provisions_where_the_scheduler_says() -> None:
         )
         await settle()
 
-        (made,) = registry.list(PERSISTENT_VOLUMES)
+        (new_volume,) = registry.list(PERSISTENT_VOLUMES)
 
         assert waiting == ("Pending", [])
         assert claim(registry)["status"]["phase"] == "Bound"
-        assert made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] == [
+        assert new_volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] == [
             {"matchExpressions": [{"key": zone, "operator": "In", "values": ["z1"]}]}
         ]
 
@@ -194,8 +191,8 @@ async def test_no_volume_is_made_for_a_class_without_provisioner_or_a_missing_cl
         assert [claim(registry, name)["status"]["phase"] for name in ("one", "two")] == ["Pending", "Pending"]
 
 
-@cases("policy, left", ("deleted", "Delete", []), ("released", "Retain", [("v", "Released")]))
-async def test_a_volume_whose_claim_is_gone_is(policy: str, left: list[tuple[str, str]]) -> None:
+@cases("policy, remaining", ("deleted", "Delete", []), ("released", "Retain", [("v", "Released")]))
+async def test_a_volume_whose_claim_is_gone_is(policy: str, remaining: list[tuple[str, str]]) -> None:
     async with running_controllers() as registry:
         add_volume(registry, "v", persistentVolumeReclaimPolicy=policy)
         add_claim(registry)
@@ -204,8 +201,8 @@ async def test_a_volume_whose_claim_is_gone_is(policy: str, left: list[tuple[str
         await settle()
 
         assert [
-            (each["metadata"]["name"], each["status"]["phase"]) for each in registry.list(PERSISTENT_VOLUMES)
-        ] == left
+            (volume["metadata"]["name"], volume["status"]["phase"]) for volume in registry.list(PERSISTENT_VOLUMES)
+        ] == remaining
 
 
 async def test_a_claim_whose_volume_is_gone_has_lost_it() -> None:

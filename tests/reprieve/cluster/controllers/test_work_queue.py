@@ -11,9 +11,9 @@ async def test_a_key_named_twice_is_looked_at_once() -> None:
     queue: WorkQueue[str] = WorkQueue(Random(1))
     for key in ("b", "a", "b"):
         queue.add(key)
-    found = [await queue.get(), await queue.get(), str(len(queue))]
+    keys = [await queue.get(), await queue.get(), str(len(queue))]
 
-    assert found == ["b", "a", "0"]
+    assert keys == ["b", "a", "0"]
 
 
 async def test_earliest_of_several_delays_of_a_key_counts() -> None:
@@ -22,9 +22,9 @@ async def test_earliest_of_several_delays_of_a_key_counts() -> None:
     queue.add_after("a", 5)
     queue.add_after("a", 7)
     queue.add_after("b", 20)
-    found = [(await queue.get(), asyncio.get_running_loop().time()) for _ in range(2)]
+    arrivals = [(await queue.get(), asyncio.get_running_loop().time()) for _ in range(2)]
 
-    assert found == [("a", 5), ("b", 20)]
+    assert arrivals == [("a", 5), ("b", 20)]
 
 
 async def test_waiting_consumer_is_woken_by_a_new_key() -> None:

@@ -10,7 +10,7 @@ NAMES = st.sampled_from(("f:a", "f:b", 'k:{"name":"c"}', 'v:"d"'))
 NODES: st.SearchStrategy[Any] = st.recursive(
     st.just({}),
     lambda below: st.builds(
-        lambda kids, own: kids | ({".": {}} if own else {}), st.dictionaries(NAMES, below, min_size=1), st.booleans()
+        lambda kids, dot: kids | ({".": {}} if dot else {}), st.dictionaries(NAMES, below, min_size=1), st.booleans()
     ),
     max_leaves=8,
 )
@@ -30,14 +30,14 @@ def test_the_operations_are_those_of_sets_of_paths(first, second):
 
 @given(SETS, SETS)
 def test_difference_of_sets_removes_everything_below_a_removed_field(first, second):
-    gone = members(second)
+    prefixes = members(second)
 
-    left = members(field_sets.without(first, second))
+    remaining = members(field_sets.without(first, second))
 
-    assert left == {
+    assert remaining == {
         path
         for path in members(first)
-        if not any(path == each or path.startswith((f"{each}.", f"{each}[")) for each in gone)
+        if not any(path == prefix or path.startswith((f"{prefix}.", f"{prefix}[")) for prefix in prefixes)
     }
 
 

@@ -203,12 +203,12 @@ def test_status_in_a_write_to_the_object_itself_changes_no_owner(live):
     assert entries_of(write(live, {**live, "status": {"phase": "Failed"}}, manager="other")) == entries_of(live)
 
 
-@pytest.mark.parametrize("given", [[], [{}]])
-def test_callers_may_have_the_record_dropped(given):
+@pytest.mark.parametrize("record", [[], [{}]])
+def test_callers_may_have_the_record_dropped(record):
     live = write(None, pod())
-    given = {**live, "metadata": {**live["metadata"], "managedFields": given}}
+    record = {**live, "metadata": {**live["metadata"], "managedFields": record}}
 
-    assert entries_of(write(live, given)) == []
+    assert entries_of(write(live, record)) == []
 
 
 def test_an_object_without_a_record_does_not_begin_one_by_an_update():
@@ -222,17 +222,17 @@ def test_callers_may_edit_the_record():
     live = write(None, pod(), manager="kubectl-client-side-apply")
     edited = [{**entries_of(live)[0], "manager": "kubectl", "operation": "Apply"}]
 
-    written = write(live, {**live, "metadata": {**live["metadata"], "managedFields": edited}})
+    updated = write(live, {**live, "metadata": {**live["metadata"], "managedFields": edited}})
 
-    assert entries_of(written) == edited
+    assert entries_of(updated) == edited
 
 
 def test_a_malformed_record_counts_for_nothing(live):
     malformed = [{**entries_of(live)[0], "operation": "Guess"}]
 
-    written = write(live, {**live, "metadata": {**live["metadata"], "managedFields": malformed}})
+    updated = write(live, {**live, "metadata": {**live["metadata"], "managedFields": malformed}})
 
-    assert entries_of(written) == entries_of(live)
+    assert entries_of(updated) == entries_of(live)
 
 
 def test_oldest_updaters_beyond_ten_are_merged():

@@ -114,7 +114,7 @@ def test_a_strategic_patch_merges_lists_by_their_keys(api: KubeApi) -> None:
 
     code, patched = patch(api, patch_types.STRATEGIC, {"spec": both})
 
-    assert (code, [(each["name"], each["image"]) for each in patched["spec"]["containers"]]) == (200, [("c", "j")])
+    assert (code, [(item["name"], item["image"]) for item in patched["spec"]["containers"]]) == (200, [("c", "j")])
 
 
 def taints(api: KubeApi, *body: dict[str, Any], **more: Any) -> Any:
@@ -126,26 +126,26 @@ def taints(api: KubeApi, *body: dict[str, Any], **more: Any) -> Any:
 def test_lists_without_a_merge_key_are_replaced() -> None:
     code, node = taints(make_api(), {"key": "b", "effect": "NoExecute"})
 
-    assert (code, [each["key"] for each in node["spec"]["taints"]]) == (200, ["b"])
+    assert (code, [taint["key"] for taint in node["spec"]["taints"]]) == (200, ["b"])
 
 
 def conditions(*patches: dict[str, Any], order: list[str] | None = None) -> tuple[int, Any]:
     """The conditions of a pod that has those of type a and b, after a strategic patch of its status."""
     api = make_api()
     add_pod(api, "a")
-    before = [{"type": each, "status": "True"} for each in "ab"]
+    before = [{"type": kind, "status": "True"} for kind in "ab"]
     patch(api, patch_types.MERGE, {"status": {"conditions": before}}, f"{PODS_PATH}/a/status")
     body: dict[str, Any] = {"conditions": list(patches)} if patches else {}
     if order is not None:
-        body["$setElementOrder/conditions"] = [{"type": each} for each in order]
+        body["$setElementOrder/conditions"] = [{"type": kind} for kind in order]
     code, answer = patch(api, patch_types.STRATEGIC, {"status": body}, f"{PODS_PATH}/a/status")
     if code != 200:
         return code, answer["message"]
-    return code, [(each["type"], each["status"]) for each in answer["status"].get("conditions", ())]
+    return code, [(condition["type"], condition["status"]) for condition in answer["status"].get("conditions", ())]
 
 
 @pytest.mark.parametrize(
-    ("patches", "order", "found"),
+    ("patches", "order", "expected"),
     [
         ([{"type": "b", "status": "False"}], None, [("a", "True"), ("b", "False")]),
         ([{"type": "c", "status": "False"}], None, [("c", "False"), ("a", "True"), ("b", "True")]),
@@ -156,9 +156,9 @@ def conditions(*patches: dict[str, Any], order: list[str] | None = None) -> tupl
     ],
 )
 def test_strategic_patches_of_keyed_lists(
-    patches: list[dict[str, Any]], order: list[str] | None, found: list[tuple[str, str]]
+    patches: list[dict[str, Any]], order: list[str] | None, expected: list[tuple[str, str]]
 ) -> None:
-    assert conditions(*patches, order=order) == (200, found)
+    assert conditions(*patches, order=order) == (200, expected)
 
 
 @pytest.mark.parametrize(
@@ -209,14 +209,14 @@ def test_server_side_apply_creates_and_owns(api: KubeApi) -> None:
     )
 
     created, _ = patch(api, patch_types.APPLY, body, query="?fieldManager=me")
-    again, made = patch(api, patch_types.APPLY, body, query="?fieldManager=me")
+    second, pod = patch(api, patch_types.APPLY, body, query="?fieldManager=me")
     conflict, status = patch(api, patch_types.APPLY, body.replace(b"one", b"two"), query="?fieldManager=you")
-    forced, taken = patch(api, patch_types.APPLY, body.replace(b"one", b"two"), query="?fieldManager=you&force=true")
+    forced, last = patch(api, patch_types.APPLY, body.replace(b"one", b"two"), query="?fieldManager=you&force=true")
 
-    assert (created, again, conflict, forced) == (201, 200, 409, 200)
+    assert (created, second, conflict, forced) == (201, 200, 409, 200)
     assert (status["reason"], status["details"]["causes"][0]["reason"]) == ("Conflict", "FieldManagerConflict")
-    assert [(each["manager"], each["operation"]) for each in made["metadata"]["managedFields"]] == [("me", "Apply")]
-    assert taken["metadata"]["labels"] == {"x": "two"}
+    assert [(part["manager"], part["operation"]) for part in pod["metadata"]["managedFields"]] == [("me", "Apply")]
+    assert last["metadata"]["labels"] == {"x": "two"}
 
 
 def test_apply_needs_a_manager_and_others_no_force(api: KubeApi) -> None:

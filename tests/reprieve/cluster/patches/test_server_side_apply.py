@@ -16,12 +16,8 @@ NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
 def deployment(**spec):
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "d", "namespace": "default"},
-        "spec": spec,
-    }
+    metadata = {"name": "d", "namespace": "default"}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
 def template(*containers, **more):
@@ -205,7 +201,7 @@ def test_status_is_applied_to_the_status_only():
         live, {**deployment(replicas=3), "status": {"replicas": 1}}, "controller", subresource="status", force=True
     )
 
-    entry = next(each for each in obj["metadata"]["managedFields"] if each["manager"] == "controller")
+    entry = next(record for record in obj["metadata"]["managedFields"] if record["manager"] == "controller")
     assert entry["fieldsV1"] == {"f:status": {"f:replicas": {}}}
     assert entry["subresource"] == "status"
 
@@ -339,8 +335,8 @@ def test_manager_that_stops_applying_removes_only_its_own_fields(mine, theirs, m
 def _without_order(obj):
     """Who came first may decide what stands first, and when it was."""
     spec, metadata = obj["spec"], obj["metadata"]
-    containers = {each["name"]: each for each in spec["template"]["spec"]["containers"] or ()}
-    entries = {each["manager"]: each["fieldsV1"] for each in metadata.get("managedFields", ())}
+    containers = {container["name"]: container for container in spec["template"]["spec"]["containers"] or ()}
+    entries = {entry["manager"]: entry["fieldsV1"] for entry in metadata.get("managedFields", ())}
     rest = {name: value for name, value in spec.items() if name != "template"}
     return rest, containers, metadata.get("labels"), set(metadata.get("finalizers", ())), entries
 

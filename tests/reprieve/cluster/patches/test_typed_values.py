@@ -84,12 +84,12 @@ def test_applying_the_same_changes_nothing(value):
 @given(THINGS, THINGS)
 def test_removing_what_was_set_leaves_the_rest(live, applied):
     merged = typed_values.merge(THING, live, applied)
-    named = typed_values.with_named_fields(THING, typed_values.fields_of(THING, applied))
+    named_fields = typed_values.with_named_fields(THING, typed_values.fields_of(THING, applied))
 
-    left = typed_values.remove(THING, merged, named)
+    rest = typed_values.remove(THING, merged, named_fields)
 
-    assert members(typed_values.fields_of(THING, left)) <= members(typed_values.fields_of(THING, merged)) - members(
-        named
+    assert members(typed_values.fields_of(THING, rest)) <= members(typed_values.fields_of(THING, merged)) - members(
+        named_fields
     )
 
 

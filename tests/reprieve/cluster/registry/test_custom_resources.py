@@ -9,7 +9,7 @@ from extender.rules.api_resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITION
 from extender.rules.seeding import seed
 from reprieve.cluster.kube_api import KubeApi
 from tests.kit.cluster import make_registry
-from tests.reprieve.cluster.api_calls import ask, events, make_api, names, send, told
+from tests.reprieve.cluster.api_calls import ask, events, make_api, names, send, summary
 from tests.reprieve.cluster.controllers.running_cluster import running_controllers, settle
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -37,9 +37,9 @@ def defined(**how: Any) -> KubeApi:
 def test_objects_are_kept_with_all_their_fields() -> None:
     api = defined()
 
-    code, made = ask(api, "POST", WIDGETS, widget(spec={"a": [{"b": 1}]}, extra="x"))
+    code, created = ask(api, "POST", WIDGETS, widget(spec={"a": [{"b": 1}]}, extra="x"))
 
-    assert (code, made["spec"], made["extra"]) == (201, {"a": [{"b": 1}]}, "x")
+    assert (code, created["spec"], created["extra"]) == (201, {"a": [{"b": 1}]}, "x")
     assert names(ask(api, "GET", WIDGETS)[1]) == ["w"]
 
 
@@ -55,9 +55,9 @@ def test_what_is_not_defined_is_not_served() -> None:
 
 def test_list_of_definitions_is_empty_at_first() -> None:
     """kubectl looks here before it says that a kind is unknown."""
-    found = ask(make_api(), "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")[1]
+    answer = ask(make_api(), "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")[1]
 
-    assert (found["kind"], found["items"]) == ("CustomResourceDefinitionList", [])
+    assert (answer["kind"], answer["items"]) == ("CustomResourceDefinitionList", [])
 
 
 def test_a_definition_is_established_at_once() -> None:
@@ -65,7 +65,7 @@ def test_a_definition_is_established_at_once() -> None:
         "status"
     ]
 
-    assert {each["type"]: each["status"] for each in status["conditions"]}["Established"] == "True"
+    assert {condition["type"]: condition["status"] for condition in status["conditions"]}["Established"] == "True"
 
 
 def test_kubectl_finds_the_kind() -> None:
@@ -73,10 +73,10 @@ def test_kubectl_finds_the_kind() -> None:
 
     group = ask(api, "GET", "/apis/example.com/v1")[1]
 
-    assert [(each["name"], each["kind"], each["namespaced"]) for each in group["resources"]] == [
+    assert [(resource["name"], resource["kind"], resource["namespaced"]) for resource in group["resources"]] == [
         ("widgets", "Widget", True)
     ]
-    assert "example.com" in [each["name"] for each in ask(api, "GET", "/apis")[1]["groups"]]
+    assert "example.com" in [api_group["name"] for api_group in ask(api, "GET", "/apis")[1]["groups"]]
 
 
 @pytest.mark.parametrize("content_type", ["application/merge-patch+json", APPLY])
@@ -98,11 +98,11 @@ def test_objects_are_patched(content_type: str) -> None:
 
 def test_the_status_has_a_place_of_its_own() -> None:
     api = defined(subresources={"status": {}})
-    made = ask(api, "POST", WIDGETS, widget(status={"ready": True}))[1]
+    created = ask(api, "POST", WIDGETS, widget(status={"ready": True}))[1]
 
-    _, updated = ask(api, "PUT", f"{WIDGETS}/w/status", {**made, "status": {"ready": False}})
+    _, updated = ask(api, "PUT", f"{WIDGETS}/w/status", {**created, "status": {"ready": False}})
 
-    assert "status" not in made
+    assert "status" not in created
     assert updated["status"] == {"ready": False}
 
 
@@ -112,16 +112,16 @@ async def test_objects_are_watched() -> None:
 
     ask(api, "POST", WIDGETS, widget())
 
-    assert [told(event) for event in await events(watch)] == [("ADDED", "w")]
+    assert [*map(summary, await events(watch))] == [("ADDED", "w")]
 
 
 def test_a_kind_that_is_called_like_a_known_one_has_none_of_its_rules() -> None:
     api = defined(plural="jobs", kind="Job")
     job = {"apiVersion": "example.com/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"tasks": []}}
 
-    code, made = ask(api, "POST", WIDGETS.replace("widgets", "jobs"), job)
+    code, created = ask(api, "POST", WIDGETS.replace("widgets", "jobs"), job)
 
-    assert (code, made["spec"]) == (201, {"tasks": []})
+    assert (code, created["spec"]) == (201, {"tasks": []})
     assert (
         ask(api, "GET", WIDGETS.replace("widgets", "jobs"), accept="application/json;as=Table;g=meta.k8s.io;v=v1")[0]
         == 200
@@ -165,7 +165,7 @@ async def test_a_namespace_takes_its_custom_objects_along() -> None:
         await settle()
 
         assert ask(api, "GET", "/apis/example.com/v1/widgets")[1]["items"] == []
-        assert "shop" not in [each["metadata"]["name"] for each in registry.list(NAMESPACES)]
+        assert "shop" not in [namespace["metadata"]["name"] for namespace in registry.list(NAMESPACES)]
 
 
 async def test_a_definition_takes_its_objects_along() -> None:
@@ -186,8 +186,8 @@ async def test_what_a_custom_object_owns_goes_with_it() -> None:
     async with running_controllers() as registry:
         registry.create(CUSTOM_RESOURCE_DEFINITIONS, "", definition())
         api = KubeApi(registry)
-        made = ask(api, "POST", WIDGETS, widget())[1]
-        owner = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": made["metadata"]["uid"]}
+        created = ask(api, "POST", WIDGETS, widget())[1]
+        owner = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": created["metadata"]["uid"]}
         registry.create(CONFIG_MAPS, "default", {"metadata": {"name": "c", "ownerReferences": [owner]}})
         await settle()
 

@@ -39,10 +39,10 @@ def test_a_deleted_object_is_shown_as_a_table_like_any_other(api: KubeApi) -> No
     add_pod(api, "web", nodeName="n1")
     table = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-    _, found = ask(api, "DELETE", f"{PODS_PATH}/web", {"gracePeriodSeconds": 5}, accept=table)
+    _, response = ask(api, "DELETE", f"{PODS_PATH}/web", {"gracePeriodSeconds": 5}, accept=table)
 
-    assert [row["cells"][0] for row in found["rows"]] == ["web"]
-    assert found["rows"][0]["cells"][2] == "Terminating"
+    assert [row["cells"][0] for row in response["rows"]] == ["web"]
+    assert response["rows"][0]["cells"][2] == "Terminating"
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_a_deleted_object_is_shown_as_a_table_like_any_other(api: KubeApi) -> No
 def test_a_pod_on_a_node_gets_its_grace(api: KubeApi, query: str, grace: int, stays: bool) -> None:
     add_pod(api, "a", nodeName="n")
 
-    code, shown = ask(api, "DELETE", f"{PODS_PATH}/a{query}")
+    code, answer = ask(api, "DELETE", f"{PODS_PATH}/a{query}")
 
-    assert (code, shown["metadata"]["deletionGracePeriodSeconds"], exists(api, "a")) == (200, grace, stays)
-    assert shown["metadata"]["deletionTimestamp"] == f"2026-01-01T12:00:{grace:02}Z"
-    assert shown["metadata"]["generation"] == 2
+    assert (code, answer["metadata"]["deletionGracePeriodSeconds"], exists(api, "a")) == (200, grace, stays)
+    assert answer["metadata"]["deletionTimestamp"] == f"2026-01-01T12:00:{grace:02}Z"
+    assert answer["metadata"]["generation"] == 2
 
 
 def test_a_pod_that_has_ended_goes_at_once(api: KubeApi) -> None:
@@ -78,14 +78,14 @@ def test_grace_can_be_shortened_but_not_prolonged(api: KubeApi) -> None:
     ask(api, "DELETE", f"{PODS_PATH}/a?gracePeriodSeconds=20")
     version = api.registry.store.resource_version
 
-    _, again = ask(api, "DELETE", f"{PODS_PATH}/a")
+    _, repeated = ask(api, "DELETE", f"{PODS_PATH}/a")
     _, longer = ask(api, "DELETE", f"{PODS_PATH}/a?gracePeriodSeconds=60")
     unchanged = api.registry.store.resource_version == version
     _, shorter = ask(api, "DELETE", f"{PODS_PATH}/a?gracePeriodSeconds=10")
     _, negative = ask(api, "DELETE", f"{PODS_PATH}/a?gracePeriodSeconds=-7")
 
-    answers = (again, longer, shorter, negative)
-    assert [each["metadata"]["deletionGracePeriodSeconds"] for each in answers] == [20, 20, 10, 1]
+    answers = (repeated, longer, shorter, negative)
+    assert [answer["metadata"]["deletionGracePeriodSeconds"] for answer in answers] == [20, 20, 10, 1]
     assert unchanged
     assert shorter["metadata"]["deletionTimestamp"] == "2026-01-01T12:00:10Z"
 
@@ -96,9 +96,9 @@ def test_a_shorter_grace_that_is_over_already_ends_now(api: KubeApi) -> None:
     stored = api.registry.store.get(PODS, "default", "a")
     assert stored is not None
 
-    shown = delete(api.registry.store, PODS, stored, {"gracePeriodSeconds": 5}, NOW + timedelta(seconds=20))
+    answer = delete(api.registry.store, PODS, stored, {"gracePeriodSeconds": 5}, NOW + timedelta(seconds=20))
 
-    metadata = shown["metadata"]
+    metadata = answer["metadata"]
     assert (metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"]) == ("2026-01-01T12:00:20Z", 1)
 
 
@@ -119,11 +119,11 @@ def test_finalizers_keep_an_object_until_the_last_is_gone(api: KubeApi) -> None:
 def test_finalizers_of_other_kinds_mark_the_object_too(api: KubeApi) -> None:
     ask(api, "POST", "/api/v1/nodes", {"metadata": {"name": "n", "finalizers": ["example.com/a"]}})
 
-    code, shown = ask(api, "DELETE", "/api/v1/nodes/n")
+    code, answer = ask(api, "DELETE", "/api/v1/nodes/n")
 
-    assert (code, shown["kind"]) == (200, "Node")
-    assert shown["metadata"]["deletionTimestamp"] == "2026-01-01T12:00:00Z"
-    assert shown["metadata"]["deletionGracePeriodSeconds"] == 0
+    assert (code, answer["kind"]) == (200, "Node")
+    assert answer["metadata"]["deletionTimestamp"] == "2026-01-01T12:00:00Z"
+    assert answer["metadata"]["deletionGracePeriodSeconds"] == 0
 
 
 def test_kinds_that_keep_no_copy_answer_with_a_status(api: KubeApi) -> None:
@@ -146,8 +146,8 @@ def test_kinds_that_keep_no_copy_answer_with_a_status(api: KubeApi) -> None:
 
 @pytest.mark.parametrize("place", ["body", "grace"])
 def test_preconditions_name_the_very_object(api: KubeApi, place: str) -> None:
-    made = add_pod(api, "a", nodeName="n" if place == "grace" else "")
-    uid, version = made["metadata"]["uid"], made["metadata"]["resourceVersion"]
+    created = add_pod(api, "a", nodeName="n" if place == "grace" else "")
+    uid, version = created["metadata"]["uid"], created["metadata"]["resourceVersion"]
 
     wrong, status = ask(api, "DELETE", f"{PODS_PATH}/a", {"preconditions": {"resourceVersion": "1"}})
     right, _ = ask(api, "DELETE", f"{PODS_PATH}/a", {"preconditions": {"uid": uid, "resourceVersion": version}})
@@ -170,10 +170,10 @@ def test_dependents_are_left_to_the_garbage_collector_by_finalizer(
     ask(api, "POST", REPLICA_SETS, replica_set("r"))
 
     ask(api, "DELETE", f"{REPLICA_SETS}/r", {"propagationPolicy": policy})
-    code, left = ask(api, "GET", f"{REPLICA_SETS}/r")
+    code, obj = ask(api, "GET", f"{REPLICA_SETS}/r")
 
     assert code == (404 if finalizers is None else 200)
-    assert left["metadata"].get("finalizers") == finalizers
+    assert obj["metadata"].get("finalizers") == finalizers
 
 
 def test_replication_controllers_orphan_by_default(api: KubeApi) -> None:

@@ -47,11 +47,11 @@ def test_without_a_budget_the_pod_is_deleted_gracefully_and_told_why(api: KubeAp
     running(api)
 
     code, status = evict(api)
-    _, left = ask(api, "GET", f"{PODS_PATH}/a")
+    _, evicted_pod = ask(api, "GET", f"{PODS_PATH}/a")
 
     assert (code, status["status"]) == (201, "Success")
-    assert left["metadata"]["deletionGracePeriodSeconds"] == 30
-    assert left["status"]["conditions"][-1] == {
+    assert evicted_pod["metadata"]["deletionGracePeriodSeconds"] == 30
+    assert evicted_pod["status"]["conditions"][-1] == {
         "type": "DisruptionTarget",
         "status": "True",
         "lastProbeTime": None,
@@ -87,12 +87,12 @@ def test_each_eviction_takes_one_disruption_from_the_budget(api: KubeApi) -> Non
     budget(api, disruptionsAllowed=1, currentHealthy=2)
 
     code, _ = evict(api)
-    _, left = ask(api, "GET", f"{BUDGETS}/b")
+    _, obj = ask(api, "GET", f"{BUDGETS}/b")
 
     assert code == 201
-    assert left["status"]["disruptionsAllowed"] == 0
-    assert left["status"]["disruptedPods"] == {"a": "2026-01-01T12:00:00Z"}
-    assert [(each["type"], each["status"], each["reason"]) for each in left["status"]["conditions"]] == [
+    assert obj["status"]["disruptionsAllowed"] == 0
+    assert obj["status"]["disruptedPods"] == {"a": "2026-01-01T12:00:00Z"}
+    assert [(item["type"], item["status"], item["reason"]) for item in obj["status"]["conditions"]] == [
         ("DisruptionAllowed", "False", "InsufficientPods")
     ]
 

@@ -42,18 +42,18 @@ def test_names_of_rbac_may_have_colons_but_are_parts_of_paths(name, code):
 def test_texts_of_a_secret_are_kept_as_its_data():
     secret = {"metadata": {"name": "s"}, "stringData": {"key": "value"}}
 
-    _, made = ask(make_api(), "POST", "/api/v1/namespaces/default/secrets", secret)
+    _, created = ask(make_api(), "POST", "/api/v1/namespaces/default/secrets", secret)
 
-    assert (made["type"], made["data"]) == ("Opaque", {"key": base64.b64encode(b"value").decode()})
-    assert "stringData" not in made
+    assert (created["type"], created["data"]) == ("Opaque", {"key": base64.b64encode(b"value").decode()})
+    assert "stringData" not in created
 
 
 def test_fields_of_kinds_without_a_type_are_kept():
     webhooks = [{"name": "a.b.c", "clientConfig": {"service": {"name": "x", "namespace": "y"}}}]
 
-    _, made = ask(make_api(), "POST", WEBHOOKS, {"metadata": {"name": "w"}, "webhooks": webhooks})
+    _, created = ask(make_api(), "POST", WEBHOOKS, {"metadata": {"name": "w"}, "webhooks": webhooks})
 
-    assert made["webhooks"] == webhooks
+    assert created["webhooks"] == webhooks
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_fields_of_kinds_without_a_type_are_kept():
 )
 def test_kinds_without_a_type_are_patched(api, content_type):
     ask(api, "POST", WEBHOOKS, {"metadata": {"name": "w"}, "webhooks": [{"name": "a"}]})
-    named = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
-    patch = {**named, "metadata": {"name": "w"}, "webhooks": [{"name": "b"}]}
+    type_meta = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    patch = {**type_meta, "metadata": {"name": "w"}, "webhooks": [{"name": "b"}]}
 
     code, patched = ask(
         api,

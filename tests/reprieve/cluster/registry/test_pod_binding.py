@@ -24,10 +24,8 @@ def test_bound_pod_has_its_node_and_the_condition_pod_scheduled(api: KubeApi, pa
 
     code, status = ask(api, "POST", path, binding(annotations={"x": "y"}))
 
-    assert (code, status) == (
-        201,
-        {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201},
-    )
+    assert code == 201
+    assert status == {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     pod = read(api)
     assert pod["spec"]["nodeName"] == "n"
     assert pod["metadata"]["annotations"] == {"x": "y"}
@@ -51,10 +49,8 @@ def test_a_pod_gets_the_topology_of_its_node_unless_it_has_its_own(api: KubeApi)
 
     ask(api, "POST", BINDING, binding())
 
-    assert read(api)["metadata"]["labels"] == {
-        "topology.kubernetes.io/zone": "mine",
-        "topology.kubernetes.io/region": "r",
-    }
+    labels = read(api)["metadata"]["labels"]
+    assert labels == {"topology.kubernetes.io/zone": "mine", "topology.kubernetes.io/region": "r"}
 
 
 def conflict(why: str) -> str:
@@ -73,10 +69,8 @@ def test_a_bound_pod_stays_where_it_is(api: KubeApi) -> None:
 
 
 def test_a_pod_that_is_being_deleted_is_not_bound(api: KubeApi) -> None:
-    body = {
-        "metadata": {"name": "a", "finalizers": ["example.com/a"]},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    body = {"metadata": {"name": "a", "finalizers": ["example.com/a"]}, "spec": spec}
     ask(api, "POST", PODS_PATH, body)
     ask(api, "DELETE", f"{PODS_PATH}/a")
 

@@ -45,10 +45,10 @@ def test_names_are_generated_without_clashing(api: KubeApi) -> None:
     body = pod("x")
     body["metadata"] = {"generateName": "web-" + "x" * 80}
 
-    made = {ask(api, "POST", PODS_PATH, body)[1]["metadata"]["name"] for _ in range(50)}
+    generated_names = {ask(api, "POST", PODS_PATH, body)[1]["metadata"]["name"] for _ in range(50)}
 
-    assert len(made) == 50
-    assert {len(name) for name in made} == {63}
+    assert len(generated_names) == 50
+    assert {len(name) for name in generated_names} == {63}
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ def test_a_namespace_must_be_there_and_stay() -> None:
     api = make_api(namespaces=("default", "going"))
     ask(api, "DELETE", "/api/v1/namespaces/going")
 
-    missing, missed = ask(api, "POST", "/api/v1/namespaces/nope/pods", pod("a"))
+    not_found, missed = ask(api, "POST", "/api/v1/namespaces/nope/pods", pod("a"))
     going, refused = ask(api, "POST", "/api/v1/namespaces/going/pods", pod("a"))
     _, namespace = ask(api, "GET", "/api/v1/namespaces/going")
 
-    assert (missing, missed["message"]) == (404, 'namespaces "nope" not found')
+    assert (not_found, missed["message"]) == (404, 'namespaces "nope" not found')
     assert going == 403
     assert refused["message"] == (
         'pods "a" is forbidden: unable to create new content in namespace going because it is being terminated'
@@ -188,10 +188,10 @@ def test_some_kinds_are_not_updated_blindly(api: KubeApi) -> None:
 
 def test_a_put_creates_where_the_kind_allows_it(api: KubeApi) -> None:
     lease, _ = ask(api, "PUT", f"{LEASES}/l", {"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}})
-    missing, status = ask(api, "PUT", f"{PODS_PATH}/a", pod("a"))
+    not_found, status = ask(api, "PUT", f"{PODS_PATH}/a", pod("a"))
 
     assert lease == 201
-    assert (missing, status["message"]) == (404, 'pods "a" not found')
+    assert (not_found, status["message"]) == (404, 'pods "a" not found')
 
 
 @pytest.mark.parametrize(
@@ -337,11 +337,11 @@ def test_reviews_are_answered_and_forgotten(api: KubeApi) -> None:
         "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
         {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}},
     )
-    token, known = ask(api, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "t"}})
+    token, token_review = ask(api, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "t"}})
 
     assert (access, allowed["status"]) == (201, {"allowed": True})
-    assert (token, known["status"]["authenticated"]) == (201, True)
-    assert known["kind"] == "TokenReview"
+    assert (token, token_review["status"]["authenticated"]) == (201, True)
+    assert token_review["kind"] == "TokenReview"
 
 
 def test_the_two_faces_of_events_show_the_same_objects(api: KubeApi) -> None:
@@ -371,7 +371,7 @@ def test_replicas_are_read_and_set_by_scale(api: KubeApi) -> None:
 
     _, scale = ask(api, "GET", f"{path}/d/scale")
     code, patched = merge(api, f"{path}/d/scale", {"spec": {"replicas": 5}})
-    _, put = ask(api, "PUT", f"{path}/d/scale", scale | {"spec": {"replicas": 7}})
+    _, conflict = ask(api, "PUT", f"{path}/d/scale", scale | {"spec": {"replicas": 7}})
     fresh = scale | {"metadata": patched["metadata"], "spec": {"replicas": 0}}
     _, zero = ask(api, "PUT", f"{path}/d/scale", fresh)
     wrong, status = merge(api, f"{path}/d/scale", {"spec": {"replicas": -1}})
@@ -384,7 +384,7 @@ def test_replicas_are_read_and_set_by_scale(api: KubeApi) -> None:
         {"replicas": 0, "selector": "app=x"},
     )
     assert (code, patched["spec"]) == (200, {"replicas": 5})
-    assert put["reason"] == "Conflict"
+    assert conflict["reason"] == "Conflict"
     assert zero["spec"] == {}
     assert (wrong, status["details"]["causes"][0]["field"]) == (422, "spec.replicas")
     assert (read["spec"]["replicas"], read["metadata"]["generation"]) == (0, 3)
@@ -414,16 +414,16 @@ def test_fields_of_a_feature_that_is_off_are_dropped() -> None:
     _, created = ask(api, "POST", CLASSES, body)
     _, updated = ask(api, "PUT", f"{CLASSES}/gpu", {**created, "spec": body["spec"]})
     _, read = ask(api, "GET", f"{PODS_PATH}/a")
-    _, written = ask(
+    _, updated_pod = ask(
         api,
         "PUT",
         f"{PODS_PATH}/a/status",
         {**read, "status": {**read["status"], "extendedResourceClaimStatus": CLAIM_STATUS}},
     )
 
-    assert [each.get("spec", {}).get("extendedResourceName") for each in (created, updated)] == [None, None]
+    assert [obj.get("spec", {}).get("extendedResourceName") for obj in (created, updated)] == [None, None]
     assert updated["metadata"].get("generation") == created["metadata"].get("generation")
-    assert "extendedResourceClaimStatus" not in written["status"]
+    assert "extendedResourceClaimStatus" not in updated_pod["status"]
 
 
 def test_fields_of_a_feature_that_was_switched_off_stay_where_they_are() -> None:

@@ -48,25 +48,25 @@ def body(api_version, kind, message):
     return b"k8s\0" + field(1, field(1, api_version) + field(2, kind)) + field(2, message)
 
 
-def message(of, obj):
+def message(api_type, obj):
     """An object in a message; what has no number is left out."""
-    return _message({name: field.protobuf for name, field in of.fields.items() if field.protobuf}, of, obj)
+    return _message({name: field.protobuf for name, field in api_type.fields.items() if field.protobuf}, api_type, obj)
 
 
-def sample(of):
+def sample(api_type):
     """A value with everything that has a number; lists and maps have two items."""
-    if isinstance(of, Scalar):
-        return SAMPLES[of.kind]
-    if isinstance(of, Struct):
-        return {name: sample(field.type) for name, field in of.fields.items() if field.protobuf}
-    if isinstance(of, ListOf):
-        return [sample(of.item), sample(of.item)]
-    if isinstance(of, MapOf):
-        return {"a": sample(of.value), "b": sample(of.value)}
+    if isinstance(api_type, Scalar):
+        return SAMPLES[api_type.kind]
+    if isinstance(api_type, Struct):
+        return {name: sample(field.type) for name, field in api_type.fields.items() if field.protobuf}
+    if isinstance(api_type, ListOf):
+        return [sample(api_type.item), sample(api_type.item)]
+    if isinstance(api_type, MapOf):
+        return {"a": sample(api_type.value), "b": sample(api_type.value)}
     return {"f:free": {"form": [1]}}
 
 
-def _message(ways, of, obj):
+def _message(ways, api_type, obj):
     """The fields of an object. A way of several numbers leads through messages that JSON does not show."""
     result = b""
     hidden: dict[int, dict[str, Any]] = {}
@@ -74,32 +74,32 @@ def _message(ways, of, obj):
         if rest:
             hidden.setdefault(number, {})[name] = rest
         elif name in obj:
-            result += b"".join(field(number, each) for each in _items(of.fields[name].type, obj[name]))
-    return result + b"".join(field(number, _message(below, of, obj)) for number, below in hidden.items())
+            result += b"".join(field(number, item) for item in _items(api_type.fields[name].type, obj[name]))
+    return result + b"".join(field(number, _message(below, api_type, obj)) for number, below in hidden.items())
 
 
-def _items(of, value):
-    if isinstance(of, ListOf):
-        return [_value(of.item, each) for each in value]
-    if isinstance(of, MapOf):
-        return [field(1, key) + field(2, _value(of.value, each)) for key, each in value.items()]
-    return [_value(of, value)]
+def _items(api_type, value):
+    if isinstance(api_type, ListOf):
+        return [_value(api_type.item, item) for item in value]
+    if isinstance(api_type, MapOf):
+        return [field(1, key) + field(2, _value(api_type.value, item)) for key, item in value.items()]
+    return [_value(api_type, value)]
 
 
-def _value(of, value):
-    if isinstance(of, Struct):
-        return message(of, value)
-    if isinstance(of, ListOf):
-        return b"".join(field(1, _value(of.item, each)) for each in value)
-    if isinstance(of, Preserve):
+def _value(api_type, value):
+    if isinstance(api_type, Struct):
+        return message(api_type, value)
+    if isinstance(api_type, ListOf):
+        return b"".join(field(1, _value(api_type.item, item)) for item in value)
+    if isinstance(api_type, Preserve):
         return field(1, orjson.dumps(value))
-    if of.kind is Kind.BYTES:
+    if api_type.kind is Kind.BYTES:
         return base64.b64decode(value)
-    if of.kind is Kind.QUANTITY:
+    if api_type.kind is Kind.QUANTITY:
         return field(1, value)
-    if of.kind is Kind.INT_OR_STRING:
+    if api_type.kind is Kind.INT_OR_STRING:
         return field(1, 1) + field(3, value) if isinstance(value, str) else field(1, 0) + field(2, value)
-    if of.kind in (Kind.TIME, Kind.MICRO_TIME):
+    if api_type.kind in (Kind.TIME, Kind.MICRO_TIME):
         moment = datetime.fromisoformat(value)
         return field(1, int(moment.timestamp())) + field(2, moment.microsecond * 1000)
     return value

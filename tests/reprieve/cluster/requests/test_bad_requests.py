@@ -312,8 +312,8 @@ def test_wrong_types_anywhere_get_a_clear_answer(where: list[str], value: Any) -
     ),
 )
 def test_any_path_and_query_get_a_clear_answer(path: str, query: dict[str, str]) -> None:
-    for each in (f"/{path}", PODS_PATH):
-        answer = fresh().handle(Request("GET", each, {name: [value] for name, value in query.items()}))
+    for requested_path in (f"/{path}", PODS_PATH):
+        answer = fresh().handle(Request("GET", requested_path, {name: [value] for name, value in query.items()}))
 
         assert isinstance(answer, Response)
         assert is_clear(answer) or answer.headers["Content-Type"] != "application/json"

@@ -10,22 +10,22 @@ TYPE_META = {"kind", "apiVersion"}
 """Said by the envelope of a message."""
 
 
-def inner(of):
+def inner(api_type):
     """The Struct in a type, if there is one."""
-    while isinstance(of, (ListOf, MapOf)):
-        of = of.item if isinstance(of, ListOf) else of.value
-    return of if isinstance(of, Struct) else None
+    while isinstance(api_type, (ListOf, MapOf)):
+        api_type = api_type.item if isinstance(api_type, ListOf) else api_type.value
+    return api_type if isinstance(api_type, Struct) else None
 
 
 def structs():
     """Those of every kind that is served, by name."""
-    found, waiting = {}, [api_types.lookup(*kind) for resource in RESOURCES for kind in resource.kinds]
+    struct_by_name, waiting = {}, [api_types.lookup(*kind) for resource in RESOURCES for kind in resource.kinds]
     while waiting:
-        of = waiting.pop()
-        if of.name not in found:
-            found[of.name] = of
-            waiting += [each for each in (inner(field.type) for field in of.fields.values()) if each is not None]
-    return found
+        struct = waiting.pop()
+        if struct.name not in struct_by_name:
+            struct_by_name[struct.name] = struct
+            waiting += filter(None, (inner(field.type) for field in struct.fields.values()))
+    return struct_by_name
 
 
 STRUCTS = structs()
@@ -44,8 +44,4 @@ def test_every_field_has_a_number_of_its_own(message):
 def test_fields_of_embedded_structs_are_found_through_their_number():
     fields = STRUCTS["io.k8s.api.core.v1.Volume"].fields
 
-    assert (fields["name"].protobuf, fields["hostPath"].protobuf, fields["ephemeral"].protobuf) == (
-        (1,),
-        (2, 1),
-        (2, 29),
-    )
+    assert [fields[name].protobuf for name in ("name", "hostPath", "ephemeral")] == [(1,), (2, 1), (2, 29)]

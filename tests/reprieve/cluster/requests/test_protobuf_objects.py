@@ -25,7 +25,7 @@ def test_a_deployment():
     obj, problems = api_types.read(DEPLOYMENTS, protobuf_objects.parse(DEPLOYMENT))
 
     container = {"name": "nginx", "image": "nginx", "ports": [{"containerPort": 80}], "resources": {}}
-    said: Any = {
+    expected: Any = {
         "kind": "Deployment",
         "apiVersion": "apps/v1",
         "metadata": {"name": "nginx", "labels": {"app": "nginx"}},
@@ -35,7 +35,7 @@ def test_a_deployment():
             "template": {"metadata": {"labels": {"app": "nginx"}}, "spec": {"containers": [container]}},
         },
     }
-    assert (obj, problems) == (api_types.read(DEPLOYMENTS, said)[0], [])
+    assert (obj, problems) == (api_types.read(DEPLOYMENTS, expected)[0], [])
 
 
 def test_a_percentage():
@@ -46,19 +46,13 @@ def test_a_percentage():
 
 
 @cases(
-    "api_version, kind, message, said",
+    "api_version, kind, message, obj",
     (
         "a time with fractions",
         "coordination.k8s.io/v1",
         "Lease",
         field(2, field(1, "me") + field(2, 15) + field(3, field(1, 1_000_000_000) + field(2, 5_000))),
-        {
-            "spec": {
-                "holderIdentity": "me",
-                "leaseDurationSeconds": 15,
-                "acquireTime": "2001-09-09T01:46:40.000005Z",
-            }
-        },
+        {"spec": {"holderIdentity": "me", "leaseDurationSeconds": 15, "acquireTime": "2001-09-09T01:46:40.000005Z"}},
     ),
     (
         "a time, and none",
@@ -127,8 +121,7 @@ def test_a_percentage():
         field(
             2,
             field(
-                2,
-                field(1, "c") + field(10, field(1, field(2, field(2, field(1, 1) + field(3, "web")))) + field(4, 5)),
+                2, field(1, "c") + field(10, field(1, field(2, field(2, field(1, 1) + field(3, "web")))) + field(4, 5))
             ),
         ),
         {"spec": {"containers": [{"name": "c", "livenessProbe": {"httpGet": {"port": "web"}, "periodSeconds": 5}}]}},
@@ -150,8 +143,8 @@ def test_a_percentage():
         {"gracePeriodSeconds": 0, "preconditions": {"uid": "u"}, "propagationPolicy": "Foreground"},
     ),
 )
-def test_message_is_decoded_to_its_json_form(api_version, kind, message, said):
-    assert protobuf_objects.parse(body(api_version, kind, message)) == {"kind": kind, "apiVersion": api_version, **said}
+def test_message_is_decoded_to_its_json_form(api_version, kind, message, obj):
+    assert protobuf_objects.parse(body(api_version, kind, message)) == {"kind": kind, "apiVersion": api_version, **obj}
 
 
 @pytest.mark.parametrize(
@@ -200,13 +193,13 @@ def test_message_without_type_is_read_as_the_expected_kind():
     "kind", sorted({kind for resource in RESOURCES if resource.is_typed for kind in resource.kinds}), ids="/".join
 )
 def test_an_object_with_everything_is_read_as_it_was(kind):
-    of, group = api_types.lookup(*kind), f"{kind[0]}/{kind[1]}".lstrip("/")
-    said = {**sample(of), "kind": kind[2], "apiVersion": group}
+    api_type, group = api_types.lookup(*kind), f"{kind[0]}/{kind[1]}".lstrip("/")
+    whole = {**sample(api_type), "kind": kind[2], "apiVersion": group}
 
-    found = protobuf_objects.parse(body(group, kind[2], message(of, said)))
+    parsed = protobuf_objects.parse(body(group, kind[2], message(api_type, whole)))
 
-    assert found == said
-    assert read_as(of, found)[1] == []
+    assert parsed == whole
+    assert read_as(api_type, parsed)[1] == []
 
 
 @given(st.binary(max_size=60))

@@ -23,9 +23,9 @@ CREATED = [
 
 def full(group, version, kind):
     """A body in which everything is said but what the server says of an object."""
-    of = api_types.lookup(group, version, kind)
-    said = {**sample(of), "metadata": {"name": "web", "labels": {"app": "web"}}}
-    return body(f"{group}/{version}".lstrip("/"), kind, message(of, said))
+    api_type = api_types.lookup(group, version, kind)
+    obj = {**sample(api_type), "metadata": {"name": "web", "labels": {"app": "web"}}}
+    return body(f"{group}/{version}".lstrip("/"), kind, message(api_type, obj))
 
 
 BROKEN = [
@@ -146,11 +146,11 @@ def test_a_broken_body_is_refused_or_read(data):
 
     answer = post(make_api()[1], path, broken)
 
-    said = orjson.loads(answer.body)
+    reply = orjson.loads(answer.body)
     # A resourceVersion, which may come about by chance, is refused with a 500 by upstream too: but with a message of
     # its own.
-    assert said.get("reason") != "InternalError", said
-    assert answer.status == 201 or (said["kind"] == "Status" and said["message"])
+    assert reply.get("reason") != "InternalError", reply
+    assert answer.status == 201 or (reply["kind"] == "Status" and reply["message"])
 
 
 @pytest.mark.parametrize(("path", "data"), CREATED)

@@ -79,7 +79,7 @@ def test_one_document_may_tell_everything(version):
     assert document.body["apiVersion"] == f"apidiscovery.k8s.io/{version}"
     (core,) = document.body["items"]
     (v1,) = core["versions"]
-    pods = next(each for each in v1["resources"] if each["resource"] == "pods")
+    pods = next(resource for resource in v1["resources"] if resource["resource"] == "pods")
     assert pods["subresources"][1] == {
         "subresource": "eviction",
         "responseKind": {"group": "policy", "version": "v1", "kind": "Eviction"},
@@ -96,10 +96,10 @@ def test_aggregated_and_plain_discovery_agree():
     }
     items = body("/apis", AGGREGATED)["items"]
     aggregated = {
-        (item["metadata"]["name"], each["resource"]) for item in items for each in item["versions"][0]["resources"]
+        (item["metadata"]["name"], entry["resource"]) for item in items for entry in item["versions"][0]["resources"]
     }
 
-    assert plain == aggregated == {(each.group, each.plural) for each in served(DEFAULT_FEATURES) if each.group}
+    assert plain == aggregated == {(entry.group, entry.plural) for entry in served(DEFAULT_FEATURES) if entry.group}
 
 
 @cases(

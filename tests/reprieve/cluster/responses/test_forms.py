@@ -21,12 +21,7 @@ def api_with_a_pod() -> KubeApi:
     "form, one, several",
     ("plain", "application/json", "Pod", "PodList"),
     ("a table", "application/json;as=Table;g=meta.k8s.io;v=v1", "Table", "Table"),
-    (
-        "metadata",
-        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-        "PartialObjectMetadata",
-        "",
-    ),
+    ("metadata", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "PartialObjectMetadata", ""),
     (
         "metadata of a list",
         "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",

@@ -36,7 +36,7 @@ def schema_of(core, kind):
 def test_the_index_names_a_document_for_every_group_and_version():
     places = document("/openapi/v3")["paths"]
 
-    assert {f"apis/{each.api_version}" if each.group else "api/v1" for each in served(DEFAULT_FEATURES)} == set(places)
+    assert {f"apis/{kind.api_version}" if kind.group else "api/v1" for kind in served(DEFAULT_FEATURES)} == set(places)
     for place in places.values():
         assert openapi.answer(place["serverRelativeURL"].partition("?")[0]) is not None
 
@@ -47,8 +47,8 @@ def test_the_index_names_a_document_for_every_group_and_version():
 def test_every_reference_leads_somewhere(path, where):
     whole = document(path)
 
-    known = whole["definitions"] if path == "/openapi/v2" else whole["components"]["schemas"]
-    assert set(re.findall(rf"{where}([\w.]+)", json.dumps(whole))) <= set(known)
+    schemas = whole["definitions"] if path == "/openapi/v2" else whole["components"]["schemas"]
+    assert set(re.findall(rf"{where}([\w.]+)", json.dumps(whole))) <= set(schemas)
 
 
 def test_lists_say_how_they_are_merged(core):

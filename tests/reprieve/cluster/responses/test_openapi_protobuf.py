@@ -16,14 +16,14 @@ IN_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 def fields(data):
     """(number, bytes or whole number) of each field of a message."""
-    place, found = 0, []
+    place, entries = 0, []
     while place < len(data):
         key, place = varint(data, place)
         value, place = varint(data, place)
         if key & 7 == 2:
             value, place = data[place : place + value], place + value
-        found.append((key >> 3, value))
-    return found
+        entries.append((key >> 3, value))
+    return entries
 
 
 def varint(data, place):
@@ -53,14 +53,14 @@ def one_of(number, read):
     """What stands in a message under its only field."""
 
     def reader(value):
-        found, inner = only(value)
-        assert found == number
+        field_number, inner = only(value)
+        assert field_number == number
         return read(inner)
 
     return reader
 
 
-def named(value, read):
+def named_value(value, read):
     (one, name), (two, inner) = fields(value)
     assert (one, two) == (1, 2)
     return name.decode(), read(inner)
@@ -68,27 +68,27 @@ def named(value, read):
 
 def by_name(number, read):
     def reader(value):
-        assert {found for found, _ in fields(value)} <= {number}
-        return dict(named(inner, read) for _, inner in fields(value))
+        assert {field_number for field_number, _ in fields(value)} <= {number}
+        return dict(named_value(inner, read) for _, inner in fields(value))
 
     return reader
 
 
 def message(singles, lists=None, extensions=None):
     def reader(value):
-        found = {}
+        values = {}
         for number, inner in fields(value):
             if number == extensions:
-                name, extension = named(inner, anything)
-                found[name] = extension
+                name, extension = named_value(inner, anything)
+                values[name] = extension
             elif number in singles:
                 name, read = singles[number]
-                assert name not in found
-                found[name] = read(inner)
+                assert name not in values
+                values[name] = read(inner)
             else:
                 name, read = lists[number]
-                found.setdefault(name, []).append(read(inner))
-        return found
+                values.setdefault(name, []).append(read(inner))
+        return values
 
     return reader
 
@@ -147,8 +147,8 @@ document = message(
 def without_empty_lists(value):
     """Protobuf does not tell an empty list from none."""
     if isinstance(value, dict):
-        return {name: without_empty_lists(each) for name, each in value.items() if each != []}
-    return [without_empty_lists(each) for each in value] if isinstance(value, list) else value
+        return {name: without_empty_lists(item) for name, item in value.items() if item != []}
+    return [without_empty_lists(item) for item in value] if isinstance(value, list) else value
 
 
 def test_protobuf_document_equals_the_json_document():

@@ -75,10 +75,7 @@ RUNNING: dict[str, Any] = {"running": {}}
         pod(
             phase="Running",
             conditions=[{"type": "Ready", "status": "True"}],
-            containerStatuses=[
-                container(terminated={"reason": "Completed"}),
-                container("d", ready=True, **RUNNING),
-            ],
+            containerStatuses=[container(terminated={"reason": "Completed"}), container("d", ready=True, **RUNNING)],
         ),
         "1/1",
         "Running",
@@ -87,10 +84,7 @@ RUNNING: dict[str, Any] = {"running": {}}
         "one is through, one runs, and the pod is not ready",
         pod(
             phase="Running",
-            containerStatuses=[
-                container(terminated={"reason": "Completed"}),
-                container("d", ready=True, **RUNNING),
-            ],
+            containerStatuses=[container(terminated={"reason": "Completed"}), container("d", ready=True, **RUNNING)],
         ),
         "1/1",
         "NotReady",
@@ -186,8 +180,7 @@ def test_ready_containers_and_status_of_a_pod_are_those_of_kubectl(obj, ready, s
     (
         "not of init containers that are through",
         pod(
-            spec=INIT,
-            initContainerStatuses=[container("i", restarts=4, terminated={}), container("j", terminated={})],
+            spec=INIT, initContainerStatuses=[container("i", restarts=4, terminated={}), container("j", terminated={})]
         ),
         "0",
     ),
@@ -215,7 +208,7 @@ def test_more_is_shown_on_request():
         ("Nominated Node", 1),
         ("Readiness Gates", 1),
     ]
-    assert [each["cells"][4:] for each in table["rows"]] == [
+    assert [row["cells"][4:] for row in table["rows"]] == [
         ["90s", "10.0.0.1", "n", "m", "1/2"],
         ["90s", "<none>", "<none>", "<none>", "<none>"],
     ]

@@ -345,12 +345,9 @@ def test_an_event_that_goes_on_tells_when_it_was_seen_last():
 def test_a_subresource_may_be_of_another_kind():
     scale = {"spec": {"replicas": 3}, "status": {"replicas": 2}}
 
-    assert printed(api_resources.DEPLOYMENTS, scale, kind="Scale") == {
-        "Name": "x",
-        "Desired": 3,
-        "Available": 2,
-        "Age": "10m",
-    }
+    cells = printed(api_resources.DEPLOYMENTS, scale, kind="Scale")
+
+    assert cells == {"Name": "x", "Desired": 3, "Available": 2, "Age": "10m"}
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,7 @@ def test_every_write_increments_the_resource_version() -> None:
     second = store.put(PODS, "default", "p", {"metadata": {"name": "p"}})
     last = store.remove(NODES, "", "n")
 
-    assert [first.resource_version, second.resource_version, last.resource_version, store.resource_version] == [
-        8,
-        9,
-        10,
-        10,
-    ]
+    assert [item.resource_version for item in (first, second, last, store)] == [8, 9, 10, 10]
     assert last.decoded()["metadata"] == {"name": "n", "resourceVersion": "10"}
 
 
@@ -144,7 +139,7 @@ def test_earlier_version_can_be_read(store: ObjectStore) -> None:
 
     count, before = store.scan(NODES, version=then)
 
-    assert [(each.name, each.labels) for each in before] == [("n000", {}), ("n001", {}), ("n002", {})]
+    assert [(obj.name, obj.labels) for obj in before] == [("n000", {}), ("n001", {}), ("n002", {})]
     assert count == 3
-    assert [each.name for each in store.read(NODES)] == ["n000", "n0005", "n002"]
-    assert [each.name for each in store.scan(NODES, version=then, start="n001")[1]] == ["n001", "n002"]
+    assert [obj.name for obj in store.read(NODES)] == ["n000", "n0005", "n002"]
+    assert [obj.name for obj in store.scan(NODES, version=then, start="n001")[1]] == ["n001", "n002"]

@@ -96,13 +96,13 @@ class ManyCallers(RuleBasedStateMachine):
 
     def remember(self) -> None:
         """What the truth is at this moment, by asking for each object alone."""
-        found = {}
+        pods = {}
         for namespace in ("a", "b"):
             for number in range(4):
                 code, obj = ask(self.api, "GET", f"/api/v1/namespaces/{namespace}/pods/p{number}")
                 if code == 200:
-                    found[namespace, f"p{number}"] = obj
-        self.snapshots[self.api.registry.store.resource_version] = found
+                    pods[namespace, f"p{number}"] = obj
+        self.snapshots[self.api.registry.store.resource_version] = pods
 
     @property
     def truth(self) -> dict[Key, Any]:
@@ -194,12 +194,12 @@ class ManyCallers(RuleBasedStateMachine):
             assert watcher.version < self.compacted
             self.watchers.remove(watcher)
             return
-        wanted = {
+        expected = {
             key: obj["metadata"]["resourceVersion"]
             for key, obj in self.truth.items()
             if is_selected(obj, watcher.selector)
         }
-        assert {key: obj["metadata"]["resourceVersion"] for key, obj in watcher.state.items()} == wanted
+        assert {key: obj["metadata"]["resourceVersion"] for key, obj in watcher.state.items()} == expected
 
     @property
     def compacted(self) -> int:

@@ -10,7 +10,7 @@ import pytest
 from extender.testing import virtual_time
 from reprieve.cluster.kube_api import MIN_WATCH_SECONDS, KubeApi
 from reprieve.cluster.responses.response import StreamResponse
-from tests.reprieve.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, events, make_api, merge, send, told
+from tests.reprieve.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, events, make_api, merge, send, summary
 
 ENDS_SOON = "timeoutSeconds=5"
 
@@ -38,9 +38,9 @@ def test_watch_without_a_version_begins_with_the_existing_objects(api: KubeApi, 
     add_pod(api, "b")
     add_pod(api, "a")
 
-    found = watched(api, f"resourceVersion={version}&{ENDS_SOON}", lambda: add_pod(api, "c"))
+    events = watched(api, f"resourceVersion={version}&{ENDS_SOON}", lambda: add_pod(api, "c"))
 
-    assert [told(event) for event in found] == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+    assert [*map(summary, events)] == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
 
 
 def test_a_watch_from_a_version_tells_every_change_after_it(api: KubeApi) -> None:
@@ -48,10 +48,10 @@ def test_a_watch_from_a_version_tells_every_change_after_it(api: KubeApi) -> Non
     add_pod(api, "b")
     merge(api, f"{PODS_PATH}/a", {"metadata": {"labels": {"x": "y"}}})
 
-    found = watched(api, f"resourceVersion={version}&{ENDS_SOON}", lambda: ask(api, "DELETE", f"{PODS_PATH}/b"))
+    events = watched(api, f"resourceVersion={version}&{ENDS_SOON}", lambda: ask(api, "DELETE", f"{PODS_PATH}/b"))
 
-    assert [told(event) for event in found] == [("ADDED", "b"), ("MODIFIED", "a"), ("MODIFIED", "b"), ("DELETED", "b")]
-    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in found]
+    assert [*map(summary, events)] == [("ADDED", "b"), ("MODIFIED", "a"), ("MODIFIED", "b"), ("DELETED", "b")]
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
     assert versions == sorted(set(versions))
 
 
@@ -65,10 +65,10 @@ def test_object_that_enters_or_leaves_the_selection_is_added_or_deleted(api: Kub
             }
             merge(api, f"{PODS_PATH}/a", patch)
 
-    found = watched(api, f"resourceVersion=0&labelSelector=color%3Dred&{ENDS_SOON}", meanwhile)
+    events = watched(api, f"resourceVersion=0&labelSelector=color%3Dred&{ENDS_SOON}", meanwhile)
 
-    assert [told(event) for event in found] == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
-    last = found[-1]["object"]["metadata"]
+    assert [*map(summary, events)] == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+    last = events[-1]["object"]["metadata"]
     assert last["labels"] == {"color": "red"}, "it is shown as it was"
     assert last["resourceVersion"] == str(api.registry.store.resource_version), "under the version of the change"
 
@@ -77,13 +77,13 @@ def test_binding_deletes_a_pod_from_a_watch_of_unbound_pods(api: KubeApi) -> Non
     add_pod(api, "a")
     body = {"metadata": {"name": "a"}, "target": {"name": "n"}}
 
-    found = watched(
+    events = watched(
         api,
         f"resourceVersion=0&fieldSelector=spec.nodeName%3D&{ENDS_SOON}",
         lambda: ask(api, "POST", f"{PODS_PATH}/a/binding", body),
     )
 
-    assert [told(event) for event in found] == [("ADDED", "a"), ("DELETED", "a")]
+    assert [*map(summary, events)] == [("ADDED", "a"), ("DELETED", "a")]
 
 
 def test_a_watch_sees_its_namespace_only() -> None:
@@ -93,28 +93,28 @@ def test_a_watch_sees_its_namespace_only() -> None:
         add_pod(api, "a", "other")
         add_pod(api, "b")
 
-    found = watched(api, f"resourceVersion=0&{ENDS_SOON}", meanwhile, path=PODS_PATH)
+    events = watched(api, f"resourceVersion=0&{ENDS_SOON}", meanwhile, path=PODS_PATH)
 
-    assert [told(event) for event in found] == [("ADDED", "b")]
+    assert [*map(summary, events)] == [("ADDED", "b")]
 
 
 def test_one_object_can_be_watched_by_name(api: KubeApi) -> None:
     add_node(api, "n")
     add_node(api, "m")
 
-    found = watched(api, f"resourceVersion=0&{ENDS_SOON}", path="/api/v1/nodes/n")
+    events = watched(api, f"resourceVersion=0&{ENDS_SOON}", path="/api/v1/nodes/n")
 
-    assert [told(event) for event in found] == [("ADDED", "n")]
+    assert [*map(summary, events)] == [("ADDED", "n")]
 
 
-@pytest.mark.parametrize(("path", "found"), [("/api/v1/watch/nodes", ["m", "n"]), ("/api/v1/watch/nodes/n", ["n"])])
-def test_the_old_paths_of_watches_are_served(api: KubeApi, path: str, found: list[str]) -> None:
+@pytest.mark.parametrize(("path", "names"), [("/api/v1/watch/nodes", ["m", "n"]), ("/api/v1/watch/nodes/n", ["n"])])
+def test_the_old_paths_of_watches_are_served(api: KubeApi, path: str, names: list[str]) -> None:
     add_node(api, "n")
     add_node(api, "m")
 
     answer = virtual_time.run(events(send(api, "GET", f"{path}?{ENDS_SOON}")))
 
-    assert [told(event) for event in answer] == [("ADDED", name) for name in found]
+    assert [*map(summary, answer)] == [("ADDED", name) for name in names]
 
 
 async def test_bookmarks_come_each_minute_and_before_the_end(api: KubeApi) -> None:
@@ -125,11 +125,11 @@ async def test_bookmarks_come_each_minute_and_before_the_end(api: KubeApi) -> No
         api, "GET", f"/api/v1/pods?watch=1&allowWatchBookmarks=1&timeoutSeconds=150&resourceVersion={version}"
     )
     assert isinstance(answer, StreamResponse)
-    found = [(clock(), orjson.loads(chunk)) async for chunk in answer.chunks]
+    timed_events = [(clock(), orjson.loads(chunk)) async for chunk in answer.chunks]
 
-    assert [at for at, _ in found] == [60, 120, 148]
-    assert {told(event) for _, event in found} == {("BOOKMARK", "")}
-    assert found[0][1]["object"] == {
+    assert [seconds for seconds, _ in timed_events] == [60, 120, 148]
+    assert {summary(event) for _, event in timed_events} == {("BOOKMARK", "")}
+    assert timed_events[0][1]["object"] == {
         "kind": "Pod",
         "apiVersion": "v1",
         "metadata": {"resourceVersion": str(version + 1)},
@@ -148,25 +148,23 @@ def test_initial_events_end_with_an_annotated_bookmark(api: KubeApi, version: st
     now = str(api.registry.store.resource_version)
     query = f"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds=2"
 
-    found = watched(api, query, lambda: add_pod(api, "b"))
+    events = watched(api, query, lambda: add_pod(api, "b"))
 
-    assert [told(event) for event in found] == [("ADDED", "a"), ("BOOKMARK", ""), ("ADDED", "b")]
-    assert found[1]["object"]["metadata"] == {
-        "resourceVersion": now,
-        "annotations": {"k8s.io/initial-events-end": "true"},
-    }
+    assert [*map(summary, events)] == [("ADDED", "a"), ("BOOKMARK", ""), ("ADDED", "b")]
+    annotations = {"k8s.io/initial-events-end": "true"}
+    assert events[1]["object"]["metadata"] == {"resourceVersion": now, "annotations": annotations}
 
 
 def test_initial_events_can_be_declined(api: KubeApi) -> None:
     add_pod(api, "a")
 
-    found = watched(
+    events = watched(
         api,
         f"sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0&{ENDS_SOON}",
         lambda: add_pod(api, "b"),
     )
 
-    assert [told(event) for event in found] == [("ADDED", "b")]
+    assert [*map(summary, events)] == [("ADDED", "b")]
 
 
 def test_forgotten_version_is_an_error_event_in_the_stream(api: KubeApi) -> None:
@@ -174,22 +172,19 @@ def test_forgotten_version_is_an_error_event_in_the_stream(api: KubeApi) -> None
     now = api.registry.store.resource_version
     api.registry.store.compact(now)
 
-    found = watched(api, "resourceVersion=1")
+    events = watched(api, "resourceVersion=1")
 
-    assert [event["type"] for event in found] == ["ERROR"]
-    status = found[0]["object"]
-    assert (status["code"], status["reason"], status["message"]) == (
-        410,
-        "Expired",
-        f"too old resource version: 1 ({now})",
-    )
+    assert [event["type"] for event in events] == ["ERROR"]
+    status = events[0]["object"]
+    assert (status["code"], status["reason"]) == (410, "Expired")
+    assert status["message"] == f"too old resource version: 1 ({now})"
 
 
 def test_initial_events_as_of_a_version_to_come_are_refused_in_the_stream() -> None:
-    found = watched(make_api(), "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999")
+    events = watched(make_api(), "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999")
 
-    assert found[0]["type"] == "ERROR"
-    assert found[0]["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+    assert events[0]["type"] == "ERROR"
+    assert events[0]["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
 
 
 def test_a_watch_from_a_version_to_come_waits_for_what_is_newer(api: KubeApi) -> None:
@@ -199,9 +194,9 @@ def test_a_watch_from_a_version_to_come_waits_for_what_is_newer(api: KubeApi) ->
         add_pod(api, "a")
         add_pod(api, "b")
 
-    found = watched(api, f"resourceVersion={ahead}&{ENDS_SOON}", meanwhile)
+    events = watched(api, f"resourceVersion={ahead}&{ENDS_SOON}", meanwhile)
 
-    assert [told(event) for event in found] == [("ADDED", "b")]
+    assert [*map(summary, events)] == [("ADDED", "b")]
 
 
 async def test_a_watch_that_names_no_end_lasts_between_half_an_hour_and_an_hour() -> None:
@@ -216,23 +211,23 @@ async def test_watcher_that_reads_too_slowly_is_cut_off() -> None:
     answer = send(api, "GET", f"/api/v1/nodes?watch=1&resourceVersion={api.registry.store.resource_version}")
     for number in range(30):
         add_node(api, f"n{number}")
-    found = await events(answer)
+    received = await events(answer)
 
-    assert found == []
+    assert received == []
 
 
 def test_tables_are_watched_with_their_columns_told_once(api: KubeApi) -> None:
     add_pod(api, "a")
     add_pod(api, "b")
 
-    found = watched(
+    events = watched(
         api,
         "allowWatchBookmarks=1&resourceVersion=0&timeoutSeconds=1",
         accept="application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
     )
 
-    assert [event["type"] for event in found] == ["ADDED", "ADDED", "BOOKMARK"]
-    tables = [event["object"] for event in found]
+    assert [event["type"] for event in events] == ["ADDED", "ADDED", "BOOKMARK"]
+    tables = [event["object"] for event in events]
     assert [table["kind"] for table in tables] == ["Table"] * 3
     assert tables[0]["columnDefinitions"]
     assert [table["columnDefinitions"] for table in tables[1:]] == [None, None]

@@ -58,13 +58,13 @@ class SampleExtender:
         if self.defect == "preempt is not routed" and verb == "preempt":
             return 404, b"404 page not found"
         try:
-            asked = json.loads(body, parse_int=_as_javascript if self.defect == "numbers are floats" else int)
+            args = json.loads(body, parse_int=_as_javascript if self.defect == "numbers are floats" else int)
         except json.JSONDecodeError as exc:
             return 400, {"Error": str(exc)}
-        return 200, getattr(self, verb)(asked)
+        return 200, getattr(self, verb)(args)
 
-    def filter(self, asked: dict[str, Any]) -> Any:
-        nodes, names = asked["Nodes"], asked["NodeNames"]
+    def filter(self, args: dict[str, Any]) -> Any:
+        nodes, names = args["Nodes"], args["NodeNames"]
         if self.defect == "null crashes" and nodes is None and names is None:
             raise TypeError("'NoneType' object is not iterable")
         items = (nodes or {}).get("items") or []
@@ -87,45 +87,45 @@ class SampleExtender:
             answer["FailedNode"] = {"doctor-node-1": "why"}
         return answer
 
-    def prioritize(self, asked: dict[str, Any]) -> Any:
-        names = asked["NodeNames"] or [node["metadata"]["name"] for node in (asked["Nodes"] or {}).get("items") or []]
+    def prioritize(self, args: dict[str, Any]) -> Any:
+        names = args["NodeNames"] or [node["metadata"]["name"] for node in (args["Nodes"] or {}).get("items") or []]
         score: Any = {"scores beyond 10": 100, "scores are fractions": 7.5}.get(self.defect, 5)
         return [{"Host": name, "Score": score} for name in names]
 
-    def preempt(self, asked: dict[str, Any]) -> Any:
-        given = asked["NodeNameToMetaVictims"] or {
+    def preempt(self, args: dict[str, Any]) -> Any:
+        nodes = args["NodeNameToMetaVictims"] or {
             node: {
                 "Pods": [{"UID": pod["metadata"]["uid"]} for pod in victims["Pods"] or []],
                 "NumPDBViolations": victims["NumPDBViolations"],
             }
-            for node, victims in asked["NodeNameToVictims"].items()
+            for node, victims in args["NodeNameToVictims"].items()
         }
         if self.passes_on:
-            return {"NodeNameToMetaVictims": given}
+            return {"NodeNameToMetaVictims": nodes}
         if self.defect == "knows bound pods alone" and self.calls > 1:  # the first call is about bound ones
-            given = {node: {**victims, "Pods": []} for node, victims in given.items()}
+            nodes = {node: {**victims, "Pods": []} for node, victims in nodes.items()}
         if self.defect == "takes all victims back":
-            return {"NodeNameToMetaVictims": {node: {"Pods": []} for node in given}}
+            return {"NodeNameToMetaVictims": {node: {"Pods": []} for node in nodes}}
         if self.defect == "null for no victims":
-            return {"NodeNameToMetaVictims": {node: each if each["Pods"] else None for node, each in given.items()}}
-        if self.defect == "preempt crashes on no victims" and any(not victims["Pods"] for victims in given.values()):
+            return {"NodeNameToMetaVictims": {node: entry if entry["Pods"] else None for node, entry in nodes.items()}}
+        if self.defect == "preempt crashes on no victims" and any(not victims["Pods"] for victims in nodes.values()):
             raise IndexError("list index out of range")
-        kept = {node: victims for node, victims in given.items() if victims["Pods"]}
+        nonempty = {node: victims for node, victims in nodes.items() if victims["Pods"]}
         if self.defect == "answers victims in full":
-            return {"NodeNameToVictims": kept}
+            return {"NodeNameToVictims": nonempty}
         if self.defect == "invents victims":
-            for victims in kept.values():
+            for victims in nonempty.values():
                 victims["Pods"] = [{"UID": "somebody"}]
         if self.defect == "adds victims":
-            for victims in kept.values():
+            for victims in nonempty.values():
                 victims["Pods"].append({"UID": "somebody"})
         if self.defect == "negative violations":
-            for victims in kept.values():
+            for victims in nonempty.values():
                 victims["NumPDBViolations"] = -1
-        return {"NodeNameToMetaVictims": kept}
+        return {"NodeNameToMetaVictims": nonempty}
 
-    def bind(self, asked: dict[str, Any]) -> Any:
-        return {"Error": "" if self.defect == "binds what is not there" else f"pods {asked['PodName']!r} not found"}
+    def bind(self, args: dict[str, Any]) -> Any:
+        return {"Error": "" if self.defect == "binds what is not there" else f"pods {args['PodName']!r} not found"}
 
 
 @contextmanager

@@ -38,36 +38,35 @@ PLANTED = {
 def findings(*arguments: str) -> tuple[int, list[dict[str, str]]]:
     result = CliRunner().invoke(app, ["doctor", *arguments, "-o", "json"])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.output
-    return result.exit_code, [finding for each in json.loads(result.stdout) for finding in each["findings"]]
+    return result.exit_code, [finding for report in json.loads(result.stdout) for finding in report["findings"]]
 
 
 def test_an_extender_that_is_well_is_found_well() -> None:
     with serving(SampleExtender()) as url:
-        code, found = findings(url)
+        code, results = findings(url)
 
     assert code == 0
-    assert [finding for finding in found if finding["grade"] == "bad"] == []
-    assert {finding["verb"] for finding in found} == {"", "filter", "prioritize", "preempt", "bind"}
+    assert [finding for finding in results if finding["grade"] == "bad"] == []
+    assert {finding["verb"] for finding in results} == {"", "filter", "prioritize", "preempt", "bind"}
 
 
 @pytest.mark.parametrize("form", ["full", "names"])
 @pytest.mark.parametrize("passes_on", [True, False])
 def test_an_extender_may_pass_a_node_without_victims_on_or_leave_it_out(passes_on: bool, form: str) -> None:
     with serving(SampleExtender(passes_on=passes_on)) as url:
-        code, found = findings(url, "--form", form, "--verbs", "preempt")
+        code, results = findings(url, "--form", form, "--verbs", "preempt")
 
     assert code == 0
-    assert {each["check"]: each["grade"] for each in found if each["check"].startswith("takes candidates")} == {
-        "takes candidates without victims": "ok",
-        "takes candidates whose victims are null": "ok",
-    }
+    assert {
+        finding["check"]: finding["grade"] for finding in results if finding["check"].startswith("takes candidates")
+    } == {"takes candidates without victims": "ok", "takes candidates whose victims are null": "ok"}
 
 
 def test_a_field_that_the_protocol_does_not_have_is_a_warning_because_kube_scheduler_ignores_it() -> None:
     with serving(SampleExtender("misspells a field")) as url:
-        code, found = findings(url, "--form", "names", "--verbs", "filter")
+        code, results = findings(url, "--form", "names", "--verbs", "filter")
 
-    (schema,) = [each for each in found if each["check"] == "is valid by the schema of the protocol"]
+    (schema,) = [finding for finding in results if finding["check"] == "is valid by the schema of the protocol"]
     assert (code, schema["grade"]) == (0, "warning")
     assert "'FailedNode' was unexpected" in schema["detail"]
 
@@ -75,11 +74,11 @@ def test_a_field_that_the_protocol_does_not_have_is_a_warning_because_kube_sched
 def test_the_answers_of_an_extender_that_is_well_are_valid_by_the_schema_in_either_form() -> None:
     for form in ("full", "names"):
         with serving(SampleExtender()) as url:
-            _, found = findings(url, "--form", form)
+            _, results = findings(url, "--form", form)
         valid = [
-            each["verb"]
-            for each in found
-            if each["check"] == "is valid by the schema of the protocol" and each["grade"] == "ok"
+            finding["verb"]
+            for finding in results
+            if finding["check"] == "is valid by the schema of the protocol" and finding["grade"] == "ok"
         ]
         assert valid == ["filter", "prioritize", "preempt", "bind"]
 
@@ -89,9 +88,9 @@ def test_a_planted_defect_is_found(defect: str) -> None:
     verb, words = PLANTED[defect]
 
     with serving(SampleExtender(defect)) as url:
-        code, found = findings(url, "--form", "full", "--timeout", "1", "--verbs", verb)
+        code, results = findings(url, "--form", "full", "--timeout", "1", "--verbs", verb)
 
-    wrong = [finding for finding in found if finding["grade"] == "bad"]
+    wrong = [finding for finding in results if finding["grade"] == "bad"]
     assert code == 1
     assert any(words in finding["detail"] for finding in wrong), wrong
     assert all(finding["advice"] for finding in wrong)
@@ -99,10 +98,10 @@ def test_a_planted_defect_is_found(defect: str) -> None:
 
 def test_scores_beyond_10_are_warned_of_because_they_count() -> None:
     with serving(SampleExtender("scores beyond 10")) as url:
-        code, found = findings(url, "--form", "full", "--verbs", "prioritize")
+        code, results = findings(url, "--form", "full", "--verbs", "prioritize")
 
     assert code == 0
-    warned, by_schema = sorted((each for each in found if each["grade"] == "warning"), key=lambda each: each["check"])
+    warned, by_schema = sorted((row for row in results if row["grade"] == "warning"), key=lambda row: row["check"])
     assert "100 is greater than the maximum of 10" in by_schema["detail"]
     assert warned["check"] == "gives scores from 0 to 10"
     assert warned["detail"].startswith("100 for 'doctor-node-1'")
@@ -112,26 +111,26 @@ def test_a_configuration_that_works_with_a_warning_is_named(tmp_path: Path) -> N
     with serving(SampleExtender()) as url:
         extender = f"{{urlPrefix: '{url}', filterVerb: filter, httpTimeout: 1m, enableHTTPS: true}}"
 
-        _, found = findings("--config", configured(tmp_path, f"extenders: [{extender}]\n"))
+        _, results = findings("--config", configured(tmp_path, f"extenders: [{extender}]\n"))
 
-    warned = [finding["detail"] for finding in found if finding["check"] == "is configured safely"]
+    warned = [finding["detail"] for finding in results if finding["check"] == "is configured safely"]
     assert [detail.partition(": ")[0] for detail in warned] == ["httpTimeout", "enableHTTPS"]
 
 
 def test_reprieve_itself_is_well(example: Service) -> None:
-    code, found = findings(f"http://127.0.0.1:{example.port}/extender", "--nodes", "node-a1,node-a2")
+    code, results = findings(f"http://127.0.0.1:{example.port}/extender", "--nodes", "node-a1,node-a2")
 
     assert code == 0
-    assert [finding for finding in found if finding["grade"] == "bad"] == []
+    assert [finding for finding in results if finding["grade"] == "bad"] == []
 
 
 @pytest.mark.parametrize(("nodes", "exit_code"), [(["--nodes", "node-a1"], 0), ([], 1)], ids=["real", "made up"])
 def test_victims_may_be_added_on_nodes_that_exist(nodes: list[str], exit_code: int) -> None:
     with serving(SampleExtender("adds victims")) as url:
-        code, found = findings(url, "--form", "names", "--verbs", "preempt", *nodes)
+        code, results = findings(url, "--form", "names", "--verbs", "preempt", *nodes)
 
     assert code == exit_code
-    assert any("'somebody'" in each["detail"] for each in found if each["grade"] == "bad") == bool(exit_code)
+    assert any("'somebody'" in finding["detail"] for finding in results if finding["grade"] == "bad") == bool(exit_code)
 
 
 ASSUMED = "keeps nodes whose victims are not bound yet"
@@ -140,9 +139,9 @@ ASSUMED = "keeps nodes whose victims are not bound yet"
 @pytest.mark.parametrize("form", ["full", "names"])
 def test_an_extender_that_leaves_out_nodes_of_assumed_victims_is_warned_of(form: str) -> None:
     with serving(SampleExtender("knows bound pods alone")) as url:
-        code, found = findings(url, "--form", form, "--verbs", "preempt", "--nodes", "node-a1")
+        code, results = findings(url, "--form", form, "--verbs", "preempt", "--nodes", "node-a1")
 
-    (finding,) = (each for each in found if each["check"] == ASSUMED)
+    (finding,) = (finding for finding in results if finding["check"] == ASSUMED)
     assert (code, finding["grade"]) == (0, "warning")
     assert finding["detail"] == "'node-a1' is left out, on which kube-scheduler has assumed its victim"
     assert "Permit" in finding["advice"]
@@ -151,57 +150,57 @@ def test_an_extender_that_leaves_out_nodes_of_assumed_victims_is_warned_of(form:
 @pytest.mark.parametrize("form", ["full", "names"])
 def test_reprieve_keeps_nodes_of_assumed_victims(example: Service, form: str) -> None:
     url = f"http://127.0.0.1:{example.port}/extender"
-    _, found = findings(url, "--nodes", "node-a1,node-a2", "--form", form, "--verbs", "preempt")
+    _, results = findings(url, "--nodes", "node-a1,node-a2", "--form", form, "--verbs", "preempt")
 
-    assert [each["grade"] for each in found if each["check"] == ASSUMED] == ["ok"]
+    assert [finding["grade"] for finding in results if finding["check"] == ASSUMED] == ["ok"]
 
 
 def test_on_nodes_that_do_not_exist_assumed_victims_are_not_asked_about() -> None:
     with serving(SampleExtender("knows bound pods alone")) as url:
-        _, found = findings(url, "--verbs", "preempt", "--form", "names")
+        _, results = findings(url, "--verbs", "preempt", "--form", "names")
 
-    assert [each["grade"] for each in found if each["check"] == ASSUMED] == ["skipped"]
+    assert [finding["grade"] for finding in results if finding["check"] == ASSUMED] == ["skipped"]
 
 
 def test_a_verb_that_no_configuration_asks_for_may_be_missing() -> None:
     with serving_reprieve(schedule=False) as service:
         url = f"http://127.0.0.1:{service.port}/extender"
 
-        code, found = findings(url, "--form", "names", "--nodes", "node-a1,node-a2")
-        asked, _ = findings(url, "--form", "names", "--verbs", "bind")
+        code, results = findings(url, "--form", "names", "--nodes", "node-a1,node-a2")
+        bind_code, _ = findings(url, "--form", "names", "--verbs", "bind")
         path, nothing = findings(f"http://127.0.0.1:{service.port}/nowhere", "--form", "names")
 
-    assert (code, [each["verb"] for each in found if each["grade"] == "skipped"]) == (0, ["bind"])
-    assert [each["grade"] for each in found if each["grade"] == "bad"] == []
-    assert asked == 1
-    assert (path, [each["check"] for each in nothing if each["grade"] == "bad"]) == (1, ["is served"])
+    assert (code, [finding["verb"] for finding in results if finding["grade"] == "skipped"]) == (0, ["bind"])
+    assert [finding["grade"] for finding in results if finding["grade"] == "bad"] == []
+    assert bind_code == 1
+    assert (path, [finding["check"] for finding in nothing if finding["grade"] == "bad"]) == (1, ["is served"])
 
 
 def test_unreachable_extender_has_a_single_finding() -> None:
-    code, found = findings("http://127.0.0.1:1/scheduler", "--form", "names")
+    code, results = findings("http://127.0.0.1:1/scheduler", "--form", "names")
 
     assert code == 1
-    assert [(finding["verb"], finding["grade"], finding["detail"], finding["advice"]) for finding in found] == [
+    assert [(finding["verb"], finding["grade"], finding["detail"], finding["advice"]) for finding in results] == [
         ("", "bad", "127.0.0.1:1: connection refused", "is it running, and is the port right?")
     ]
 
 
 @pytest.mark.parametrize("url", ["http://host:99999/x", "http:///x", "http://a..b/x"])
 def test_malformed_url_is_a_finding_with_advice(url: str) -> None:
-    code, found = findings(url, "--form", "names")
+    code, results = findings(url, "--form", "names")
 
     assert code == 1
-    assert [(finding["grade"], finding["advice"]) for finding in found] == [("bad", "write http://HOST:PORT/PATH")]
+    assert [(finding["grade"], finding["advice"]) for finding in results] == [("bad", "write http://HOST:PORT/PATH")]
 
 
 def test_the_extenders_of_a_configuration_are_examined_as_it_names_them(tmp_path: Path) -> None:
     with serving(SampleExtender("scores beyond 10")) as url:
         extender = f"{{urlPrefix: '{url}', filterVerb: filter, nodeCacheCapable: true}}"
 
-        code, found = findings("--config", configured(tmp_path, f"extenders: [{extender}]\n"))
+        code, results = findings("--config", configured(tmp_path, f"extenders: [{extender}]\n"))
 
     assert code == 0, "its scores are not asked for"
-    assert {finding["verb"] for finding in found} == {"", "filter"}
+    assert {finding["verb"] for finding in results} == {"", "filter"}
 
 
 @pytest.mark.parametrize(

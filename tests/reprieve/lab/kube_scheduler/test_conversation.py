@@ -44,11 +44,11 @@ class Told:
 
 
 def test_a_bound_pod() -> None:
-    told = Told()
-    filtered(told.verbs, ASKED.obj(), node_names=["a", "b", "c"])
-    scored(told.verbs, ASKED.obj(), node_names=["b", "c"])
+    stage = Told()
+    filtered(stage.verbs, ASKED.obj(), node_names=["a", "b", "c"])
+    scored(stage.verbs, ASKED.obj(), node_names=["b", "c"])
 
-    assert told.ends(ASKED, node="b") == [
+    assert stage.ends(ASKED, node="b") == [
         ("kube-scheduler offered", "3 nodes: a, b, c"),
         ("MyRule refused", "a: Insufficient cpu"),
         ("MyRule scored", "b 10, c 10"),
@@ -57,10 +57,10 @@ def test_a_bound_pod() -> None:
 
 
 def test_a_rule_that_refuses_nothing_and_more_nodes_than_a_line_names() -> None:
-    told = Told()
-    filtered(told.verbs, ASKED.obj(), node_names=["b", "c", "d", "e", "f"])
+    stage = Told()
+    filtered(stage.verbs, ASKED.obj(), node_names=["b", "c", "d", "e", "f"])
 
-    assert told.ends(ASKED, node="b")[:2] == [
+    assert stage.ends(ASKED, node="b")[:2] == [
         ("kube-scheduler offered", "5 nodes: b, c, d, e and 1 more"),
         ("MyRule refused", "none"),
     ]
@@ -81,10 +81,10 @@ def test_a_pod_about_which_kube_scheduler_did_not_ask(node: str, rows: list[tupl
 
 
 def test_a_pod_that_no_node_may_have() -> None:
-    told, claiming = Told(), ASKED.claim("nowhere")
-    filtered(told.verbs, claiming.obj(), node_names=["a", "b", "c"])
+    stage, claiming = Told(), ASKED.claim("nowhere")
+    filtered(stage.verbs, claiming.obj(), node_names=["a", "b", "c"])
 
-    assert told.ends(claiming) == [
+    assert stage.ends(claiming) == [
         ("kube-scheduler offered", "3 nodes"),
         ("MyRule refused", 'all: persistentvolumeclaim "nowhere" not found'),
         LEFT,
@@ -92,37 +92,37 @@ def test_a_pod_that_no_node_may_have() -> None:
 
 
 def test_a_pod_that_preempts() -> None:
-    told = Told()
-    filtered(told.verbs, ASKED.obj(), node_names=["a"])
-    asyncio.run(told.verbs.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0)}))
+    stage = Told()
+    filtered(stage.verbs, ASKED.obj(), node_names=["a"])
+    asyncio.run(stage.verbs.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0)}))
 
-    assert told.ends(ASKED, nominated="a")[2:] == [
+    assert stage.ends(ASKED, nominated="a")[2:] == [
         ("MyRule lets evict on", "a (1 pod)"),
         ("kube-scheduler left it", f"{LEFT[1]}; it waits for a"),
     ]
 
 
 def test_evictions_that_do_not_help() -> None:
-    told = Told()
-    asyncio.run(told.verbs.preempt(ASKED.priority(0).obj(), {"a": MetaVictims.of(("low",), 0)}))
+    stage = Told()
+    asyncio.run(stage.verbs.preempt(ASKED.priority(0).obj(), {"a": MetaVictims.of(("low",), 0)}))
 
-    assert told.ends(ASKED)[0] == ("MyRule lets evict on", "no node")
+    assert stage.ends(ASKED)[0] == ("MyRule lets evict on", "no node")
 
 
 def test_a_verb_that_could_not_be_answered() -> None:
-    told = Told()
+    stage = Told()
     with pytest.raises(VerbError):
-        filtered(told.verbs, ASKED.obj())
+        filtered(stage.verbs, ASKED.obj())
 
-    assert told.ends(ASKED) == [("MyRule failed", "neither nodes nor nodeNames given"), LEFT]
+    assert stage.ends(ASKED) == [("MyRule failed", "neither nodes nor nodeNames given"), LEFT]
 
 
 def test_only_the_last_attempt_counts_and_a_deleted_pod_is_forgotten() -> None:
-    told, other = Told(), make_pod("other").uid("2").req(cpu=2)
+    stage, other = Told(), make_pod("other").uid("2").req(cpu=2)
     for names in (["a", "b"], ["b"]):
-        filtered(told.verbs, ASKED.obj(), node_names=names)
-    filtered(told.verbs, other.obj(), node_names=["a"])
-    told.conversation.changed(other.obj(), None)
+        filtered(stage.verbs, ASKED.obj(), node_names=names)
+    filtered(stage.verbs, other.obj(), node_names=["a"])
+    stage.conversation.changed(other.obj(), None)
 
-    assert told.ends(ASKED, node="b")[0] == ("kube-scheduler offered", "1 node: b")
-    assert told.ends(other)[0] == ("kube-scheduler offered", "no node: its own plugins refused all")
+    assert stage.ends(ASKED, node="b")[0] == ("kube-scheduler offered", "1 node: b")
+    assert stage.ends(other)[0] == ("kube-scheduler offered", "no node: its own plugins refused all")

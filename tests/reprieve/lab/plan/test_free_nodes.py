@@ -48,7 +48,7 @@ def replayed(trial: Trial, answer: PlanAnswer) -> None:
     plan says.
     """
     pending = {name for name, on in trial.pods.items() if not on}
-    trial.cordon([each.node for each in answer.free])
+    trial.cordon([entry.node for entry in answer.free])
     for move in answer.moves:
         assert trial.pods[move.pod.key] == move.from_node
         trial.cordon(move.cordon)
@@ -56,9 +56,9 @@ def replayed(trial: Trial, answer: PlanAnswer) -> None:
         assert waits_for == move.waits_for
         (placed,) = trial.schedule(move.pod.key)
         assert placed.node == move.to_node, placed.message
-        trial.cordon([name for name in move.cordon if name not in {each.node for each in answer.free}], is_on=False)
+        trial.cordon([name for name in move.cordon if name not in {entry.node for entry in answer.free}], is_on=False)
     assert {name for name, on in trial.pods.items() if not on} == pending
-    assert {each.node for each in answer.free} <= free_now(trial)
+    assert {entry.node for entry in answer.free} <= free_now(trial)
 
 
 def simulated(objects: Sequence[Object], answer: PlanAnswer, folder: Path) -> SimulationReport:
@@ -67,28 +67,28 @@ def simulated(objects: Sequence[Object], answer: PlanAnswer, folder: Path) -> Si
     """
     files: list[Object] = []
     operations: list[Object] = []
-    named = {(each["kind"], each["metadata"]["name"]): each for each in objects}
+    obj_by_name = {(obj["kind"], obj["metadata"]["name"]): obj for obj in objects}
 
     def operation(opcode: str, template: str, obj: Object, **more: Any) -> None:
         operations.append({"opcode": opcode, "count": 1, template: f"{len(files)}.json", **more})
         files.append(obj)
 
     def created(name: str, on: str = "") -> None:
-        obj = named["Pod", name]
+        obj = obj_by_name["Pod", name]
         labels, spec = {**obj["metadata"]["labels"], "pod": name}, {**obj["spec"], "nodeName": on}
-        made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": labels}, "spec": spec}
-        operation("createPods", "podTemplatePath", made, namespace="default")
+        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": labels}, "spec": spec}
+        operation("createPods", "podTemplatePath", manifest, namespace="default")
 
     def cordoned(names: Iterable[str], *, is_on: bool = True) -> None:
         for name in names:
-            operation("updateAny", "templatePath", {**named["Node", name], "spec": {"unschedulable": is_on}})
+            operation("updateAny", "templatePath", {**obj_by_name["Node", name], "spec": {"unschedulable": is_on}})
 
-    for (kind, name), obj in named.items():
+    for (kind, name), obj in obj_by_name.items():
         if kind == "Pod":
             created(name, obj["spec"]["nodeName"])
         elif kind == "Node":
             operation("createAny", "templatePath", obj)
-    free = {each.node for each in answer.free}
+    free = {entry.node for entry in answer.free}
     cordoned(free)
     for move in answer.moves:
         cordoned({*move.cordon} - free)
@@ -139,11 +139,11 @@ def by_greed(trial: Trial) -> int:
     nodes, freed = trial.nodes(), 0
     used = dict(zip(nodes.names, nodes.requested[:, nodes.resources.index("cpu")].tolist(), strict=True))
     for name in sorted(used, key=used.__getitem__):
-        there = [key for key, on in trial.pods.items() if on == name]
+        pod_keys = [key for key, on in trial.pods.items() if on == name]
         try:
             with trial.step():
                 trial.drain(name)
-                if len(placed := trial.schedule()) < len(there) or not all(each.node for each in placed):
+                if len(placed := trial.schedule()) < len(pod_keys) or not all(placement.node for placement in placed):
                     raise InterruptedError
             freed += 1
         except InterruptedError:
@@ -157,9 +157,7 @@ def test_in_larger_clusters_never_fewer_nodes_are_free_than_by_greed(first: int)
     for seed in range(first, first + AT_ONCE):
         fleet = random_fleet(1000 + seed, most_nodes=40, pods_per_node=2.2, most_pods=200)
         # Budgets do not hold greed back; where none allows nothing, both may move the same pods.
-        apps = (
-            FleetApp(each.name, each.size, each.nodes, each.stays, each.keeps_apart, each.zone) for each in fleet.apps
-        )
+        apps = (FleetApp(app.name, app.size, app.nodes, app.stays, app.keeps_apart, app.zone) for app in fleet.apps)
         fleet = Fleet(fleet.cpu, fleet.zones, tuple(apps))
         with Cluster.load(fleet.objects()).trial() as trial:
             with trial.step():
@@ -180,21 +178,21 @@ GPU: Final = "nvidia.com/gpu"
 
 
 def machine(name: str, gpus: int = 8, **labels: str) -> Object:
-    made = node(name, "64", labels=labels)
-    made["status"]["allocatable"] |= {GPU: str(gpus)} if gpus else {}
-    return made
+    gpu_node = node(name, "64", labels=labels)
+    gpu_node["status"]["allocatable"] |= {GPU: str(gpus)} if gpus else {}
+    return gpu_node
 
 
 def user(name: str, on: str, gpus: int = 0, *, owner: str = "ReplicaSet", app: str = "", **spec: Any) -> Object:
-    made = pod(name, "1", labels={"app": app or name}, nodeName=on, **spec)
-    made["metadata"] |= {"uid": name}
+    pod_object = pod(name, "1", labels={"app": app or name}, nodeName=on, **spec)
+    pod_object["metadata"] |= {"uid": name}
     if owner:
-        of = {"apiVersion": "apps/v1", "kind": owner, "name": f"{name}-owner", "uid": f"{name}-owner"}
-        made["metadata"]["ownerReferences"] = [{**of, "controller": True}]
+        owner_reference = {"apiVersion": "apps/v1", "kind": owner, "name": f"{name}-owner", "uid": f"{name}-owner"}
+        pod_object["metadata"]["ownerReferences"] = [{**owner_reference, "controller": True}]
     if gpus:
-        made["spec"]["containers"][0]["resources"]["requests"][GPU] = str(gpus)
-    made["status"] = {"phase": "Running", "startTime": "2026-11-01T00:00:00Z"}
-    return made
+        pod_object["spec"]["containers"][0]["resources"]["requests"][GPU] = str(gpus)
+    pod_object["status"] = {"phase": "Running", "startTime": "2026-11-01T00:00:00Z"}
+    return pod_object
 
 
 def plan(*objects: Object, count: int = 1, **more: Any) -> PlanAnswer:
@@ -205,11 +203,11 @@ def plan(*objects: Object, count: int = 1, **more: Any) -> PlanAnswer:
 
 
 def free(answer: PlanAnswer) -> dict[str, int]:
-    return {each.node: each.leaving for each in answer.free}
+    return {entry.node: entry.leaving for entry in answer.free}
 
 
-def kept(answer: PlanAnswer) -> dict[str, tuple[str, str]]:
-    return {each.node: (each.pod.name if each.pod else "", each.why) for each in answer.kept}
+def why_kept(answer: PlanAnswer) -> dict[str, tuple[str, str]]:
+    return {entry.node: (entry.pod.name if entry.pod else "", entry.why) for entry in answer.kept}
 
 
 def test_the_node_with_the_fewest_pods_is_emptied() -> None:
@@ -223,15 +221,15 @@ def test_the_node_with_the_fewest_pods_is_emptied() -> None:
 
 
 def test_nodes_that_are_free_already_count_and_are_kept_free() -> None:
-    some = [machine("a"), machine("b"), machine("c"), user("a1", "a"), user("b1", "b")]
+    objects = [machine("a"), machine("b"), machine("c"), user("a1", "a"), user("b1", "b")]
 
-    assert free(plan(*some, count=1)) == {"c": 0}
-    assert plan(*some, count=1).summary == "1 node is free without any move: c."
-    assert sorted(free(plan(*some, count=2)).values()) == [0, 1]
+    assert free(plan(*objects, count=1)) == {"c": 0}
+    assert plan(*objects, count=1).summary == "1 node is free without any move: c."
+    assert sorted(free(plan(*objects, count=2)).values()) == [0, 1]
 
 
 def test_with_a_resource_only_pods_that_request_it_leave() -> None:
-    some = [
+    objects = [
         machine("a"),
         machine("b"),
         machine("c", 0),
@@ -240,11 +238,11 @@ def test_with_a_resource_only_pods_that_request_it_leave() -> None:
         user("b1", "b", 2),
         user("b2", "b", 1),
     ]
-    with Cluster.load(some).trial() as trial:
+    with Cluster.load(objects).trial() as trial:
         answer = trial.free_nodes(1, of=GPU)
 
     assert [move.pod.name for move in answer.moves] == ["a1"]
-    assert (answer.resource, [(each.node, each.before, each.after) for each in answer.nodes]) == (
+    assert (answer.resource, [(row.node, row.before, row.after) for row in answer.nodes]) == (
         GPU,
         [("a", 2, 0), ("b", 3, 5)],
     )
@@ -255,26 +253,17 @@ def test_pods_of_daemon_sets_keep_no_node_but_one_that_uses_its_gpu() -> None:
 
     assert free(plan(machine("a"), daemon)) == {"a": 0}
     with Cluster.load([machine("a"), machine("b"), daemon]).trial() as trial:
-        assert kept(trial.free_nodes(2, of=GPU)) == {"a": ("daemon", "belongs to its node")}
+        assert why_kept(trial.free_nodes(2, of=GPU)) == {"a": ("daemon", "belongs to its node")}
 
 
 def test_all_nodes_are_in_one_rack() -> None:
-    racks = [
-        machine(name, rack=rack) for name, rack in (("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b"), ("c1", "c"))
-    ]
-    some = [
-        *racks,
-        machine("x"),
-        *(
-            user(f"{name}-{at}", name)
-            for name, number in (("a1", 1), ("a2", 3), ("b1", 2), ("b2", 1), ("c1", 1))
-            for at in range(number)
-        ),
-    ]
-    answer = plan(*some, count=2, same="rack")
+    sizes = {"a1": 1, "a2": 3, "b1": 2, "b2": 1, "c1": 1}
+    racks = [machine(name, rack=name[0]) for name in sizes]
+    users = [user(f"{name}-{index}", name) for name, size in sizes.items() for index in range(size)]
+    answer = plan(*racks, machine("x"), *users, count=2, same="rack")
 
     assert (free(answer), len(answer.moves)) == ({"b2": 1, "b1": 2}, 3)
-    assert kept(answer) == {"x": ("", "it has no label rack")}
+    assert why_kept(answer) == {"x": ("", "it has no label rack")}
 
 
 def test_a_pod_makes_room_for_another_one_that_leaves() -> None:
@@ -289,14 +278,14 @@ def test_a_pod_makes_room_for_another_one_that_leaves() -> None:
 
 
 def test_pods_that_mind_each_other_are_kept_apart() -> None:
-    some = [machine(name) for name in "abcd"] + [
+    objects = [machine(name) for name in "abcd"] + [
         user(f"web-{name}", name, app="web", affinity=away_from(app="web")) for name in "abc"
     ]
-    some.append(user("one", "d", 8))
+    objects.append(user("one", "d", 8))
 
-    assert free(plan(*some, count=1)) == {"a": 1}
-    assert plan(*some, count=1).moves[0].to_node == "d"
-    assert not plan(*some, count=2).fits
+    assert free(plan(*objects, count=1)) == {"a": 1}
+    assert plan(*objects, count=1).moves[0].to_node == "d"
+    assert not plan(*objects, count=2).fits
 
 
 def budgeted(allowed: int) -> list[Object]:
@@ -305,8 +294,8 @@ def budgeted(allowed: int) -> list[Object]:
         machine("a"),
         machine("b"),
         of_budget,
-        *(user(f"web-{at}", "a", app="web") for at in range(3)),
-        *(user(f"b{at}", "b") for at in range(4)),
+        *(user(f"web-{index}", "a", app="web") for index in range(3)),
+        *(user(f"b{index}", "b") for index in range(4)),
     ]
 
 
@@ -319,7 +308,7 @@ def test_a_node_is_kept_by_a_pod_that_may_not_move() -> None:
 
     assert (answer.fits, answer.is_complete, answer.moves) == (False, True, ())
     assert answer.summary == "No node would be free. No plan with at most 20 moves frees more."
-    assert kept(answer) == {
+    assert why_kept(answer) == {
         "a": ("web-0", "has a PodDisruptionBudget that allows no eviction now"),
         "b": ("bare", "has no controller that would recreate it"),
     }
@@ -329,14 +318,15 @@ def test_a_node_is_kept_by_the_first_pod_that_finds_no_place() -> None:
     answer = plan(machine("a"), machine("b"), user("a1", "a", 5), user("a2", "a", 1), user("b1", "b", 6), of=GPU)
 
     why = "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) were unschedulable."
-    assert kept(answer) == {"a": ("a1", why), "b": ("b1", why)}
+    assert why_kept(answer) == {"a": ("a1", why), "b": ("b1", why)}
 
 
 def test_a_node_is_kept_by_the_limit_of_moves() -> None:
-    answer = plan(machine("a"), machine("b"), *(user(f"{on}{at}", on) for on in "ab" for at in range(3)), max_moves=2)
+    users = [user(f"{on}{number}", on) for on in "ab" for number in range(3)]
+    answer = plan(machine("a"), machine("b"), *users, max_moves=2)
 
     assert (answer.fits, answer.is_complete) == (False, True)
-    assert kept(answer) == dict.fromkeys("ab", ("", "3 more moves would free it"))
+    assert why_kept(answer) == dict.fromkeys("ab", ("", "3 more moves would free it"))
 
 
 def test_a_cordoned_node_is_not_freed() -> None:
@@ -344,7 +334,7 @@ def test_a_cordoned_node_is_not_freed() -> None:
     cordoned["spec"]["unschedulable"] = True
     answer = plan(machine("a"), cordoned, machine("c"), user("a1", "a"), user("c1", "c"), user("c2", "c"), count=2)
 
-    assert (free(answer), kept(answer)["b"]) == ({"a": 1}, ("", "it is cordoned"))
+    assert (free(answer), why_kept(answer)["b"]) == ({"a": 1}, ("", "it is cordoned"))
 
 
 def test_what_the_scheduler_would_prefer_is_cordoned_until_the_pod_runs() -> None:
@@ -367,25 +357,17 @@ def test_what_moves_lose_is_told() -> None:
 
 
 def test_pods_of_a_victim_policy_stay() -> None:
+    protected = {"name": "DefaultPreemption", "args": {"protect": {"selector": {"matchLabels": {"app": "a1"}}}}}
     protecting = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "profiles": [
-            {
-                "pluginConfig": [
-                    {
-                        "name": "DefaultPreemption",
-                        "args": {"protect": {"selector": {"matchLabels": {"app": "a1"}}}},
-                    }
-                ]
-            }
-        ],
+        "profiles": [{"pluginConfig": [protected]}],
     }
-    some = [machine("a"), machine("b"), user("a1", "a"), user("b1", "b"), user("b2", "b")]
-    with Cluster.load(some).trial(protecting) as trial:
+    objects = [machine("a"), machine("b"), user("a1", "a"), user("b1", "b"), user("b2", "b")]
+    with Cluster.load(objects).trial(protecting) as trial:
         answer = trial.free_nodes(1)
 
-    assert (free(answer), kept(answer)) == ({"b": 2}, {"a": ("a1", "is protected by the victim policy")})
+    assert (free(answer), why_kept(answer)) == ({"b": 2}, {"a": ("a1", "is protected by the victim policy")})
 
 
 @cases(
@@ -401,9 +383,9 @@ def test_pods_of_a_victim_policy_stay() -> None:
     ("no name", {"of": 5}, "5 is not a resource's name: give a text"),
 )
 def test_a_question_that_makes_no_sense_is_refused_in_a_line(more: dict[str, Any], words: str) -> None:
-    some = [machine("a", 0, zone="a"), machine("b", 0, zone="b"), user("a1", "a")]
+    objects = [machine("a", 0, zone="a"), machine("b", 0, zone="b"), user("a1", "a")]
 
-    with Cluster.load(some).trial() as trial, pytest.raises(ReprieveError) as raised:
+    with Cluster.load(objects).trial() as trial, pytest.raises(ReprieveError) as raised:
         trial.free_nodes(**({"count": 1} | more))
 
     assert str(raised.value) == words
@@ -418,11 +400,11 @@ def test_a_cluster_without_nodes_has_none_to_free() -> None:
 
 
 def in_pieces() -> list[Object]:
-    chance, free_gpus = random.Random(3), {f"g{at:03}": 8 for at in range(150)}
+    chance, free_gpus = random.Random(3), {f"g{index:03}": 8 for index in range(150)}
     pods = list[Object]()
     for _ in range(900):
         gpus = chance.choice([1, 1, 1, 2, 2, 4, 8])
-        fitting = [name for name, left in free_gpus.items() if left >= gpus]
+        fitting = [name for name, num_free in free_gpus.items() if num_free >= gpus]
         if fitting:
             name = chance.choice(fitting)
             if chance.random() >= 0.55:  # the others have ended
@@ -447,13 +429,13 @@ def test_more_nodes_than_there_is_room_for_are_not_promised() -> None:
 
 
 def test_room_is_made_for_three_pods_that_take_a_node_each() -> None:
-    wanted = [pod(f"big-{at}", "8") for at in range(3)]
-    for each in wanted:
-        each["spec"]["containers"][0]["resources"] = {"requests": {GPU: "8"}, "limits": {GPU: "8"}}
+    big_pods = [pod(f"big-{index}", "8") for index in range(3)]
+    for big_pod in big_pods:
+        big_pod["spec"]["containers"][0]["resources"] = {"requests": {GPU: "8"}, "limits": {GPU: "8"}}
     with TemporaryDirectory() as folder:
         dump, manifest = Path(folder, "dump.json"), Path(folder, "wanted.json")
         state_file(dump, *in_pieces())
-        state_file(manifest, *wanted)
+        state_file(manifest, *big_pods)
         done = reprieve("plan", "--for", str(manifest), "--dump", str(dump), "-o", "json")
 
     assert len(json.loads(done.stdout)["moves"]) == 3

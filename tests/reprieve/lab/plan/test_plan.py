@@ -59,7 +59,7 @@ def nodes(answer: PlanAnswer) -> dict[str, str]:
 
 
 def staying(answer: PlanAnswer) -> dict[str, int]:
-    return {each.reason: each.pods for each in answer.staying}
+    return {group.reason: group.pods for group in answer.staying}
 
 
 def labelled(name: str, on: str, cpu: int, **labels: str) -> Pod:
@@ -104,8 +104,8 @@ def test_room_is_made_first_for_a_pod_that_finds_none() -> None:
 
 def test_a_pod_moves_twice_where_two_have_to_change_places() -> None:
     pods = (running("three", "a", 3), running("two", "b", 2))
-    wanted = [pod(f"new-{name}", 2, nodeSelector={"kubernetes.io/hostname": name}) for name in "ac"]
-    answer = ask(cluster_of(node("a", 4), node("b", 3), node("c", 2), pods=pods), *wanted)
+    new_pods = [pod(f"new-{name}", 2, nodeSelector={"kubernetes.io/hostname": name}) for name in "ac"]
+    answer = ask(cluster_of(node("a", 4), node("b", 3), node("c", 2), pods=pods), *new_pods)
 
     assert moves(answer) == [("two", "b", "c"), ("three", "a", "b"), ("two", "c", "a")]
     assert (nodes(answer), answer.is_complete) == ({"new-a": "a", "new-c": "c"}, True)
@@ -221,11 +221,8 @@ def test_a_move_waits_for_the_budget_that_an_earlier_one_has_used_up() -> None:
 
 
 def test_a_pod_whose_budget_need_not_recover_is_preferred() -> None:
-    pods = (
-        labelled("web-1", "a", 1, app="web"),
-        labelled("web-2", "a", 1, app="web"),
-        running("free", "a", 1, priority=5),
-    )
+    web = (labelled(name, "a", 1, app="web") for name in ("web-1", "web-2"))
+    pods = (*web, running("free", "a", 1, priority=5))
     answer = ask(
         cluster_of(node("a", 3), node("b", 1), node("c", 1), pods=pods, pdbs=[make_budget("web", 1, app="web")]),
         pod("new", 2),
@@ -259,10 +256,10 @@ def test_incomplete_search_is_marked_in_the_summary() -> None:
 
 
 def test_beyond_the_exact_search_room_is_made_node_by_node() -> None:
-    found = ask(full(6), pod("new", 3), trials=200)
+    answer = ask(full(6), pod("new", 3), trials=200)
 
-    assert found.fits
-    assert len(found.moves) == 2
+    assert answer.fits
+    assert len(answer.moves) == 2
 
 
 def test_equal_questions_have_equal_answers() -> None:
@@ -274,8 +271,8 @@ def test_equal_questions_have_equal_answers() -> None:
 
 def test_answer_names_the_gpu_hours_that_moves_lose_and_the_victims_of_preemption_instead() -> None:
     def of_gpus(name: str, on: str, **more: str) -> Pod:
-        made = make_pod(name).req({"nvidia.com/gpu": 2}, cpu=1).node(on).start_time("2026-11-23T02:00:00Z")
-        return owned(made.annotation(more).priority(0))
+        builder = make_pod(name).req({"nvidia.com/gpu": 2}, cpu=1).node(on).start_time("2026-11-23T02:00:00Z")
+        return owned(builder.annotation(more).priority(0))
 
     gpus = [node(name).capacity({"nvidia.com/gpu": 4}, cpu=4, memory="8Gi", pods=110) for name in "ab"]
     about = cluster_of(
@@ -287,10 +284,7 @@ def test_answer_names_the_gpu_hours_that_moves_lose_and_the_victims_of_preemptio
     )
     high = priority_class("high", 1000)
     want = pod("new", 1, priorityClassName="high")
-    want["spec"]["containers"][0]["resources"] = {
-        "requests": {"nvidia.com/gpu": "4"},
-        "limits": {"nvidia.com/gpu": "4"},
-    }
+    want["spec"]["containers"][0]["resources"] = {key: {"nvidia.com/gpu": "4"} for key in ("requests", "limits")}
     answer = ask(about, high, want)
 
     assert moves(answer) == [("saved", "b", "a")]

@@ -53,6 +53,6 @@ NODES = [zoned(f"n{number}", "abc"[number % 3]) for number in range(9)]
 def create(
     cluster: ObjectRegistry, name: str, cpu: str = "1", labels: dict[str, str] | None = None, **spec: Any
 ) -> None:
-    made = pod(name, cpu, **spec)
-    made["metadata"] |= {"labels": labels or {"app": "web"}, "annotations": {"team.example/token": "hush-hush"}}
-    cluster.create(PODS, "default", made)
+    pod_object = pod(name, cpu, **spec)
+    pod_object["metadata"] |= {"labels": labels or {"app": "web"}, "annotations": {"team.example/token": "hush-hush"}}
+    cluster.create(PODS, "default", pod_object)

@@ -29,11 +29,11 @@ from tests.reprieve.lab.recordings.recorded_cluster import NODES, a_recorded_clu
 
 
 async def pods_come_and_go(cluster: ObjectRegistry, number: int = 60) -> None:
-    for each in range(number):
-        create(cluster, f"pod-{each}", "500m")
+    for index in range(number):
+        create(cluster, f"pod-{index}", "500m")
         await asyncio.sleep(0.5)
-        if each >= 20:
-            cluster.delete(PODS, "default", f"pod-{each - 20}")
+        if index >= 20:
+            cluster.delete(PODS, "default", f"pod-{index - 20}")
 
 
 def text_of(file: Path) -> str:
@@ -46,15 +46,15 @@ def test_files_are_rotated_within_their_bytes_and_each_stands_for_itself(tmp_pat
 
     files = [file, *(tmp_path / f"r.{number}" for number in (1, 2, 3))]
     assert sorted(tmp_path.iterdir()) == sorted(files)
-    assert sum(each.stat().st_size for each in files) < 2 * 64 * 1024
-    for each in files:
-        recording = Recording(each)
+    assert sum(path.stat().st_size for path in files) < 2 * 64 * 1024
+    for path in files:
+        recording = Recording(path)
         report = replay(recording, recording.configuration)
-        assert (report.different, report.not_decided) == (0, 0) and report.same > 0, each
+        assert (report.different, report.not_decided) == (0, 0) and report.same > 0, path
     attempts = [
         entry.seconds
-        for each in reversed(files)
-        for entry in Recording(each).entries()
+        for path in reversed(files)
+        for entry in Recording(path).entries()
         if isinstance(entry, RecordedAttempt)
     ]
     assert attempts == sorted(attempts) and len({*attempts}) == len(attempts)

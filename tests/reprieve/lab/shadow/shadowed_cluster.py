@@ -44,21 +44,21 @@ def shadowed(
     """Tells a story in a cluster, and returns how far the shadow agrees with its scheduler."""
 
     async def story() -> Agreement:
-        async with own_cluster(objects, rng=random.Random(seed), now=_virtual_now) as own:
-            shadow, deciding, following = Shadow(ours), Client.over(own.transport()), Client.over(own.transport())
-            decides = LiveOptions(decides=True)
+        async with own_cluster(objects, rng=random.Random(seed), now=_virtual_now) as cluster:
+            deciding, following = Client.over(cluster.transport()), Client.over(cluster.transport())
+            shadow, decides = Shadow(ours), LiveOptions(decides=True)
             async with (
                 live_backend(theirs, deciding, decides, rng=random.Random(seed)) as one,
                 live_backend(ours, following, LiveOptions(taps=[shadow.tap()]), rng=random.Random(2)) as other,
             ):
                 await one.wait_for_sync()
                 await other.wait_for_sync()
-                await tell(own.api.registry)
+                await tell(cluster.api.registry)
                 await shadow.caught_up()
-                found = shadow.agreement(limit)
+                agreement = shadow.agreement(limit)
             await deciding.aclose()
             await following.aclose()
-        return found
+        return agreement
 
     return virtual_time.run(story())
 

@@ -38,31 +38,31 @@ async def one_on_n1_and_then(cluster: ObjectRegistry, spec: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(("shape", "spec", "objects"), CASES)
 def test_equal_profiles_agree(shape: str, spec: dict[str, Any], objects: list[Object]) -> None:
-    found = shadowed(lambda cluster: one_on_n1_and_then(cluster, spec), zoned("n1", "a"), zoned("n2", "a"), *objects)
+    result = shadowed(lambda cluster: one_on_n1_and_then(cluster, spec), zoned("n1", "a"), zoned("n2", "a"), *objects)
 
-    assert (sees(found), found.total.agreement, found.total.unclear) == (set(), 1.0, 0)
-    assert [share.decisions for share in found.by_shape if share.name == shape] == [1]
+    assert (sees(result), result.total.agreement, result.total.unclear) == (set(), 1.0, 0)
+    assert [share.decisions for share in result.by_shape if share.name == shape] == [1]
 
 
 @pytest.mark.parametrize(("shape", "spec", "objects"), CASES)
 def test_another_choice_is_seen_though_it_is_bound_already(
     shape: str, spec: dict[str, Any], objects: list[Object]
 ) -> None:
-    found = shadowed(
+    result = shadowed(
         lambda cluster: one_on_n1_and_then(cluster, spec), zoned("n1", "a"), zoned("n2", "a"), *objects, theirs=PACKING
     )
 
-    assert sees(found) == {("web", "elsewhere", "NodeResourcesFit")}
-    assert found.total.decisions == 2
-    assert (found.differences[0].theirs.node, found.differences[0].ours.node) == ("n1", "n2")
+    assert sees(result) == {("web", "elsewhere", "NodeResourcesFit")}
+    assert result.total.decisions == 2
+    assert (result.differences[0].theirs.node, result.differences[0].ours.node) == ("n1", "n2")
 
 
 @pytest.mark.parametrize(("shape", "spec", "objects"), CASES)
 def test_a_scheduler_that_does_not_say_the_node_before(shape: str, spec: dict[str, Any], objects: list[Object]) -> None:
     silent = replace(PACKING, feature_gates=SILENT)
 
-    found = shadowed(
+    result = shadowed(
         lambda cluster: one_on_n1_and_then(cluster, spec), zoned("n1", "a"), zoned("n2", "a"), *objects, theirs=silent
     )
 
-    assert sees(found) == {("web", "elsewhere", "NodeResourcesFit")}
+    assert sees(result) == {("web", "elsewhere", "NodeResourcesFit")}

@@ -16,26 +16,23 @@ from reprieve.lab.shadow.states import STATES, in_another_order
 
 def changes(chance: random.Random, count: int) -> list[ObservedChange]:
     """What may happen to a few pods and nodes, each change of an object after the one before."""
-    known: dict[str, HasMetadata] = {}
-    found: list[ObservedChange] = []
-    while len(found) < count:
+    object_by_name: dict[str, HasMetadata] = {}
+    observed_changes: list[ObservedChange] = []
+    while len(observed_changes) < count:
         name = f"{chance.choice('pn')}{chance.randrange(4)}"
-        old = known.pop(name, None)
+        old = object_by_name.pop(name, None)
         new = _changed(chance, name, old)
         if new is not None:
-            known[name] = new
+            object_by_name[name] = new
         if old is not None or new is not None:
-            found.append(ObservedChange(len(found) / 100, old, new))
-    return found
+            observed_changes.append(ObservedChange(len(observed_changes) / 100, old, new))
+    return observed_changes
 
 
 def _changed(chance: random.Random, name: str, old: HasMetadata | None) -> HasMetadata | None:
     if name.startswith("n"):
-        return (
-            make_node(name).capacity(cpu=str(chance.randint(1, 8))).obj()
-            if old is None or chance.random() < 0.7
-            else None
-        )
+        is_there = old is None or chance.random() < 0.7
+        return make_node(name).capacity(cpu=str(chance.randint(1, 8))).obj() if is_there else None
     if not isinstance(old, Pod):
         return make_pod(name).uid(f"{name}-{chance.random()}").req(cpu="1").obj()
     if not old.spec.node_name:

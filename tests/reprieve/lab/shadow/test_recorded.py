@@ -19,17 +19,17 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_recorded_day_agrees_with_the_profile_that_decided_it(day: Path) -> None:
-    found = agreement_over(Recording(day), DEFAULT, "default")
+    agreement = agreement_over(Recording(day), DEFAULT, "default")
 
-    assert (sees(found), found.total.agreement) == (set(), 1.0)
-    assert found.total.decisions > 50 and found.evicted > 0
-    assert found.since.startswith(Recording(day).begins.began[:16])
+    assert (sees(agreement), agreement.total.agreement) == (set(), 1.0)
+    assert agreement.total.decisions > 50 and agreement.evicted > 0
+    assert agreement.since.startswith(Recording(day).begins.began[:16])
 
 
 def test_another_configuration_differs_where_it_scores_otherwise(day: Path) -> None:
-    found = agreement_over(Recording(day), PACKING, "packing")
-    again = agreement_over(Recording(day), PACKING, "packing")
+    agreement = agreement_over(Recording(day), PACKING, "packing")
+    second = agreement_over(Recording(day), PACKING, "packing")
 
-    assert found.total.different > 0
-    assert {plugin for _, kind, plugin in sees(found) if kind == "elsewhere"} >= {"NodeResourcesFit"}
-    assert (again.total, again.differences) == (found.total, found.differences)
+    assert agreement.total.different > 0
+    assert {plugin for _, kind, plugin in sees(agreement) if kind == "elsewhere"} >= {"NodeResourcesFit"}
+    assert (second.total, second.differences) == (agreement.total, agreement.differences)

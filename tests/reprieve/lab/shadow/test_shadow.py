@@ -23,19 +23,19 @@ def a_day(seed: int, hours: int = 24) -> Tell:
     """
 
     async def tell(cluster: ObjectRegistry) -> None:
-        chance, made = random.Random(seed), 0
+        chance, number = random.Random(seed), 0
         living: list[str] = []
         for hour in range(hours):
             for _ in range(chance.randint(1, 6)):
                 for _ in range(chance.choice([1, 1, 1, 8])):
-                    made += 1
-                    create(cluster, f"p{made}", chance.choice(["250m", "500m", "1", "2"]), **_kind_of_pod(chance))
-                    living.append(f"p{made}")
+                    number += 1
+                    create(cluster, f"p{number}", chance.choice(["250m", "500m", "1", "2"]), **_kind_of_pod(chance))
+                    living.append(f"p{number}")
                 await asyncio.sleep(chance.choice([0.01, 0.3, 20, 600]))
                 while len(living) > 35:
-                    gone = living.pop(chance.randrange(len(living)))
-                    if any(pod["metadata"]["name"] == gone for pod in cluster.list(PODS, "default")):
-                        cluster.delete(PODS, "default", gone)
+                    leaving = living.pop(chance.randrange(len(living)))
+                    if any(pod["metadata"]["name"] == leaving for pod in cluster.list(PODS, "default")):
+                        cluster.delete(PODS, "default", leaving)
             if hour % 6 == 3:
                 cluster.create(NODE_RESOURCE, "", zoned(f"extra-{hour}", "c"))
             if hour % 6 == 5:
@@ -55,7 +55,7 @@ def _kind_of_pod(chance: random.Random) -> dict[str, Any]:
             {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
         ]
     }
-    further: dict[str, Any] = chance.choice(
+    options: dict[str, Any] = chance.choice(
         [
             {},
             {},
@@ -64,12 +64,12 @@ def _kind_of_pod(chance: random.Random) -> dict[str, Any]:
             {"priorityClassName": "urgent"},
         ]
     )
-    return {"labels": {"app": app}, **further}
+    return {"labels": {"app": app}, **options}
 
 
-def sees(found: Agreement) -> set[tuple[str, str, str]]:
+def sees(agreement: Agreement) -> set[tuple[str, str, str]]:
     """The clear differences: pods with what would have been done about them, and because of which plugin."""
-    return {(each.pod.name, each.kind, each.plugin) for each in found.differences if each.is_clear}
+    return {(item.pod.name, item.kind, item.plugin) for item in agreement.differences if item.is_clear}
 
 
 @pytest.mark.slow
@@ -78,24 +78,24 @@ def test_over_a_day_of_churn_equal_profiles_agree(seed: int) -> None:
     """
     What is not clear agrees once events within a second are taken in another order; those events come at once here.
     """
-    found = shadowed(a_day(seed), *NODES, URGENT, seed=seed)
+    agreement = shadowed(a_day(seed), *NODES, URGENT, seed=seed)
 
-    assert sees(found) == set()
-    assert (found.total.agreement, found.total.different, found.not_decided) == (1.0, 0, 0)
-    assert found.total.decisions > 100 and found.total.ties > 0 and found.evicted > 0
-    assert found.total.unclear < found.total.decisions / 10
+    assert sees(agreement) == set()
+    assert (agreement.total.agreement, agreement.total.different, agreement.not_decided) == (1.0, 0, 0)
+    assert agreement.total.decisions > 100 and agreement.total.ties > 0 and agreement.evicted > 0
+    assert agreement.total.unclear < agreement.total.decisions / 10
 
 
 def labelled(name: str, cpu: str = "4", **labels: str) -> Object:
-    made = zoned(name, labels.pop("zone", "a"), cpu)
-    made["metadata"]["labels"] |= labels
-    return made
+    labelled_node = zoned(name, labels.pop("zone", "a"), cpu)
+    labelled_node["metadata"]["labels"] |= labels
+    return labelled_node
 
 
 def tainted(name: str) -> Object:
-    made = zoned(name, "a", "8")
-    made["spec"] = {"taints": [{"key": "team", "value": "red", "effect": "NoSchedule"}]}
-    return made
+    tainted_node = zoned(name, "a", "8")
+    tainted_node["spec"] = {"taints": [{"key": "team", "value": "red", "effect": "NoSchedule"}]}
+    return tainted_node
 
 
 def pods(*names: str, **spec: Any) -> Tell:
@@ -127,61 +127,61 @@ APART = {
 
 
 def test_a_taint_that_the_scheduler_does_not_look_at() -> None:
-    found = shadowed(pods("a"), tainted("red"), zoned("free", "a", "4"), theirs=without("TaintToleration"))
+    agreement = shadowed(pods("a"), tainted("red"), zoned("free", "a", "4"), theirs=without("TaintToleration"))
 
-    assert sees(found) == {("a", "elsewhere", "TaintToleration")}
-    (difference,) = found.differences
+    assert sees(agreement) == {("a", "elsewhere", "TaintToleration")}
+    (difference,) = agreement.differences
     assert difference.theirs.node == "red" and difference.ours.node == "free"
     assert difference.reason == "TaintToleration refuses red: node(s) had untolerated taint(s)"
-    (plugin,) = (each for each in found.by_plugin if each.name == "TaintToleration")
+    (plugin,) = (plugin for plugin in agreement.by_plugin if plugin.name == "TaintToleration")
     assert (plugin.decisions, plugin.different, plugin.agreement) == (1, 1, 0.0)
 
 
 def test_a_pod_that_the_scheduler_places_and_the_shadow_could_not() -> None:
-    found = shadowed(pods("a"), tainted("red"), theirs=without("TaintToleration"))
+    agreement = shadowed(pods("a"), tainted("red"), theirs=without("TaintToleration"))
 
-    assert sees(found) == {("a", "kept-waiting", "TaintToleration")}
+    assert sees(agreement) == {("a", "kept-waiting", "TaintToleration")}
 
 
 def test_a_room_that_the_scheduler_does_not_use() -> None:
     """The reason is the scheduler's, since only its own plugin knows it."""
-    found = shadowed(pods("a"), tainted("red"), ours=without("TaintToleration"))
+    agreement = shadowed(pods("a"), tainted("red"), ours=without("TaintToleration"))
 
-    assert sees(found) == {("a", "room", "")}
-    (difference,) = found.differences
+    assert sees(agreement) == {("a", "room", "")}
+    (difference,) = agreement.differences
     assert difference.ours.node == "red" and difference.reason == "the scheduler says: node(s) had untolerated taint(s)"
-    assert [(each.name, each.different) for each in found.by_reason] == [("node(s) had untolerated taint(s)", 1)]
+    assert [(share.name, share.different) for share in agreement.by_reason] == [("node(s) had untolerated taint(s)", 1)]
 
 
 def test_different_scores_are_named_as_the_difference() -> None:
-    found = shadowed(pods("a", "b", "c"), zoned("n1", "a"), zoned("n2", "a"), theirs=PACKING)
+    agreement = shadowed(pods("a", "b", "c"), zoned("n1", "a"), zoned("n2", "a"), theirs=PACKING)
 
-    assert sees(found) == {("b", "elsewhere", "NodeResourcesFit"), ("c", "elsewhere", "NodeResourcesFit")}
-    assert found.total.different == 2 and found.total.same + found.total.ties == 1
-    difference = found.differences[-1]
-    here, there = difference.ours.node, difference.theirs.node
-    assert difference.reason == f"NodeResourcesFit gives {here} 25 more than {there}; with all plugins it is 25 more"
+    assert sees(agreement) == {("b", "elsewhere", "NodeResourcesFit"), ("c", "elsewhere", "NodeResourcesFit")}
+    assert agreement.total.different == 2 and agreement.total.same + agreement.total.ties == 1
+    difference = agreement.differences[-1]
+    ours, other = difference.ours.node, difference.theirs.node
+    assert difference.reason == f"NodeResourcesFit gives {ours} 25 more than {other}; with all plugins it is 25 more"
 
 
 def test_spread_that_the_scheduler_does_not_keep() -> None:
     spread = {**ZONES, "labelSelector": {"matchLabels": {"app": "web"}}}
     tell = pods("a", "b", topologySpreadConstraints=[spread])
 
-    found = shadowed(tell, zoned("n1", "a", "16"), zoned("n2", "b", "2"), theirs=without("PodTopologySpread"))
+    agreement = shadowed(tell, zoned("n1", "a", "16"), zoned("n2", "b", "2"), theirs=without("PodTopologySpread"))
 
-    assert sees(found) == {("b", "elsewhere", "PodTopologySpread")}
-    assert [(each.name, each.decisions, each.different) for each in found.by_shape] == [("spread", 2, 1)]
+    assert sees(agreement) == {("b", "elsewhere", "PodTopologySpread")}
+    assert [(share.name, share.decisions, share.different) for share in agreement.by_shape] == [("spread", 2, 1)]
 
 
 def test_affinity_that_the_scheduler_does_not_keep() -> None:
-    found = shadowed(
+    agreement = shadowed(
         pods("a", "b", affinity=APART),
         zoned("n1", "a", "16"),
         zoned("n2", "b", "2"),
         theirs=without("InterPodAffinity"),
     )
 
-    assert sees(found) == {("b", "elsewhere", "InterPodAffinity")}
+    assert sees(agreement) == {("b", "elsewhere", "InterPodAffinity")}
 
 
 async def a_full_node_and_an_urgent_pod(cluster: ObjectRegistry) -> None:
@@ -192,25 +192,25 @@ async def a_full_node_and_an_urgent_pod(cluster: ObjectRegistry) -> None:
 
 
 def test_a_preemption_that_both_make() -> None:
-    found = shadowed(a_full_node_and_an_urgent_pod, zoned("n1", "a"), URGENT)
+    agreement = shadowed(a_full_node_and_an_urgent_pod, zoned("n1", "a"), URGENT)
 
-    assert (found.differences, found.evicted, found.spared, found.total.agreement) == ((), 1, 0, 1.0)
+    assert (agreement.differences, agreement.evicted, agreement.spared, agreement.total.agreement) == ((), 1, 0, 1.0)
 
 
 def test_a_preemption_that_the_scheduler_does_not_make() -> None:
-    found = shadowed(a_full_node_and_an_urgent_pod, zoned("n1", "a"), URGENT, theirs=without("DefaultPreemption"))
+    agreement = shadowed(a_full_node_and_an_urgent_pod, zoned("n1", "a"), URGENT, theirs=without("DefaultPreemption"))
 
-    assert sees(found) == {("urgent", "would-evict", "DefaultPreemption")}
-    (difference,) = found.differences
+    assert sees(agreement) == {("urgent", "would-evict", "DefaultPreemption")}
+    (difference,) = agreement.differences
     assert [victim.name for victim in difference.victims] == ["large"]
 
 
 def test_a_preemption_that_the_shadow_would_not_make_spares_its_victims() -> None:
-    found = shadowed(a_full_node_and_an_urgent_pod, zoned("n1", "a"), URGENT, ours=without("DefaultPreemption"))
+    agreement = shadowed(a_full_node_and_an_urgent_pod, zoned("n1", "a"), URGENT, ours=without("DefaultPreemption"))
 
-    assert sees(found) == {("urgent", "would-not-evict", ""), ("large", "spared", "")}
-    assert (found.evicted, found.spared) == (1, 1)
-    spared = next(each for each in found.differences if each.kind == "spared")
+    assert sees(agreement) == {("urgent", "would-not-evict", ""), ("large", "spared", "")}
+    assert (agreement.evicted, agreement.spared) == (1, 1)
+    spared = next(difference for difference in agreement.differences if difference.kind == "spared")
     assert spared.preemptor is not None and spared.preemptor.name == "urgent"
 
 
@@ -223,10 +223,10 @@ def test_different_victims_on_the_same_node_are_reported() -> None:
         await one_after_the_other(cluster, "urgent", cpu="1", priorityClassName="urgent")
         await asyncio.sleep(120)
 
-    found = shadowed(tell, zoned("n1", "a"), URGENT, theirs=PROTECTING)
+    agreement = shadowed(tell, zoned("n1", "a"), URGENT, theirs=PROTECTING)
 
-    assert ("small", "spared", "") in sees(found)
-    assert (found.evicted, found.spared) == (1, 1)
+    assert ("small", "spared", "") in sees(agreement)
+    assert (agreement.evicted, agreement.spared) == (1, 1)
 
 
 def hold(cluster: ObjectRegistry, name: str) -> None:
@@ -247,14 +247,14 @@ def test_a_nomination_that_stays_while_its_victim_leaves_is_no_difference() -> N
         cluster.delete(PODS, "default", "small", {"gracePeriodSeconds": 0})
         await asyncio.sleep(10)
         conditions = cluster.get(PODS, "default", "urgent")["status"]["conditions"]
-        said.extend(condition["message"] for condition in conditions if condition["type"] == "PodScheduled")
+        messages.extend(condition["message"] for condition in conditions if condition["type"] == "PodScheduled")
         await asyncio.sleep(120)
 
-    said: list[str] = []
-    found = shadowed(tell, zoned("n1", "a"), URGENT)
+    messages: list[str] = []
+    agreement = shadowed(tell, zoned("n1", "a"), URGENT)
 
-    assert "not eligible due to a terminating pod on the nominated node" in said[0]
-    assert (found.differences, found.total.agreement) == ((), 1.0)
+    assert "not eligible due to a terminating pod on the nominated node" in messages[0]
+    assert (agreement.differences, agreement.total.agreement) == ((), 1.0)
 
 
 def test_what_becomes_of_a_pod_that_is_leaving_is_no_decision() -> None:
@@ -266,15 +266,15 @@ def test_what_becomes_of_a_pod_that_is_leaving_is_no_decision() -> None:
         hold(cluster, "leaving")
         cluster.delete(PODS, "default", "leaving", {})
         await asyncio.sleep(10)
-        said = cluster.get(PODS, "default", "leaving")
-        (refusal,) = [each for each in said["status"]["conditions"] if each["type"] == "PodScheduled"]
+        pod = cluster.get(PODS, "default", "leaving")
+        (refusal,) = [item for item in pod["status"]["conditions"] if item["type"] == "PodScheduled"]
         refusal["message"] = "0/1 nodes are available: 1 Too many pods."
-        cluster.update(PODS, "default", "leaving", said, subresource="status")
+        cluster.update(PODS, "default", "leaving", pod, subresource="status")
         await asyncio.sleep(10)
 
-    found = shadowed(tell, zoned("n1", "a"))
+    agreement = shadowed(tell, zoned("n1", "a"))
 
-    assert (found.total.decisions, found.differences) == (1, ())
+    assert (agreement.total.decisions, agreement.differences) == (1, ())
 
 
 def test_preemption_on_another_node() -> None:
@@ -286,19 +286,19 @@ def test_preemption_on_another_node() -> None:
         await one_after_the_other(cluster, "urgent", cpu="4", priorityClassName="urgent")
         await asyncio.sleep(120)
 
-    found = shadowed(tell, zoned("n1", "a"), zoned("n2", "a"), URGENT, theirs=PROTECTING)
+    agreement = shadowed(tell, zoned("n1", "a"), zoned("n2", "a"), URGENT, theirs=PROTECTING)
 
     assert {("urgent", "freed-elsewhere", "DefaultPreemption"), ("two", "spared", ""), ("three", "spared", "")} <= sees(
-        found
+        agreement
     )
 
 
 def test_pods_of_other_schedulers_are_left_alone_and_counted() -> None:
-    found = shadowed(pods("a", schedulerName="theirs"), zoned("n1", "a"), theirs=profile("{schedulerName: theirs}"))
+    agreement = shadowed(pods("a", schedulerName="theirs"), zoned("n1", "a"), theirs=profile("{schedulerName: theirs}"))
 
-    assert (found.total.decisions, found.not_decided) == (0, 1)
-    assert found.total.agreement is None
-    assert found.notes == ("not compared: 1 x pods of other schedulers",)
+    assert (agreement.total.decisions, agreement.not_decided) == (0, 1)
+    assert agreement.total.agreement is None
+    assert agreement.notes == ("not compared: 1 x pods of other schedulers",)
 
 
 def test_one_difference_does_not_make_the_next_one() -> None:
@@ -308,7 +308,7 @@ def test_one_difference_does_not_make_the_next_one() -> None:
         await one_after_the_other(cluster, "a", "b")
         await one_after_the_other(cluster, "c", nodeSelector={"kubernetes.io/hostname": "n1"})
 
-    found = shadowed(tell, zoned("n1", "a"), zoned("n2", "a"), theirs=PACKING)
+    agreement = shadowed(tell, zoned("n1", "a"), zoned("n2", "a"), theirs=PACKING)
 
-    assert [each.pod.name for each in found.differences] == ["b"]
-    assert (found.total.decisions, found.total.different) == (3, 1)
+    assert [difference.pod.name for difference in agreement.differences] == ["b"]
+    assert (agreement.total.decisions, agreement.total.different) == (3, 1)

@@ -28,22 +28,22 @@ def with_condition(pod: Pod, **condition: str) -> Pod:
     return replaced(pod, status=replaced(pod.status, conditions=(Condition(**condition),)))
 
 
-def evicting(victim: Pod, *seen: Pod, just_started: tuple[Pod, Pod] | None = None) -> Agreement:
+def evicting(victim: Pod, *pods: Pod, just_started: tuple[Pod, Pod] | None = None) -> Agreement:
     """What the shadow finds of a scheduler that evicts a pod for an urgent one, where the node is full of pods that
     were seen in this order.
     """
     urgent = make_pod("urgent").uid("urgent").req(cpu="1").priority(1000).obj()
     refused = with_condition(urgent, type="PodScheduled", status="False", reason="Unschedulable", message=FULL)
     nominated = replaced(refused, status=replaced(refused.status, nominated_node_name="n"))
-    gone = with_condition(victim, type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+    evicted = with_condition(victim, type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
 
     async def story() -> Agreement:
         shadow = Shadow(Configuration())
         follows = asyncio.create_task(shadow.run())
-        await tell(shadow, (None, make_node("n").capacity(cpu=str(len(seen))).obj()), *((None, pod) for pod in seen))
+        await tell(shadow, (None, make_node("n").capacity(cpu=str(len(pods))).obj()), *((None, pod) for pod in pods))
         await asyncio.sleep(10)
         await tell(
-            shadow, *([just_started] if just_started else []), (None, urgent), (urgent, nominated), (victim, gone)
+            shadow, *([just_started] if just_started else []), (None, urgent), (urgent, nominated), (victim, evicted)
         )
         await shadow.caught_up()
         follows.cancel()
@@ -58,9 +58,9 @@ async def tell(shadow: Shadow, *changes: tuple[HasMetadata | None, HasMetadata |
         await asyncio.sleep(0)
 
 
-def clearly_spared(found: Agreement) -> list[str]:
-    assert (found.total.decisions, found.total.different, found.evicted) == (1, 0, 1)
-    return [each.pod.name for each in found.differences if each.kind == "spared" and each.is_clear]
+def clearly_spared(agreement: Agreement) -> list[str]:
+    assert (agreement.total.decisions, agreement.total.different, agreement.evicted) == (1, 0, 1)
+    return [item.pod.name for item in agreement.differences if item.kind == "spared" and item.is_clear]
 
 
 @pytest.mark.parametrize("victim", ["a", "b", "c"])

@@ -14,11 +14,11 @@ from tests.kit.objects import node, pod, state_file
 
 
 def owned(name: str, kind: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
-    made = pod(name, cpu, **spec)
-    made["metadata"]["ownerReferences"] = [
+    pod_object = pod(name, cpu, **spec)
+    pod_object["metadata"]["ownerReferences"] = [
         {"apiVersion": "apps/v1", "kind": kind, "name": "owner", "uid": "owner", "controller": True}
     ]
-    return made
+    return pod_object
 
 
 def dumped(folder: Path, *objects: dict[str, Any], name: str = "cluster.json") -> Path:
@@ -38,10 +38,10 @@ def test_running_pods_arrive_anew_and_pods_of_nodes_stay(tmp_path: Path) -> None
         tmp_path, node("n1", "4"), node("n2", "4"), agent, done, owned("web", "ReplicaSet", "4", nodeName="n1")
     )
 
-    found = played(file)
+    result = played(file)
 
-    assert [(fate.pod.partition("/")[2], fate.node) for fate in found.fates] == [("web", "n2")]
-    assert found.report.allocated["cpu"] == (3 + 4) / 8
+    assert [(fate.pod.partition("/")[2], fate.node) for fate in result.fates] == [("web", "n2")]
+    assert result.report.allocated["cpu"] == (3 + 4) / 8
 
 
 def test_seeds_are_orders_of_arrival(tmp_path: Path) -> None:

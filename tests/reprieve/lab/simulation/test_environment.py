@@ -41,12 +41,12 @@ def workload(tmp_path: Path) -> Path:
 def played(environment: gymnasium.Env[Any, Any], seed: int, choose: Any) -> tuple[list[Any], float, dict[str, Any]]:
     """What an episode showed, brought and reported, with the node or weights that `choose` takes from the last info."""
     observation, info = environment.reset(seed=seed)
-    seen, total, is_over = [observation], 0.0, False
+    observations, total, is_over = [observation], 0.0, False
     while not is_over:
         observation, reward, is_over, _, info = environment.step(choose(info))
-        seen.append(observation)
+        observations.append(observation)
         total += float(reward)
-    return seen, total, info["report"]
+    return observations, total, info["report"]
 
 
 def last_feasible(info: dict[str, Any]) -> int:
@@ -64,14 +64,14 @@ def test_gymnasium_finds_nothing_wrong(workload: Path, action: Any) -> None:
 
 
 def test_environment_is_registered_by_its_name(workload: Path) -> None:
-    made = gymnasium.make(
+    environment = gymnasium.make(
         "reprieve.lab.simulation.environment:reprieve/Scheduling-v0", workload=str(workload), action="weights"
     )
 
-    _, _, report = played(made, 3, lambda info: made.action_space.sample())
+    _, _, report = played(environment, 3, lambda info: environment.action_space.sample())
 
     assert report["placed"] > 0
-    made.close()
+    environment.close()
 
 
 def test_a_pod_goes_to_the_node_that_the_agent_chooses(workload: Path) -> None:
@@ -103,12 +103,12 @@ def test_scheduler_chooses_another_node_when_the_chosen_one_is_not_feasible(work
 def test_equal_seeds_and_actions_give_equal_episodes(workload: Path) -> None:
     environment = SchedulingEnvironment(workload)
 
-    (seen, total, report), (again, total_again, report_again) = (
+    (first, total, report), (second, total_again, report_again) = (
         played(environment, 5, last_feasible) for _ in range(2)
     )
 
-    assert (total, len(seen)) == (total_again, len(again))
-    assert all(np.array_equal(one[name], other[name]) for one, other in zip(seen, again, strict=True) for name in one)
+    assert (total, len(first)) == (total_again, len(second))
+    assert all(np.array_equal(one[name], other[name]) for one, other in zip(first, second, strict=True) for name in one)
     assert report["waiting"] == report_again["waiting"] and report["placed"] == report_again["placed"]
     assert played(environment, 6, last_feasible)[2]["pods"] != report["pods"]
 
@@ -116,13 +116,8 @@ def test_equal_seeds_and_actions_give_equal_episodes(workload: Path) -> None:
 def test_with_the_weights_of_the_profile_it_is_the_simulation(workload: Path) -> None:
     """Sums of normalised scores, weighted as the profile does, choose the nodes that the scheduler would."""
     environment = SchedulingEnvironment(workload, action="weights")
-    weights = {
-        "TaintToleration": 3,
-        "NodeAffinity": 2,
-        "PodTopologySpread": 2,
-        "InterPodAffinity": 2,
-        "DynamicResources": 2,
-    }
+    of_two = ("NodeAffinity", "PodTopologySpread", "InterPodAffinity", "DynamicResources")
+    weights = {"TaintToleration": 3, **dict.fromkeys(of_two, 2)}
     as_the_profile = np.array([weights.get(name, 1) / 3 for name in environment.score_plugins], np.float32)
 
     _, _, report = played(environment, 2, lambda info: as_the_profile)
@@ -134,7 +129,7 @@ def test_with_the_weights_of_the_profile_it_is_the_simulation(workload: Path) ->
         expected.allocated,
     )
     assert report["utilisation"] == {
-        name: {"mean": each.mean, "peak": each.peak} for name, each in expected.utilisation.items()
+        name: {"mean": use.mean, "peak": use.peak} for name, use in expected.utilisation.items()
     }
 
 

@@ -20,7 +20,7 @@ NODES = "sn,cpu_milli,memory_mib,gpu,model\ncpu-only,32000,262144,0,\nold,32000,
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\n"
 
 
-def written(folder: Path, pods: str, nodes: str = NODES) -> Path:
+def write_trace(folder: Path, pods: str, nodes: str = NODES) -> Path:
     (folder / "nodes.csv").write_text(nodes)
     (folder / "pods.csv").write_text(PODS + pods)
     return folder
@@ -34,7 +34,7 @@ def played(path: Path, seed: int = 0) -> SimulationReport:
 def test_a_share_of_a_gpu_is_an_amount_and_pods_without_room_are_refused(tmp_path: Path) -> None:
     pods = "half,1000,1024,1,500,,LS\ntwo,1000,1024,2,1000,,LS\ntwo-more,1000,1024,2,1000,,LS\n"
 
-    report = played(written(tmp_path, pods))
+    report = played(write_trace(tmp_path, pods))
 
     assert (report.placed, report.refused) == (2, 1)
     assert report.allocated[GPU] == 0.625
@@ -42,14 +42,14 @@ def test_a_share_of_a_gpu_is_an_amount_and_pods_without_room_are_refused(tmp_pat
 
 
 def test_a_pod_that_names_models_lands_on_one_of_them(tmp_path: Path) -> None:
-    report = played(written(tmp_path, "a,1000,1024,2,1000,T4|A10,LS\nb,1000,1024,1,1000,T4,LS\n"))
+    report = played(write_trace(tmp_path, "a,1000,1024,2,1000,T4|A10,LS\nb,1000,1024,1,1000,T4,LS\n"))
 
     assert (report.placed, report.refused) == (1, 1)
     assert "2 node(s) didn't match Pod's node affinity/selector" in report.refusals[0].message
 
 
 def test_pods_arrive_until_they_have_asked_for_all_gpus(tmp_path: Path) -> None:
-    report = played(written(tmp_path, "".join(f"pod-{number},100,128,1,1000,,LS\n" for number in range(10))))
+    report = played(write_trace(tmp_path, "".join(f"pod-{number},100,128,1,1000,,LS\n" for number in range(10))))
 
     assert report.pods == 4
     assert report.notes == ("4 of 10 pods arrive; they ask for 100.0% of 4 GPUs",)
@@ -59,7 +59,7 @@ def test_free_gpu_counts_as_a_fragment_for_pods_that_cannot_use_it(tmp_path: Pat
     """In the end one GPU is free on each of two nodes: a pod with two GPUs cannot use them, one with none does not."""
     pods = "one,1000,1024,1,1000,P100,LS\none-too,1000,1024,1,1000,T4,LS\nnone,1000,1024,0,0,,LS\ntwo,1000,1024,2,1000,,LS\n"
 
-    report = played(written(tmp_path, pods))
+    report = played(write_trace(tmp_path, pods))
 
     # Those for one GPU can use the free one of their own model.
     assert report.fragmentation[GPU] == pytest.approx((0.5 + 0.5 + 1 + 1) / 4)
@@ -67,11 +67,11 @@ def test_free_gpu_counts_as_a_fragment_for_pods_that_cannot_use_it(tmp_path: Pat
 
 def test_a_seed_shuffles_the_pods_and_repeats(tmp_path: Path) -> None:
     pods = "".join(f"pod-{number},1000,1024,{number % 2 + 1},{700 + number},,LS\n" for number in range(12))
-    path = written(tmp_path, pods)
+    path = write_trace(tmp_path, pods)
 
-    first, again, other = played(path, 1), played(path, 1), played(path, 5)
+    first, repeated, other = played(path, 1), played(path, 1), played(path, 5)
 
-    assert first.allocated == again.allocated
+    assert first.allocated == repeated.allocated
     assert first.allocated != other.allocated
 
 
@@ -95,7 +95,7 @@ def test_packed_tables_and_a_table_of_pods_by_its_name(tmp_path: Path) -> None:
 )
 def test_malformed_table_is_refused_with_its_line(tmp_path: Path, nodes: str, pods: str, why: str) -> None:
     with pytest.raises(WorkloadError) as raised:
-        read_workloads(written(tmp_path, pods, nodes))
+        read_workloads(write_trace(tmp_path, pods, nodes))
 
     assert why in str(raised.value)
     assert len(str(raised.value)) < 400

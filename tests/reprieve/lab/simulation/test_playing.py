@@ -71,15 +71,15 @@ def mixed(number: int) -> Object:
     ]
     spec = {"preemptionPolicy": policy(number), "terminationGracePeriodSeconds": 0, **kinds[number % 4]}
     labels = {"app": f"app-{number % 5}"}
-    made = pod(f"pod-{number:03}", f"{400 + number * 7 % 400}m", f"class-{number}", labels=labels, **spec)
-    made["spec"]["priority"] = number
-    return made
+    pod_object = pod(f"pod-{number:03}", f"{400 + number * 7 % 400}m", f"class-{number}", labels=labels, **spec)
+    pod_object["spec"]["priority"] = number
+    return pod_object
 
 
 def labelled(number: int) -> Object:
-    made = node(f"node-{number:02}", cpu=str(2 + number % 3))
-    made["metadata"]["labels"] = {"zone": f"zone-{number % 3}", "host": f"node-{number:02}"}
-    return made
+    node_object = node(f"node-{number:02}", cpu=str(2 + number % 3))
+    node_object["metadata"]["labels"] = {"zone": f"zone-{number % 3}", "host": f"node-{number:02}"}
+    return node_object
 
 
 OBJECTS = [*(labelled(number) for number in range(12)), *(mixed(number) for number in range(60))]
@@ -100,7 +100,7 @@ def standalone(objects: Sequence[Object], later: Sequence[Object]) -> dict[str, 
                 await asyncio.sleep(LATER)
                 cluster.create(obj)
             await asyncio.sleep(600)
-            return {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in cluster.api.list(PODS)}
+            return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in cluster.api.list(PODS)}
 
     return virtual_time.run(story())
 

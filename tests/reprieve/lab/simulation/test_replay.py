@@ -46,7 +46,7 @@ async def a_busy_day(cluster: ObjectRegistry) -> None:
     await asyncio.sleep(400)
 
 
-def again(file: Path, configuration: Configuration | None = None) -> ReplayReport:
+def replayed(file: Path, configuration: Configuration | None = None) -> ReplayReport:
     recording = Recording(file)
     return replay(recording, configuration or recording.configuration)
 
@@ -57,7 +57,7 @@ def busy_day(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_recorded_day_is_decided_identically(busy_day: Path) -> None:
-    report = again(busy_day)
+    report = replayed(busy_day)
 
     attempts = [entry for entry in Recording(busy_day).entries() if isinstance(entry, RecordedAttempt)]
     assert (report.same, report.different, report.not_decided) == (len(attempts), 0, 0)
@@ -70,20 +70,20 @@ def test_without_the_recorded_draws_ties_would_fall_otherwise(busy_day: Path, tm
         msgspec.structs.replace(entry, draws=[]) if isinstance(entry, RecordedAttempt) else entry
         for entry in Recording(busy_day).entries()
     ]
-    without = tmp_path / "without"
-    without.write_bytes(gzip.compress(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)))
+    without_draws = tmp_path / "without"
+    without_draws.write_bytes(gzip.compress(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)))
 
-    assert again(without).different > 0
+    assert replayed(without_draws).different > 0
 
 
 def test_with_another_configuration_the_pods_are_named_that_would_go_elsewhere(busy_day: Path) -> None:
-    report = again(busy_day, PACKING)
+    report = replayed(busy_day, PACKING)
 
     assert report.same + report.different == report.decisions
     assert report.different == len(report.differences) > 0
     first = report.differences[0]
     assert first.pod.startswith("default/web-") and first.recorded.node != first.replayed.node
-    assert again(busy_day, PACKING) == report
+    assert replayed(busy_day, PACKING) == report
 
 
 def test_one_difference_does_not_make_the_next_one(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_one_difference_does_not_make_the_next_one(tmp_path: Path) -> None:
     two = [NODES[0], NODES[1]]
     file = record(tmp_path / "r", tell, *two, configuration=PACKING)
     attempts = [entry for entry in Recording(file).entries() if isinstance(entry, RecordedAttempt)]
-    report = again(file, Configuration())
+    report = replayed(file, Configuration())
 
     assert [attempt.pod for attempt in attempts] == [f"default/{name}" for name in ("free", "bound-to-n1")]
     assert "default/bound-to-n1" not in [difference.pod for difference in report.differences]
@@ -113,7 +113,7 @@ def test_volumes_are_reserved_and_bound_as_they_were(tmp_path: Path) -> None:
         await asyncio.sleep(30)
 
     storage = (NOT_PROVISIONED, DATA, local_volume("v", on="b"))
-    report = again(record(tmp_path / "r", tell, node("a"), node("b"), *storage))
+    report = replayed(record(tmp_path / "r", tell, node("a"), node("b"), *storage))
 
     assert (report.different, report.not_decided) == (0, 0) and report.same >= 2
 
@@ -130,7 +130,7 @@ def test_a_binding_that_failed_is_given_back(tmp_path: Path) -> None:
             cluster.delete(PODS, "default", f"b-{number}")
             await asyncio.sleep(40)
 
-    report = again(record(tmp_path / "r", tell, NODES[0]))
+    report = replayed(record(tmp_path / "r", tell, NODES[0]))
 
     assert (report.different, report.not_decided) == (0, 0) and report.same >= 6
 
@@ -169,7 +169,7 @@ def test_recording_that_was_cut_off_replays_identically(busy_day: Path, tmp_path
     cut = tmp_path / "cut"
     cut.write_bytes(content[: len(content) * 2 // 3])
 
-    report = again(cut)
+    report = replayed(cut)
 
     assert report.same == report.decisions > 0
     assert not report.is_complete

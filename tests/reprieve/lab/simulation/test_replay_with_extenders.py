@@ -32,13 +32,13 @@ def refusing(*names: str, why: str = "no license") -> Callable[[Any], Any]:
 
     def says(arguments: Any) -> Any:
         if arguments.get("NodeNames") is not None:
-            asked = arguments["NodeNames"]
-            kept: Any = {"NodeNames": [name for name in asked if name not in names]}
+            asked_names = arguments["NodeNames"]
+            passing_nodes: Any = {"NodeNames": [name for name in asked_names if name not in names]}
         else:
             items = arguments["Nodes"]["items"]
-            asked = [node["metadata"]["name"] for node in items]
-            kept = {"Nodes": {"items": [node for node in items if node["metadata"]["name"] not in names]}}
-        return kept | {"FailedNodes": {name: why for name in asked if name in names}}
+            asked_names = [node["metadata"]["name"] for node in items]
+            passing_nodes = {"Nodes": {"items": [node for node in items if node["metadata"]["name"] not in names]}}
+        return passing_nodes | {"FailedNodes": {name: why for name in asked_names if name in names}}
 
     return says
 
@@ -75,7 +75,7 @@ def recorded(
     )
 
 
-def again(file: Path, configuration: Configuration | None = None) -> ReplayReport:
+def replayed(file: Path, configuration: Configuration | None = None) -> ReplayReport:
     recording = Recording(file)
     return replay(recording, configuration or recording.deciding_configuration)
 
@@ -96,14 +96,14 @@ def licenses() -> InMemory:
 def test_recorded_answers_of_extenders_are_used_without_asking_them(tmp_path: Path, by_name: bool) -> None:
     memory = licenses()
     file = recorded(tmp_path / "r", memory, an_extender("e", node_cache_capable=by_name, **PREFERS_N7))
-    asked = len(memory.asked)
+    num_calls = len(memory.asked)
 
-    report = again(file)
+    report = replayed(file)
 
     nodes = [attempt.node for attempt in attempts(file) if attempt.node]
     assert nodes.count("n7") == 4 and not {*nodes} & {*REFUSES_ZONE_A}
     assert outcome(report) == (11, 0, 0)
-    assert len(memory.asked) == asked == 20
+    assert len(memory.asked) == num_calls == 20
 
 
 def test_extenders_that_choose_victims_bind_and_fail_are_replayed(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_extenders_that_choose_victims_bind_and_fail_are_replayed(tmp_path: Path
     extenders = down, an_extender("e", bind_verb="bind"), an_extender("p", preempt_verb="preempt")
     file = recorded(tmp_path / "r", memory, *extenders, tell=tell)
 
-    report = again(file)
+    report = replayed(file)
 
     assert len(bound) == 10 and "urgent" in bound
     assert [attempt.nominated for attempt in attempts(file) if attempt.victims] == ["n8"]
@@ -171,7 +171,7 @@ def test_an_attempt_is_decided_in_the_state_in_which_it_began(tmp_path: Path) ->
     file = recorded(tmp_path / "r", InMemory(e_filter=slowly), an_extender("e", filter_verb="filter"), tell=tell)
 
     assert [attempt.node for attempt in attempts(file)] == ["n1"]
-    assert outcome(again(file)) == (1, 0, 0)
+    assert outcome(replayed(file)) == (1, 0, 0)
 
 
 def test_another_weight_names_the_pods_that_would_go_elsewhere(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_another_weight_names_the_pods_that_would_go_elsewhere(tmp_path: Path) -
     extender = an_extender("e", **PREFERS_N7)
     file = recorded(tmp_path / "r", licenses(), extender)
 
-    report = again(file, configured(dataclasses.replace(extender, weight=1, prioritize_verb="")))
+    report = replayed(file, configured(dataclasses.replace(extender, weight=1, prioritize_verb="")))
 
     assert report.not_decided == 0
     assert report.different >= 3
@@ -197,7 +197,7 @@ def test_question_that_an_extender_was_not_asked_is_named_as_unknown(tmp_path: P
     extender = an_extender("e", **PREFERS_N7)
     file = recorded(tmp_path / "r", licenses(), extender)
 
-    report = again(file, configured(extender, base=only_half))
+    report = replayed(file, configured(extender, base=only_half))
 
     assert outcome(report) == (1, 0, 10), "the pod that fits nowhere is refused before the extender is asked"
     [name] = {attempt.answers[0].extender for attempt in attempts(file) if attempt.answers}
@@ -208,9 +208,9 @@ def test_question_that_an_extender_was_not_asked_is_named_as_unknown(tmp_path: P
 def test_extenders_that_are_new_are_unknown_and_those_that_are_gone_ask_nothing(tmp_path: Path) -> None:
     file = recorded(tmp_path / "r", licenses(), an_extender("e", **PREFERS_N7))
 
-    assert outcome(again(file, configured(an_extender("other", filter_verb="filter")))) == (1, 0, 10)
-    without = again(file, Configuration())
-    assert without.not_decided == 0 and without.different > 0
+    assert outcome(replayed(file, configured(an_extender("other", filter_verb="filter")))) == (1, 0, 10)
+    bare_report = replayed(file, Configuration())
+    assert bare_report.not_decided == 0 and bare_report.different > 0
 
 
 def test_pods_that_an_extender_does_not_care_for_need_no_answer(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_pods_that_an_extender_does_not_care_for_need_no_answer(tmp_path: Path) 
     file = recorded(tmp_path / "r", licenses(), an_extender("e", managed_resources=gpus, **PREFERS_N7))
 
     assert not any(attempt.answers for attempt in attempts(file))
-    assert outcome(again(file)) == (11, 0, 0)
+    assert outcome(replayed(file)) == (11, 0, 0)
 
 
 def test_addresses_and_credentials_are_not_recorded(tmp_path: Path) -> None:
@@ -234,11 +234,11 @@ def test_addresses_and_credentials_are_not_recorded(tmp_path: Path) -> None:
 
     assert "code 500" in text
     assert "secret-host" not in text and "password" not in text
-    assert outcome(again(file)) == (11, 0, 0)
+    assert outcome(replayed(file)) == (11, 0, 0)
     with_its_address = configured(
         Extender(url_prefix=address, filter_verb="filter", ignorable=True, node_cache_capable=True)
     )
-    assert outcome(again(file, with_its_address)) == (11, 0, 0)
+    assert outcome(replayed(file, with_its_address)) == (11, 0, 0)
 
 
 def test_reasons_are_left_out_with_the_names(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_reasons_are_left_out_with_the_names(tmp_path: Path) -> None:
     file = recorded(tmp_path / "r", memory, an_extender("e", filter_verb="filter"), redacts="names")
 
     assert "acme" not in gzip.decompress(file.read_bytes()).decode()
-    assert outcome(again(file)) == (len(attempts(file)), 0, 0)
+    assert outcome(replayed(file)) == (len(attempts(file)), 0, 0)
 
 
 def test_answers_take_bounded_memory_while_the_disk_is_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,10 +254,10 @@ def test_answers_take_bounded_memory_while_the_disk_is_slow(tmp_path: Path, monk
     monkeypatch.setattr(limits, "RECORDED_ANSWERS_BYTES", 1000)
     file = recorded(tmp_path / "r", licenses(), an_extender("e", **PREFERS_N7), every=1.2)
 
-    report = again(file)
+    report = replayed(file)
 
     assert report.same > 0 and report.not_decided > 0 and report.different == 0
-    assert {each.why.partition(": ")[2] for each in report.unknown} == {"its answer was too long to be recorded"}
+    assert {entry.why.partition(": ")[2] for entry in report.unknown} == {"its answer was too long to be recorded"}
 
 
 def test_the_recording_can_be_simulated_without_its_extenders(tmp_path: Path) -> None:
@@ -276,4 +276,4 @@ def test_recordings_of_versions_without_answers_are_refused(tmp_path: Path) -> N
     older.write_bytes(gzip.compress(first[: first.rindex(b",[{")] + b"]\n" + rest))
 
     with pytest.raises(RecordingError, match="whose answers are not recorded"):
-        again(older)
+        replayed(older)

@@ -65,14 +65,14 @@ TEMPLATES = {
 }
 
 
-def played(folder: Path, operations: str, params: str = "{num: 10}", further: str = "") -> SimulationReport:
+def played(folder: Path, operations: str, params: str = "{num: 10}", options: str = "") -> SimulationReport:
     """The report of a workload with these operations."""
     for name, text in TEMPLATES.items():
         (folder / name).write_text(text)
     path = folder / "performance-config.yaml"
     lines = "".join(f"  - {operation.strip()}\n" for operation in operations.splitlines() if operation.strip())
     path.write_text(
-        f"- name: Case\n  defaultPodTemplatePath: pod.yaml\n{further}  workloadTemplate:\n{lines}"
+        f"- name: Case\n  defaultPodTemplatePath: pod.yaml\n{options}  workloadTemplate:\n{lines}"
         f"  workloads: [{{name: small, threshold: 5, params: {params}}}]\n"
     )
     (workload,) = read_workloads(path)
@@ -369,11 +369,11 @@ def test_unsupported_operation_is_refused_with_its_number(tmp_path: Path, operat
 def test_feature_gates_are_those_of_the_workload(tmp_path: Path) -> None:
     operations = "{opcode: createNodes, count: 1}\n{opcode: createPods, count: 1}"
 
-    report = played(tmp_path, operations, further="  featureGates: {SchedulerQueueingHints: false}\n")
+    report = played(tmp_path, operations, options="  featureGates: {SchedulerQueueingHints: false}\n")
 
     assert [note.partition(" is ")[0] for note in report.notes] == ["feature gate SchedulerQueueingHints=false"]
     with pytest.raises(WorkloadError, match="Case/small: feature gate NoSuchGate: unrecognized feature gate"):
-        played(tmp_path, operations, further="  featureGates: {NoSuchGate: true}\n")
+        played(tmp_path, operations, options="  featureGates: {NoSuchGate: true}\n")
 
 
 @pytest.mark.parametrize("text", ["- name: a\n", "- [", "- {name: a, workloadTemplate: 3, workloads: []}"])

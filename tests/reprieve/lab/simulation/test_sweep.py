@@ -26,7 +26,7 @@ from reprieve.lab.simulation.sweeping import read_workloads, sweep
 from reprieve.lab.simulation.workload import Workload, WorkloadError
 from tests.api.in_process import reprieve
 from tests.reprieve.lab.recordings.recorded_cluster import NODES, record
-from tests.reprieve.lab.simulation.test_openb_trace import written
+from tests.reprieve.lab.simulation.test_openb_trace import write_trace
 from tests.reprieve.lab.simulation.test_replay import URGENT, a_busy_day
 
 WORKLOAD = """
@@ -64,8 +64,8 @@ def workload(tmp_path: Path) -> Path:
 def cluster() -> Iterator[LocalCluster]:
     with LocalCluster(
         n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-    ) as made:
-        yield made
+    ) as workers:
+        yield workers
 
 
 def rows(folder: Path, name: str) -> list[dict[str, object]]:
@@ -77,46 +77,36 @@ def figures_of_a_play(report: SimulationReport) -> dict[str, float]:
 
 
 def figures(comparison: bytes) -> list[dict[str, object]]:
-    return [each for each in json.loads(comparison)["figures"] if each["name"] not in OF_THE_MACHINE]
+    return [figure for figure in json.loads(comparison)["figures"] if figure["name"] not in OF_THE_MACHINE]
 
 
 @pytest.mark.slow
 def test_a_cluster_finds_what_this_machine_finds(workload: Path, cluster: LocalCluster) -> None:
-    arguments = [
-        "simulate",
-        str(workload),
-        "--against",
-        str(workload.parent / "packing.yaml"),
-        "--seeds",
-        "3",
-        "-o",
-        "json",
-    ]
+    packing = str(workload.parent / "packing.yaml")
+    arguments = ["simulate", str(workload), "--against", packing, "--seeds", "3", "-o", "json"]
 
-    here, there = (reprieve(*arguments, *more) for more in ([], ["--on", cluster.scheduler_address]))
+    local, remote = (reprieve(*arguments, *more) for more in ([], ["--on", cluster.scheduler_address]))
 
-    assert (here.returncode, there.returncode, there.stderr) == (0, 0, b"")
-    found = [
-        {each["name"]: each for each in json.loads(done.stdout)["figures"] if each["name"] not in OF_THE_MACHINE}
-        for done in (here, there)
+    assert (local.returncode, remote.returncode, remote.stderr) == (0, 0, b"")
+    results = [
+        {row["name"]: row for row in json.loads(done.stdout)["figures"] if row["name"] not in OF_THE_MACHINE}
+        for done in (local, remote)
     ]
-    assert found[0] == found[1]
+    assert results[0] == results[1]
 
 
 @pytest.mark.slow
 def test_several_configurations_are_compared_at_once(workload: Path) -> None:
-    others = [str(workload.parent / name) for name in ("packing.yaml", "plain.yaml")]
+    packing, plain = (str(workload.parent / name) for name in ("packing.yaml", "plain.yaml"))
+    arguments = ("simulate", str(workload), "--against", packing, "--against", plain, "-o")
 
-    done = reprieve("simulate", str(workload), "--against", others[0], "--against", others[1], "-o", "json")
+    done = reprieve(*arguments, "json")
 
     comparison = json.loads(done.stdout)
     placed = next(figure for figure in comparison["figures"] if figure["name"] == "utilisation.cpu.mean")
     assert comparison["configurations"] == ["default", "packing.yaml", "plain.yaml"]
     assert placed["means"][0] == placed["means"][2]
-    assert (
-        reprieve("simulate", str(workload), "--against", others[0], "--against", others[1], "-o", "html").returncode
-        == 0
-    )
+    assert reprieve(*arguments, "html").returncode == 0
 
 
 @pytest.mark.slow
@@ -169,11 +159,11 @@ def test_a_single_play_is_exported_too(workload: Path, tmp_path: Path) -> None:
 def test_unreachable_address_is_named_in_the_error(workload: Path, address: str) -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
-        given = address.format(port=reserved.getsockname()[1])
-        done = reprieve("simulate", str(workload), "--on", given)
+        url = address.format(port=reserved.getsockname()[1])
+        done = reprieve("simulate", str(workload), "--on", url)
 
     assert done.returncode == 2
-    assert given in done.stderr.decode() and done.stderr.count(b"\n") == 1
+    assert url in done.stderr.decode() and done.stderr.count(b"\n") == 1
 
 
 @pytest.mark.slow
@@ -187,10 +177,10 @@ def test_a_worker_that_dies_costs_its_play_and_no_more(workload: Path, cluster: 
         if done == 1:
             os.kill(cluster.workers[0].pid, signal.SIGKILL)
 
-    there = sweep(read, [None, PACKED], range(6), advance, on=cluster.scheduler_address)
+    results = sweep(read, [None, PACKED], range(6), advance, on=cluster.scheduler_address)
 
     assert plays == [*range(1, 13)]
-    assert [[figures_of_a_play(report) for report in reports] for reports in there] == [
+    assert [[figures_of_a_play(report) for report in reports] for reports in results] == [
         [figures_of_a_play(play(read, configuration, seed).report) for seed in range(6)]
         for configuration in (Configuration(), PACKED)
     ]
@@ -234,7 +224,7 @@ def test_what_was_sent_is_played_without_its_files(workload: Path, kind: str, tm
     source = tmp_path / kind
     if kind == "trace":
         source.mkdir()
-        written(source, "half,1000,1024,1,500,,LS\ntwo,1000,1024,2,1000,,LS\n")
+        write_trace(source, "half,1000,1024,1,500,,LS\ntwo,1000,1024,2,1000,,LS\n")
     elif kind.startswith("case"):
         shutil.copytree("examples/workloads/scheduler-perf", tmp_path / "case")
     elif kind.endswith("recording"):
@@ -242,12 +232,12 @@ def test_what_was_sent_is_played_without_its_files(workload: Path, kind: str, tm
     first = read_workloads(source)[0]
     before = play(first, Configuration())
 
-    sent = pickle.dumps(first)
+    pickled = pickle.dumps(first)
     shutil.rmtree(tmp_path)
-    after = play(pickle.loads(sent), Configuration())
+    after = play(pickle.loads(pickled), Configuration())
 
     assert before.report.placed > 0
-    assert [(each.pod, each.node) for each in after.fates] == [(each.pod, each.node) for each in before.fates]
+    assert [(fate.pod, fate.node) for fate in after.fates] == [(fate.pod, fate.node) for fate in before.fates]
 
 
 def test_a_folder_that_cannot_be_made_is_named(workload: Path) -> None:

@@ -19,14 +19,14 @@ BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
 EXAMPLE = Path(__file__).parents[4] / "examples" / "workloads" / "web-and-batch.yaml"
 
 
-def written(folder: Path, text: str) -> Path:
+def write_workload(folder: Path, text: str) -> Path:
     path = folder / "workload.yaml"
     path.write_text(text)
     return path
 
 
 def played(folder: Path, text: str, seed: int = 0) -> SimulationReport:
-    (workload,) = read_workloads(written(folder, text))
+    (workload,) = read_workloads(write_workload(folder, text))
     return play(workload, Configuration(), seed).report
 
 
@@ -79,9 +79,9 @@ def test_pods_arrive_at_intervals_or_at_random(tmp_path: Path) -> None:
 def test_another_seed_is_another_chance(tmp_path: Path) -> None:
     text = NODES + "pods: [{name: b, rate: 1, for: 10m, cpu: 1m, runsFor: {mean: 1m}}]\n"
 
-    first, again, other = played(tmp_path, text), played(tmp_path, text), played(tmp_path, text, 1)
+    first, repeated, other = played(tmp_path, text), played(tmp_path, text), played(tmp_path, text, 1)
 
-    assert (first.pods, first.utilisation) == (again.pods, again.utilisation)
+    assert (first.pods, first.utilisation) == (repeated.pods, repeated.utilisation)
     assert first.utilisation != other.utilisation
 
 
@@ -104,7 +104,7 @@ def test_a_report_says_which_expectation_does_not_hold(tmp_path: Path) -> None:
     )
 
     assert not report.holds
-    assert [(each.found, each.holds) for each in report.assertions] == [(0.25, False), (3, True)]
+    assert [(assertion.found, assertion.holds) for assertion in report.assertions] == [(0.25, False), (3, True)]
 
 
 @cases(
@@ -137,6 +137,6 @@ def test_a_report_says_which_expectation_does_not_hold(tmp_path: Path) -> None:
 )
 def test_malformed_workload_is_refused_with_its_place(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(WorkloadError) as raised:
-        read_workloads(written(tmp_path, text))
+        read_workloads(write_workload(tmp_path, text))
 
     assert why in str(raised.value)

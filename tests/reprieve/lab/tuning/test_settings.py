@@ -36,49 +36,49 @@ def space(present: Configuration | None = None, nodes: int = 500) -> Space:
     return Space(present, [GPU], nodes)
 
 
-def of(made: Space, **values: str) -> Candidate:
+def chosen(grid: Space, **values: str) -> Candidate:
     """The candidate with these values, by the beginnings of the settings' names."""
-    found = []
-    for setting in made.settings:
+    positions = []
+    for setting in grid.settings:
         name = next((key for key in values if setting.name.replace(" ", "_").startswith(key)), None)
-        found.append([*setting.values].index(values[name]) + 1 if name else 0)
-    return tuple(found)
+        positions.append([*setting.values].index(values[name]) + 1 if name else 0)
+    return tuple(positions)
 
 
-def loaded(made: Space, candidate: Candidate) -> Configuration:
+def loaded(grid: Space, candidate: Candidate) -> Configuration:
     """What kube-scheduler's rules make of the file, profiles included."""
-    configuration = load(yaml.safe_dump(made.document(candidate)))
-    assert configuration == load(json.dumps(made.document(candidate)))
+    configuration = load(yaml.safe_dump(grid.document(candidate)))
+    assert configuration == load(json.dumps(grid.document(candidate)))
     Registry(IN_TREE).make_frameworks(configuration, random.Random())
     return configuration
 
 
 @pytest.mark.parametrize("present", [None, OWN], ids=["default", "own"])
 def test_each_value_is_one_that_kube_scheduler_takes(present: Configuration | None) -> None:
-    made = space(present)
+    grid = space(present)
 
-    for place, setting in enumerate(made.settings):
+    for place, setting in enumerate(grid.settings):
         for value in range(1, len(setting.values) + 1):
-            loaded(made, (*made.unchanged[:place], value, *made.unchanged[place + 1 :]))
+            loaded(grid, (*grid.unchanged[:place], value, *grid.unchanged[place + 1 :]))
 
 
 def test_many_values_together_are_taken_too() -> None:
-    made, chance = space(), random.Random(1)
+    grid, chance = space(), random.Random(1)
 
     for _ in range(30):
-        loaded(made, tuple(chance.randint(0, len(setting.values)) for setting in made.settings))
+        loaded(grid, tuple(chance.randint(0, len(setting.values)) for setting in grid.settings))
 
 
 @pytest.mark.skipif(not os.environ.get("REPRIEVE_KUBE_SCHEDULER"), reason="REPRIEVE_KUBE_SCHEDULER names no binary")
 def test_a_real_kube_scheduler_takes_the_file(tmp_path: Path) -> None:
     """With --write-config-to it makes its profiles, writes what it would run, and ends."""
-    made, chance = space(), random.Random(2)
+    grid, chance = space(), random.Random(2)
     client, file, wrote = tmp_path / "kubeconfig", tmp_path / "tuned.yaml", tmp_path / "wrote.yaml"
     client.write_text(
         "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], "
         "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: u, user: {}}]}"
     )
-    document = made.document(tuple(chance.randint(1, len(setting.values)) for setting in made.settings))
+    document = grid.document(tuple(chance.randint(1, len(setting.values)) for setting in grid.settings))
     file.write_text(yaml.safe_dump({**document, "clientConnection": {"kubeconfig": str(client)}}))
 
     done = subprocess.run(
@@ -93,9 +93,9 @@ def test_a_real_kube_scheduler_takes_the_file(tmp_path: Path) -> None:
 
 
 def test_a_weight_of_nothing_leaves_out_the_score_only() -> None:
-    made = space()
-    candidate = of(made, NodeResourcesBalancedAllocation_weight="0", NodeResourcesFit_weight="20")
-    [framework] = Registry(IN_TREE).make_frameworks(loaded(made, candidate), random.Random()).values()
+    grid = space()
+    candidate = chosen(grid, NodeResourcesBalancedAllocation_weight="0", NodeResourcesFit_weight="20")
+    [framework] = Registry(IN_TREE).make_frameworks(loaded(grid, candidate), random.Random()).values()
 
     weights = {scorer.name: scorer.weight for scorer in framework.plugins.score}
     assert "NodeResourcesBalancedAllocation" not in weights
@@ -105,8 +105,8 @@ def test_a_weight_of_nothing_leaves_out_the_score_only() -> None:
 
 
 def test_what_is_not_set_stays_as_it_was() -> None:
-    made = space(OWN)
-    configuration = loaded(made, of(made, NodeResourcesFit_strategy="MostAllocated"))
+    grid = space(OWN)
+    configuration = loaded(grid, chosen(grid, NodeResourcesFit_strategy="MostAllocated"))
 
     one, two = configuration.profiles
     assert (one.scheduler_name, two.scheduler_name) == ("one", "two")
@@ -119,35 +119,35 @@ def test_what_is_not_set_stays_as_it_was() -> None:
 
 
 def test_all_nodes_are_scored_unless_a_part_of_them_is_chosen() -> None:
-    made = space()
+    grid = space()
 
-    assert loaded(made, made.unchanged).profiles[0].percentage_of_nodes_to_score == 100
-    assert loaded(made, of(made, percentageOfNodesToScore="20")).profiles[0].percentage_of_nodes_to_score == 20
+    assert loaded(grid, grid.unchanged).profiles[0].percentage_of_nodes_to_score == 100
+    assert loaded(grid, chosen(grid, percentageOfNodesToScore="20")).profiles[0].percentage_of_nodes_to_score == 20
     assert not space(nodes=100).settings[-1].values
 
 
 def test_constraints_are_those_that_the_words_say() -> None:
-    made = space()
+    grid = space()
     args = (
-        loaded(made, of(made, PodTopologySpread_constraints="over zones"))
+        loaded(grid, chosen(grid, PodTopologySpread_constraints="over zones"))
         .profiles[0]
         .plugin_config["PodTopologySpread"]
     )
 
     assert isinstance(args, PodTopologySpreadArgs)
-    assert (args.defaulting_type, [each.topology_key for each in args.default_constraints]) == (
+    assert (args.defaulting_type, [constraint.topology_key for constraint in args.default_constraints]) == (
         "List",
         ["topology.kubernetes.io/zone"],
     )
 
 
 def test_what_differs_is_told_by_name_and_value() -> None:
-    made = space()
-    packed = of(made, NodeResourcesFit_strategy="MostAllocated", NodeResourcesFit_resources=f"{GPU} 1")
+    grid = space()
+    packed = chosen(grid, NodeResourcesFit_strategy="MostAllocated", NodeResourcesFit_resources=f"{GPU} 1")
 
-    assert packed == made.packing()
-    assert made.words(packed) == {
+    assert packed == grid.packing()
+    assert grid.words(packed) == {
         "NodeResourcesFit strategy": "MostAllocated",
         "NodeResourcesFit resources": f"{GPU} 1",
     }
-    assert made.words(made.unchanged) == {}
+    assert grid.words(grid.unchanged) == {}

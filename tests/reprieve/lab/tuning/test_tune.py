@@ -19,7 +19,7 @@ from reprieve.lab.tuning import Goal, TuneReport, tune
 from reprieve.lab.tuning.settings import Space
 from tests.api.in_process import configured, reprieve
 from tests.reprieve.lab.recordings.recorded_cluster import NODES, create, record
-from tests.reprieve.lab.simulation.test_openb_trace import TRACE, written
+from tests.reprieve.lab.simulation.test_openb_trace import TRACE, write_trace
 from tests.reprieve.lab.simulation.test_replay import URGENT, a_busy_day
 
 GPUS = "allocated.alibabacloud.com/gpu-milli"
@@ -36,7 +36,7 @@ ENDED = "what played it has ended, perhaps because memory ran out"
 ROOMY = "nodes: {count: 3, cpu: 8}\npods: [{name: web, count: 5, cpu: 1}]\n"
 
 
-def given(folder: Path, text: str = SMALL) -> str:
+def saved(folder: Path, text: str = SMALL) -> str:
     file = folder / "workload.yaml"
     file.write_text(text)
     return str(file)
@@ -59,7 +59,7 @@ def test_packing_is_learnt_where_large_pods_come_later(tmp_path: Path) -> None:
     file, drawn = tmp_path / "tuned.yaml", tmp_path / "front.svg"
 
     done = reprieve(
-        *("tune", given(tmp_path), "--maximise", "allocated.nvidia.com/gpu", "--plays", "30", "--seeds", "2"),
+        *("tune", saved(tmp_path), "--maximise", "allocated.nvidia.com/gpu", "--plays", "30", "--seeds", "2"),
         *("--write", str(file), "--picture", str(drawn), "-o", "json"),
     )
 
@@ -91,7 +91,7 @@ def test_decisions_are_those_of_the_written_file_on_the_other_half(tmp_path: Pat
     first = report["held_out"]["seeds"][0]
     nodes = {row["pod"]: row["node"] for row in parquet.read_table(export / str(first) / "pods.parquet").to_pylist()}
     assert report["elsewhere"]
-    assert all(nodes[each["pod"]] == each["now"] for each in report["elsewhere"])
+    assert all(nodes[pod["pod"]] == pod["now"] for pod in report["elsewhere"])
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_where_nothing_is_better_nothing_is_written(tmp_path: Path) -> None:
     file = tmp_path / "tuned.yaml"
 
     done = reprieve(
-        *("tune", given(tmp_path, ROOMY), "--maximise", "placed", "--plays", "20", "--seeds", "2"),
+        *("tune", saved(tmp_path, ROOMY), "--maximise", "placed", "--plays", "20", "--seeds", "2"),
         *("--write", str(file)),
     )
 
@@ -111,7 +111,7 @@ def test_where_nothing_is_better_nothing_is_written(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_limits_that_nothing_keeps_are_told(tmp_path: Path) -> None:
     done = reprieve(
-        *("tune", given(tmp_path, ROOMY), "--minimise", "waiting.p90", "--keep", "refused > 0", "--plays", "20"),
+        *("tune", saved(tmp_path, ROOMY), "--minimise", "waiting.p90", "--keep", "refused > 0", "--plays", "20"),
         *("--seeds", "1", "-o", "yaml"),
     )
 
@@ -124,27 +124,27 @@ def test_limits_that_nothing_keeps_are_told(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_better_figure_does_not_outweigh_a_limit(tmp_path: Path) -> None:
     """Packed, more GPUs are allocated, and fewer pods are placed."""
-    free = learnt(given(tmp_path), "allocated.nvidia.com/gpu", plays=30, seeds=1)
+    free = learnt(saved(tmp_path), "allocated.nvidia.com/gpu", plays=30, seeds=1)
     default = free.candidates["default"]
     placed = free.held_out.runs[0][0].placed
 
-    bound = learnt(given(tmp_path), "allocated.nvidia.com/gpu", f"placed >= {placed + 1}", plays=30, seeds=1)
+    bound = learnt(saved(tmp_path), "allocated.nvidia.com/gpu", f"placed >= {placed + 1}", plays=30, seeds=1)
 
     assert free.configuration is not None and free.candidates[free.chosen].value > default.value
-    assert all(each.keeps_limits == (each.limited[0] >= placed + 1) for each in bound.tried)
+    assert all(candidate.keeps_limits == (candidate.limited[0] >= placed + 1) for candidate in bound.tried)
     assert bound.configuration is None or bound.candidates[bound.chosen].keeps_limits
 
 
 @pytest.mark.slow
 def test_one_seed_gives_one_result_and_another_seed_another_search(tmp_path: Path) -> None:
-    source = given(tmp_path)
+    source = saved(tmp_path)
 
-    once, again, other = (
+    once, repeated, other = (
         learnt(source, "allocated.nvidia.com/gpu", plays=40, seeds=1, seed=seed) for seed in (0, 0, 5)
     )
 
-    assert without_times(once) == without_times(again)
-    assert [each.settings for each in once.tried] != [each.settings for each in other.tried]
+    assert without_times(once) == without_times(repeated)
+    assert [candidate.settings for candidate in once.tried] != [candidate.settings for candidate in other.tried]
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
         if done == 25:
             raise KeyboardInterrupt
 
-    report = learnt(given(tmp_path), "allocated.nvidia.com/gpu", plays=10_000, seeds=1, advance=interrupt)
+    report = learnt(saved(tmp_path), "allocated.nvidia.com/gpu", plays=10_000, seeds=1, advance=interrupt)
 
     assert report.notes == ("the search has ended after 25 plays: it was interrupted",)
     assert report.configuration is not None
@@ -165,26 +165,26 @@ def test_ctrl_c_before_anything_is_known_ends_it(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        learnt(given(tmp_path), "allocated.nvidia.com/gpu", advance=interrupt)
+        learnt(saved(tmp_path), "allocated.nvidia.com/gpu", advance=interrupt)
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     with LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-    ) as made:
-        yield made
+    ) as workers:
+        yield workers
 
 
 @pytest.mark.slow
 def test_a_cluster_learns_what_this_machine_learns(tmp_path: Path, cluster: LocalCluster) -> None:
-    source = given(tmp_path)
+    source = saved(tmp_path)
 
-    here, there = (
+    local, remote = (
         learnt(source, "allocated.nvidia.com/gpu", plays=30, seeds=2, on=on) for on in (None, cluster.scheduler_address)
     )
 
-    assert without_times(here) == without_times(there)
+    assert without_times(local) == without_times(remote)
 
 
 @pytest.mark.slow
@@ -198,7 +198,7 @@ def test_what_was_learnt_is_tried_here_if_the_cluster_goes_away(tmp_path: Path) 
                 leaving.close()
 
         report = learnt(
-            given(tmp_path),
+            saved(tmp_path),
             "allocated.nvidia.com/gpu",
             plays=100,
             seeds=1,
@@ -236,7 +236,7 @@ def test_what_was_learnt_is_tried_here_if_the_cluster_goes_away(tmp_path: Path) 
     ],
 )
 def test_what_cannot_be_meant_is_one_line(tmp_path: Path, arguments: str, words: str) -> None:
-    done = reprieve("tune", given(tmp_path), *arguments.split())
+    done = reprieve("tune", saved(tmp_path), *arguments.split())
 
     assert done.returncode == 2, done.stderr
     assert words in done.stderr.decode()
@@ -252,7 +252,7 @@ def test_what_cannot_be_meant_is_one_line(tmp_path: Path, arguments: str, words:
     ],
 )
 def test_nothing_to_place_is_told(tmp_path: Path, text: str, words: str) -> None:
-    done = reprieve("tune", given(tmp_path, text), "--maximise", "placed")
+    done = reprieve("tune", saved(tmp_path, text), "--maximise", "placed")
 
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert words in done.stderr.decode()
@@ -269,7 +269,7 @@ def test_nothing_to_place_is_told(tmp_path: Path, text: str, words: str) -> None
 def test_a_file_that_cannot_be_written_is_named_before_anything_is_played(
     tmp_path: Path, option: str, place: str, words: str
 ) -> None:
-    done = reprieve("tune", given(tmp_path), "--maximise", "placed", option, str(tmp_path / place))
+    done = reprieve("tune", saved(tmp_path), "--maximise", "placed", option, str(tmp_path / place))
 
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
     assert words in done.stderr.decode()
@@ -278,7 +278,7 @@ def test_a_file_that_cannot_be_written_is_named_before_anything_is_played(
 def test_what_the_other_half_does_not_have_is_told_before_anything_is_searched(tmp_path: Path) -> None:
     """Of two nodes, the second has no GPUs."""
     nodes = "sn,cpu_milli,memory_mib,gpu,model\nfirst,64000,262144,2,A10\nsecond,64000,262144,0,\n"
-    source = written(tmp_path, "".join(f"pod-{number},100,128,1,1000,,LS\n" for number in range(4)), nodes)
+    source = write_trace(tmp_path, "".join(f"pod-{number},100,128,1,1000,,LS\n" for number in range(4)), nodes)
 
     done = reprieve("tune", str(source), "--maximise", GPUS)
 
@@ -294,8 +294,8 @@ def test_a_workload_that_brings_its_configuration_is_refused(tmp_path: Path) -> 
         yaml.safe_dump(Space(None, ["cpu"], 3).document(Space(None, ["cpu"], 3).unchanged))
     )
     cases = yaml.safe_load(file.read_text())
-    for each in cases:
-        each["schedulerConfigPath"] = "config.yaml"
+    for case in cases:
+        case["schedulerConfigPath"] = "config.yaml"
     file.write_text(yaml.safe_dump(cases))
     first = read_workloads(file)[0].name
 
@@ -308,7 +308,7 @@ def test_a_workload_that_brings_its_configuration_is_refused(tmp_path: Path) -> 
 @pytest.mark.slow
 def test_a_limit_on_what_is_left_holds_where_nothing_is_left(tmp_path: Path) -> None:
     """Packed, all sixteen GPUs are allocated, and none of them is free."""
-    source = given(tmp_path, SMALL.replace("count: 9", "count: 8"))
+    source = saved(tmp_path, SMALL.replace("count: 9", "count: 8"))
 
     report = learnt(source, "placed", "fragmentation.nvidia.com/gpu <= 30%", plays=20, seeds=1)
 
@@ -348,7 +348,7 @@ def test_a_recording_is_cut_where_half_of_its_pods_have_come(tmp_path: Path) -> 
 
 def test_a_trace_is_cut_into_nodes_and_pods(tmp_path: Path) -> None:
     pods = "".join(f"pod-{number},100,128,1,1000,,LS\n" for number in range(10))
-    (workload,) = read_workloads(written(tmp_path, pods))
+    (workload,) = read_workloads(write_trace(tmp_path, pods))
 
     names = [workload.half(is_later=is_later).name for is_later in (False, True)]
     earlier, later = (
@@ -367,7 +367,7 @@ def test_a_trace_of_a_large_cluster_is_packed_no_worse_than_by_most_allocated(tm
     """What is learnt on one half of 1,213 nodes and 8,152 pods, on the other half."""
     report = learnt(str(TRACE), GPUS, plays=int(os.environ.get("REPRIEVE_TUNE_PLAYS", "100")), seeds=2)
 
-    values = {name: each.value for name, each in report.candidates.items()}
+    values = {name: candidate.value for name, candidate in report.candidates.items()}
     print(values, report.tried[0].value, report.candidates[report.chosen].settings)
     assert values[report.chosen] >= max(values["default"], values["MostAllocated"])
     assert (report.configuration is None) is (report.chosen == "default")

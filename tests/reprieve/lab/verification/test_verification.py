@@ -18,11 +18,11 @@ def deployment(name: str = "shop", replicas: int = 3, cpu: str = "1", **spec: An
 
 
 def failures(
-    *then: dict[str, Any], given: dict[str, Any] | None = None, when: dict[str, Any] | None = None
+    *then: dict[str, Any], world: dict[str, Any] | None = None, when: dict[str, Any] | None = None
 ) -> list[tuple[str, str]]:
     rule = read_rule(
         {
-            "given": given or {"nodes": {"count": 3, "zones": ["a", "b"], "cpu": 2}},
+            "given": world or {"nodes": {"count": 3, "zones": ["a", "b"], "cpu": 2}},
             "when": when or {},
             "then": list(then),
         }
@@ -34,9 +34,9 @@ def failures(
 
 def test_pods_that_exist_count_beside_those_that_are_created() -> None:
     """One of each, as the second object of its list: an API server that begins anew must not give both the same UID."""
-    given = {"nodes": {"count": 1, "cpu": 4}, "objects": [pod("there", "3", nodeName="node")]}
+    world = {"nodes": {"count": 1, "cpu": 4}, "objects": [pod("there", "3", nodeName="node")]}
 
-    assert failures({"placed": 0}, given=given, when={"create": [priority_class("any", 1), pod("created", "3")]}) == []
+    assert failures({"placed": 0}, world=world, when={"create": [priority_class("any", 1), pod("created", "3")]}) == []
 
 
 NO_ROOM = (
@@ -122,41 +122,41 @@ def test_evictions_and_preemptions_are_checked_against_the_rule(
     then: dict[str, Any], failed: list[tuple[str, str]]
 ) -> None:
     """What is there runs before anything else happens, and its budgets are reckoned from that."""
-    there = [priority_class("prod", 1000), deployment("batch", 1, "2"), deployment("db", 1, priorityClassName="prod")]
-    given = {"nodes": {"cpu": 3}, "objects": there}
+    objects = [priority_class("prod", 1000), deployment("batch", 1, "2"), deployment("db", 1, priorityClassName="prod")]
+    world = {"nodes": {"cpu": 3}, "objects": objects}
 
-    assert failures(then, given=given, when={"create": [deployment("shop", 1, priorityClassName="prod")]}) == failed
+    assert failures(then, world=world, when={"create": [deployment("shop", 1, priorityClassName="prod")]}) == failed
 
 
 def test_budgets_are_reckoned_when_their_pods_run() -> None:
-    given = {
+    world = {
         "nodes": [{"name": "full", "cpu": 2}, {"name": "free", "cpu": 2}],
         "objects": [deployment(replicas=2), budget("shop", {"matchLabels": {"app": "shop"}}, maxUnavailable=1)],
     }
-    rule = read_rule({"given": given, "when": {"drain": "full"}, "then": [{"pods": "app=shop", "placed": 2}]})
+    rule = read_rule({"given": world, "when": {"drain": "full"}, "then": [{"pods": "app=shop", "placed": 2}]})
 
     assert verify(rule, [], [], Configuration(), TrialRegistry).unmet == []
 
 
 def test_pod_replaced_by_its_controller_does_not_count_as_evicted() -> None:
     """A rollout of two pods, with room for one more at a time."""
-    given = {"nodes": {"cpu": 3}, "objects": [deployment(replicas=2)]}
+    world = {"nodes": {"cpu": 3}, "objects": [deployment(replicas=2)]}
     changed = deployment(replicas=2, nodeSelector={"kubernetes.io/hostname": "node"})
 
     then = {"pods": "app=shop", "placed": 2, "evicted": 0, "noEvictionOf": "app=shop"}
-    assert failures(then, given=given, when={"create": [changed]}) == []
+    assert failures(then, world=world, when={"create": [changed]}) == []
 
 
 def test_without_a_when_it_is_about_the_cluster_as_it_is() -> None:
-    given = {"nodes": {"cpu": 2}, "objects": [deployment(replicas=3)]}
+    world = {"nodes": {"cpu": 2}, "objects": [deployment(replicas=3)]}
 
-    assert failures({"placed": 2, "pending": 1}, given=given) == []
+    assert failures({"placed": 2, "pending": 1}, world=world) == []
 
 
 def test_pending_pod_gets_the_room_of_a_new_node() -> None:
-    given = {"nodes": {"cpu": 2}, "objects": [deployment(replicas=3)]}
+    world = {"nodes": {"cpu": 2}, "objects": [deployment(replicas=3)]}
 
-    assert failures({"pods": "app=shop", "placed": 3}, given=given, when={"create": [node("new")]}) == []
+    assert failures({"pods": "app=shop", "placed": 3}, world=world, when={"create": [node("new")]}) == []
 
 
 @cases(
