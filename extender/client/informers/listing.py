@@ -188,20 +188,17 @@ async def initial_objects(
                 except reading.UnreadableObjectError as exc:
                     listing.set_aside(exc)
                     continue
-                match event:
-                    case reading.Put(new):
-                        listing.objects[reading.key_of(new.metadata)] = new
-                        # Rescheduling a timeout costs more than reading an object, so it is done once a second.
-                        if now - progress_at > 1:
-                            progress_at = now
-                            patience.reschedule(now + STREAM_PATIENCE)
-                    case reading.Removed(gone):
-                        listing.objects.pop(reading.key_of(gone), None)
-                    case reading.Bookmark(version, True):
-                        listing.resource_version = version
-                        return listing
-                    case reading.Bookmark():
-                        pass
+                if isinstance(event, reading.Removed):
+                    listing.objects.pop(reading.key_of(event.metadata), None)
+                elif not isinstance(event, reading.Bookmark):
+                    listing.objects[reading.key_of(event.metadata)] = event
+                    # Rescheduling a timeout costs more than reading an object, so it is done once a second.
+                    if now - progress_at > 1:
+                        progress_at = now
+                        patience.reschedule(now + STREAM_PATIENCE)
+                elif event.ends_initial_events:
+                    listing.resource_version = event.resource_version
+                    return listing
     except TimeoutError as exc:
         raise EndlessListError("the initial events do not end") from exc
     raise reading.DoubtfulAnswerError("the watch has ended before its initial events have")

@@ -6,7 +6,7 @@ Upstream: apimachinery/pkg/watch/streamwatcher.go.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Generic, NamedTuple, TypeVar, final
+from typing import Any, Final, Generic, TypeVar, final
 
 import msgspec
 
@@ -136,13 +136,6 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 @final
-class Put(NamedTuple, Generic[T]):
-    """An object was added or modified."""
-
-    object: T
-
-
-@final
 @dataclass(frozen=True, slots=True)
 class Removed:
     """An object was deleted, or no longer matches the selector."""
@@ -159,11 +152,8 @@ class Bookmark:
     ends_initial_events: bool
 
 
-Event = Put[T] | Removed | Bookmark
-
-
-def read_event(line: bytes, reader: ObjectReader[T]) -> Event[T]:
-    """Returns the event in a line.
+def read_event(line: bytes, reader: ObjectReader[T]) -> T | Removed | Bookmark:
+    """Returns the event in a line; of an object that was added or modified, the object.
 
     Raises:
         UnreadableObjectError: an object was added or modified, but cannot be read.
@@ -172,13 +162,13 @@ def read_event(line: bytes, reader: ObjectReader[T]) -> Event[T]:
     """
     obj = reader.read_put(line)
     if obj is not None:
-        return Put(obj)
+        return obj
     try:
         event = _ENVELOPE.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise DoubtfulAnswerError(f"expected an event: {exc}") from exc
     if event.type in _PUT:
-        return Put(reader.read(event.object, kind_required=True))
+        return reader.read(event.object, kind_required=True)
     if event.type == "DELETED":
         identity = reader.identify(event.object)
         if identity is None:

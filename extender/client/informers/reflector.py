@@ -377,23 +377,20 @@ class Reflector(Generic[T]):
             self._unreadable[reading.key_of(exc.meta)] = exc.reason
             self._known_up_to(exc.meta.resource_version)
             return self._store.keep_unreadable(exc.meta)
-        match event:
-            case reading.Put(new):
-                return self._after_change(new.metadata, self._store.put(new))
-            case reading.Removed(gone):
-                self._unreadable.pop(reading.key_of(gone), None)
-                return self._after_change(gone, self._store.remove(gone))
-            case reading.Bookmark(version, _) if is_older(version, self.last_resource_version):
-                self._plan.list_newest()
-                raise reading.DoubtfulAnswerError(
-                    f"the server is at {version} and was at {self.last_resource_version} before"
-                )
-            case reading.Bookmark(version, _):
-                self._known_up_to(version)
+        if isinstance(event, reading.Removed):
+            self._unreadable.pop(reading.key_of(event.metadata), None)
+            return self._after_change(event.metadata, self._store.remove(event.metadata))
+        if not isinstance(event, reading.Bookmark):
+            return self._after_change(event.metadata, self._store.put(event))
+        version, last = event.resource_version, self.last_resource_version
+        if is_older(version, last):
+            self._plan.list_newest()
+            raise reading.DoubtfulAnswerError(f"the server is at {version} and was at {last} before")
+        self._known_up_to(version)
         return ()
 
     def _after_change(self, meta: ObjectMeta, changes: Sequence[Change[T]]) -> Sequence[Change[T]]:
-        if changes:
+        if changes and self._unreadable:
             self._unreadable.pop(reading.key_of(meta), None)
         self._known_up_to(meta.resource_version)
         return changes
