@@ -310,7 +310,6 @@ class Cache:
         self._pods[uid] = pod
         self._assumed.discard(uid)
         self._renewed[slot] = pod, code
-        self._passed.add(name)
         return True
 
     def _replace(self, old: Pod, new: Pod) -> None:
@@ -370,12 +369,12 @@ class Cache:
         Raises CacheError if the order of nodes is inconsistent, because a node was added twice or removed under zone
         labels other than those it was added with. The next call has recovered.
         """
-        is_current = self._writer.views_are_current and not (self._moves or self._passed or self._rewritten)
+        has_changed = self._moves or self._renewed or self._passed or self._rewritten
+        is_current = self._writer.views_are_current and not has_changed
         if self._snapshot is not None and is_current and self._num_listed == self._tree.num_nodes:
             return self._snapshot
         for slot, (pod, label_code) in self._renewed.items():
             self._writer.renew(slot, pod, label_code)
-        self._renewed.clear()
         nodes_change = bool(self._rewritten or self._snapshot is None or len(self._laid_out) > self._tree.num_nodes)
         if nodes_change:
             self._update_nodes()
@@ -389,6 +388,7 @@ class Cache:
         for slot in self._unnominated:
             self._writer.free_slot(slot)
         self._moves.clear()
+        self._renewed.clear()
         self._passed.clear()
         self._unnominated.clear()
         if self._writer.has_unused_symbols:
@@ -462,9 +462,14 @@ class Cache:
             if name in places and (entry := self._nodes.get(name)) is not None and entry.node is not None:
                 touched.add(name)
         image_counts: ImagesOnNode = {}
+        for pod, _ in self._renewed.values():
+            name = pod.spec.node_name
+            if name in places and name not in touched and (entry := self._nodes[name]).node is not None:
+                self._writer.write_order(places[name], entry.slots)
         for name in touched:
             entry, place = self._nodes[name], places[name]
             self._writer.write_order(place, entry.slots)
+            self._writer.write_ranks(entry.slots)
             self._writer.write_ports(place, frozenset(entry.used_ports))
             if self._images_written.get(name) != self._images_version:
                 self._images_written[name] = self._images_version

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from extender.engine.cache.buffers import moved, resized, with_more_resources, zeros
-from extender.engine.cache.pod_encoding import PodReader
+from extender.engine.cache.pod_encoding import PodReader, are_read_alike
 from extender.engine.snapshot import columns
 from extender.engine.snapshot.axes import NATIVE_RESOURCES, Index, Int64s, read_only
 from extender.engine.snapshot.pod_attributes import Attribute, HostPort, num_parts
@@ -34,8 +34,14 @@ SPARE_SYMBOLS = 1024
 SPARE_PARTS = 2**16
 """The parts of unused symbols (`num_parts`) that may stay, besides as many as pods had: 20 MB of labels."""
 
-MADE_ANEW: Final = frozenset({"_objects", "_changes", "_node_changes", "_reader", "_requests", "_snapshot"})
+MADE_ANEW: Final = frozenset({"_objects", "_changes", "_node_changes", "_reader", "_amounts", "_snapshot"})
 """The attributes that a fork makes anew; it copies all others."""
+
+FEW_PODS: Final = 8
+"""Up to this many ranks are written one by one, which takes less time than the first step of numpy."""
+
+NUM_COUNTS: Final = 3
+"""The amounts of a pod before those of axis K: 1 for the pod itself, and cpu and memory with defaults."""
 
 
 @final
@@ -63,10 +69,8 @@ class ColumnWriter:
         self._label_keys: set[str] = set()
         self._most_names = 1024  # with more label keys and resources, those of no node are dropped
         self._scalar_columns: dict[str, Int64s] = {}
-        self._requested = zeros(8, 64)
-        self._non_zero_requested = zeros(2, 64)
+        self._sums = zeros(NUM_COUNTS + 8, 64)  # (NUM_COUNTS + K, N) the `_amounts` of each node's pods, summed
         self._allowed_pods = zeros(64)
-        self._pod_count = zeros(64)
         self._unschedulable = np.zeros(64, np.bool_)
         self._taint_set = np.full(64, ABSENT, np.int32)
         self._nodes: list[Node] = []
@@ -86,8 +90,7 @@ class ColumnWriter:
         self._free: list[int] = []
         self._node = np.full(256, NO_NODE, np.intp)
         self._uid_rank = zeros(256)
-        self._requests = zeros(8, 256)
-        self._non_zero_requests = zeros(2, 256)
+        self._amounts = zeros(NUM_COUNTS + 8, 256)  # (NUM_COUNTS + K, P)
         self._priority = zeros(256)
         self._start_time = zeros(256)
         self._codes = np.full((len(Attribute), 256), ABSENT, np.int32)
@@ -105,10 +108,10 @@ class ColumnWriter:
         for name in vars(self).keys() - MADE_ANEW:
             value = getattr(self, name)
             setattr(other, name, value if isinstance(value, int) else value.copy())
-        # The requests are the largest array: only the part in use is copied.
-        used = np.s_[: len(self.resources), : len(self._pods)]
-        other._requests = zeros(*self._requests.shape)
-        other._requests[used] = self._requests[used]
+        # The amounts are the largest array: only the part in use is copied.
+        used = np.s_[: NUM_COUNTS + len(self.resources), : len(self._pods)]
+        other._amounts = zeros(*self._amounts.shape)
+        other._amounts[used] = self._amounts[used]
         for name in ("_unoffered", "_label_columns", "_image_columns", "_scalar_columns", "_port_columns"):
             setattr(other, name, {key: column.copy() for key, column in getattr(self, name).items()})
         other._changes.all_changed()
@@ -125,8 +128,11 @@ class ColumnWriter:
         encoding, started, codes = self._reader.read(pod, self._tallies.symbols)
         slot = self._free.pop() if self._free else self._new_slot()
         self._pods[slot], self._uids[slot] = pod, pod.metadata.uid
-        self._requests[: len(self.resources), slot] = 0
-        for name, amount in encoding.requests:
+        num_native = len(encoding.amounts)
+        self._amounts[:num_native, slot] = encoding.amounts
+        if len(self.resources) > len(NATIVE_RESOURCES):
+            self._amounts[num_native:, slot] = 0
+        for name, amount in encoding.scalars:
             place = self.resources.code_of(name)
             if place == ABSENT:
                 self._unoffered.setdefault(name, {})[slot] = amount
@@ -134,8 +140,7 @@ class ColumnWriter:
                 if name in self._offered:
                     self._add_resource(name)
             else:
-                self._requests[place, slot] = amount
-        self._non_zero_requests[0, slot], self._non_zero_requests[1, slot] = encoding.non_zero
+                self._amounts[NUM_COUNTS + place, slot] = amount
         self._priority[slot] = encoding.priority
         self._start_time[slot] = started
         self._codes[:, slot] = codes
@@ -145,16 +150,12 @@ class ColumnWriter:
         """Returns the code of the pod's labels if its other columns equal those of the pod in the slot; else None.
         Raises as `allocate_slot`.
         """
-        encoding, started, codes = self._reader.read(pod, self._tallies.symbols)
-        requests = dict.fromkeys(self.resources, 0) | dict(encoding.requests)
-        is_alike = (
-            self._codes[1:, slot].tolist() == [*codes[1:]]
-            and self._requests[: len(self.resources), slot].tolist() == [*requests.values()]
-            and self._non_zero_requests[:, slot].tolist() == [*encoding.non_zero]
-            and self._priority[slot] == encoding.priority
-            and self._start_time[slot] == started
-        )
-        return codes[Attribute.LABELS] if is_alike else None
+        before = self.pod(slot)
+        if not are_read_alike(pod, before) or pod.status.start_time != before.status.start_time:
+            return None
+        if pod.metadata.labels == before.metadata.labels:
+            return int(self._codes[Attribute.LABELS, slot])
+        return self._reader.read(pod, self._tallies.symbols)[2][Attribute.LABELS]
 
     def renew(self, slot: int, pod: Pod, label_code: int) -> None:
         """Replaces the pod in a slot by a newer version of it, which `code_of_renewed` has accepted."""
@@ -165,11 +166,11 @@ class ColumnWriter:
         self._codes[Attribute.LABELS, slot] = label_code
         if node != NO_NODE:
             self._tallies.count(before, node, -1)
-            self._tallies.count(tuple(self._codes[:, slot].tolist()), node, +1)
+            self._tallies.count((label_code, *before[1:]), node, +1)
 
     def index_pod(self, slot: int) -> None:
         """Makes the pod in the slot findable by its UID, in place of an earlier pod with that UID."""
-        self._slots[self.pod(slot).uid] = slot
+        self._slots[self._uids[slot]] = slot
 
     def free_slot(self, slot: int) -> None:
         """Frees a slot whose pod is on no node."""
@@ -194,10 +195,10 @@ class ColumnWriter:
         """Returns resource -> the amount that the pod in a slot requests, without zeros; and its cpu and memory with
         defaults.
         """
-        amounts = dict(zip(self.resources, self._requests[: len(self.resources), slot].tolist(), strict=True))
+        _, cpu, memory, *requests = self._amounts[: NUM_COUNTS + len(self.resources), slot].tolist()
+        amounts = dict(zip(self.resources, requests, strict=True))
         unoffered = self._unoffered_of.get(slot, ())
         amounts |= {name: self._unoffered[name][slot] for name in unoffered if name in self._unoffered}
-        cpu, memory = self._non_zero_requests[:, slot].tolist()
         return {name: amount for name, amount in amounts.items() if amount}, cpu, memory
 
     def put_on_node(self, slot: int, node: int) -> None:
@@ -212,20 +213,27 @@ class ColumnWriter:
     def write_order(self, node: int, slots: list[int]) -> None:
         """Writes the order of the pods of the node at this place, which marks the node as changed."""
         self._changes.changed(node)
-        self._on_node[node] = list(slots)
-        self._uid_rank[self._by_uid(slots)] = np.arange(len(slots))
+        self._on_node[node] = slots.copy()
+
+    def write_ranks(self, slots: list[int]) -> None:
+        """Writes the ranks of the pods of a node, to which pods came or which pods left."""
+        by_uid = self._by_uid(slots)
+        if len(slots) > FEW_PODS:
+            self._uid_rank[by_uid] = np.arange(len(slots))
+        else:
+            for rank, slot in enumerate(by_uid):
+                self._uid_rank[slot] = rank
 
     def _by_uid(self, slots: list[int]) -> list[int]:
         return sorted(slots, key=self._uids.__getitem__)
 
     def _count(self, slot: int, node: int, sign: int) -> None:
         # Arrays of int64 wrap when a sum overflows, as Go does.
-        used = len(self.resources)
-        change = np.add if sign > 0 else np.subtract
-        requested, non_zero = self._requested[:used, node], self._non_zero_requested[:, node]
-        change(requested, self._requests[:used, slot], requested)
-        change(non_zero, self._non_zero_requests[:, slot], non_zero)
-        self._pod_count[node] += sign
+        sums, amounts = self._sums[:, node], self._amounts[:, slot]
+        if sign > 0:
+            sums += amounts
+        else:
+            sums -= amounts
         self._tallies.count(tuple(self._codes[:, slot].tolist()), node, sign)
 
     @property
@@ -270,8 +278,7 @@ class ColumnWriter:
             room = 2 * len(self._node)
             self._node = resized(self._node, room, NO_NODE)
             self._uid_rank = resized(self._uid_rank, room)
-            self._requests = resized(self._requests, room, used=len(self.resources))
-            self._non_zero_requests = resized(self._non_zero_requests, room)
+            self._amounts = resized(self._amounts, room, used=NUM_COUNTS + len(self.resources))
             self._priority = resized(self._priority, room)
             self._start_time = resized(self._start_time, room)
             self._codes = resized(self._codes, room, ABSENT)
@@ -386,10 +393,8 @@ class ColumnWriter:
             place: why for old_place, why in self._invalid.items() if (place := int(new_places[old_place])) != NO_NODE
         }
         self._allocatable = moved(self._allocatable, to, old, count)
-        self._requested = moved(self._requested, to, old, count)
-        self._non_zero_requested = moved(self._non_zero_requested, to, old, count)
+        self._sums = moved(self._sums, to, old, count)
         self._allowed_pods = moved(self._allowed_pods, to, old, count)
-        self._pod_count = moved(self._pod_count, to, old, count)
         self._unschedulable = moved(self._unschedulable, to, old, count)
         self._taint_set = moved(self._taint_set, to, old, count, ABSENT)
         # Of other columns, those that can be moved without reading each node stay.
@@ -438,13 +443,8 @@ class ColumnWriter:
         nodes = np.repeat(came, counts)
         self._node[slots] = nodes
         self._uid_rank[slots] = np.arange(len(slots)) - np.repeat(np.cumsum(counts) - counts, counts)
-        self._pod_count[came] = counts
-        for per_node, per_pod in (
-            (self._requested, self._requests),
-            (self._non_zero_requested, self._non_zero_requests),
-        ):
-            for into, amounts in zip(per_node, per_pod, strict=True):
-                np.add.at(into, nodes, amounts[slots])
+        for sums, amounts in zip(self._sums, self._amounts, strict=True):
+            np.add.at(sums, nodes, amounts[slots])
 
     def _add_resource(self, name: str) -> None:
         """Puts a resource that pods request and a node offers on axis K, with the requests of present pods.
@@ -456,16 +456,16 @@ class ColumnWriter:
         self._grow_resources(place + 1)
         requests = self._unoffered.pop(name)
         slots, amounts = np.array([*requests], np.intp), np.array([*requests.values()], np.int64)
-        self._requests[place, slots] = amounts
+        self._amounts[NUM_COUNTS + place, slots] = amounts
         nodes = self._node[slots]
         # Arrays of int64 wrap when a sum overflows, as Go does.
-        np.add.at(self._requested[place], nodes[nodes != NO_NODE], amounts[nodes != NO_NODE])
+        np.add.at(self._sums[NUM_COUNTS + place], nodes[nodes != NO_NODE], amounts[nodes != NO_NODE])
 
     def _grow_resources(self, count: int) -> None:
         if count > len(self._allocatable):
             self._allocatable = with_more_resources(self._allocatable, 2 * count)
-            self._requested = with_more_resources(self._requested, 2 * count)
-            self._requests = with_more_resources(self._requests, 2 * count)
+            self._sums = with_more_resources(self._sums, NUM_COUNTS + 2 * count)
+            self._amounts = with_more_resources(self._amounts, NUM_COUNTS + 2 * count)
             self._snapshot = None
 
     # Snapshots.
@@ -484,7 +484,7 @@ class ColumnWriter:
     @property
     def views_are_current(self) -> bool:
         """True while the last snapshot's views cover the columns, which may have been reallocated or grown."""
-        return self._snapshot is not None and self._snapshot.nodes.allocatable.shape[1] == len(self.resources)
+        return self._snapshot is not None and self._filled_resources == len(self.resources)
 
     def _with_new_views(self) -> Snapshot:
         num_nodes, num_resources = len(self._nodes), len(self.resources)
@@ -493,14 +493,15 @@ class ColumnWriter:
             amounts = columns.scalar_amounts(self.resources[code], self._nodes, self._invalid)
             self._allocatable[code, :num_nodes] = amounts
         self._filled_resources = num_resources
+        used = NUM_COUNTS + num_resources
         nodes = columns.NodeColumns(
             objects=self._nodes,
             index=self._index,
             allocatable=read_only(self._allocatable[:num_resources, :num_nodes].T),
             allowed_pods=read_only(self._allowed_pods[:num_nodes]),
-            requested=read_only(self._requested[:num_resources, :num_nodes].T),
-            non_zero_requested=read_only(self._non_zero_requested[:, :num_nodes].T),
-            pod_count=read_only(self._pod_count[:num_nodes]),
+            requested=read_only(self._sums[NUM_COUNTS:used, :num_nodes].T),
+            non_zero_requested=read_only(self._sums[1:NUM_COUNTS, :num_nodes].T),
+            pod_count=read_only(self._sums[0, :num_nodes]),
             unschedulable=read_only(self._unschedulable[:num_nodes]),
             scalar_columns=self._scalar_columns,
             offered=self._offered,
@@ -520,9 +521,9 @@ class ColumnWriter:
             uids=self._uids,
             node=read_only(self._node),
             uid_rank=read_only(self._uid_rank),
-            requests=read_only(self._requests[:num_resources].T),
+            requests=read_only(self._amounts[NUM_COUNTS:used].T),
             unoffered=self._unoffered,
-            non_zero_requests=read_only(self._non_zero_requests.T),
+            non_zero_requests=read_only(self._amounts[1:NUM_COUNTS].T),
             priority=read_only(self._priority),
             start_time=read_only(self._start_time),
             codes=read_only(self._codes),

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import msgspec
+import numpy as np
 
+from extender.engine.snapshot.axes import Int64s
 from extender.engine.snapshot.pod_attributes import (
     Attribute,
     PodSymbol,
@@ -16,7 +18,6 @@ from extender.engine.snapshot.pod_attributes import (
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable
 from extender.values.objects.pod import Pod, start_time
 from extender.values.objects.resource_amounts import assigned_requests
-from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 
 Symbols = tuple[SymbolTable[PodSymbol], ...]
 """The symbols of each `Attribute`."""
@@ -32,17 +33,19 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 class PodEncoding:
     """A pod's numbers in the columns; see `PodColumns`."""
 
-    requests: tuple[tuple[str, int], ...]
-    """(resource, amount) of every requested resource."""
-    non_zero: tuple[int, int]
+    amounts: Int64s
+    """1 for the pod itself; cpu and memory with defaults; the requests of cpu, memory and ephemeral storage."""
+    scalars: tuple[tuple[str, int], ...]
+    """(resource, amount) of every other requested resource."""
     priority: int
 
 
 def encode_pod(pod: Pod) -> PodEncoding:
     """Raises QuantityError, which names the field, for a request that is no quantity."""
     requests, milli_cpu, memory = assigned_requests(pod)
-    native = ((CPU, requests.milli_cpu), (MEMORY, requests.memory), (EPHEMERAL_STORAGE, requests.ephemeral_storage))
-    return PodEncoding((*native, *requests.scalar.items()), (milli_cpu, memory), pod.priority)
+    native = requests.milli_cpu, requests.memory, requests.ephemeral_storage
+    amounts = np.array((1, milli_cpu, memory, *native), np.int64)
+    return PodEncoding(amounts, (*requests.scalar.items(),), pod.priority)
 
 
 @final
@@ -71,7 +74,7 @@ class PodReader:
         owners = meta.owner_references
         kind = owners[0].uid if owners else "", *meta.labels.items()
         last = self._last.get(kind)
-        if last is not None and _are_read_alike(pod, last[0]):
+        if last is not None and are_read_alike(pod, last[0]):
             return last[1], start_time(pod), last[2]
         self.num_read += 1
         read = encode_pod(pod), start_time(pod), codes_of(pod, symbols)
@@ -82,7 +85,8 @@ class PodReader:
         return read
 
 
-def _are_read_alike(pod: Pod, other: Pod) -> bool:
+def are_read_alike(pod: Pod, other: Pod) -> bool:
+    """Returns whether pods have the same numbers, and the same codes but for their labels; False if one is resized."""
     # Field by field, since lists that are shared compare in no time.
     spec, other_spec, meta, status = pod.spec, other.spec, pod.metadata, pod.status
     return (
@@ -100,11 +104,13 @@ def _are_read_alike(pod: Pod, other: Pod) -> bool:
         and status.resources == other.status.resources
         and status.allocated_resources == other.status.allocated_resources
         and not _is_resized(pod)
+        and not _is_resized(other)
     )
 
 
 def _is_resized(pod: Pod) -> bool:
-    return any(condition.type == "PodResizePending" for condition in pod.status.conditions)
+    conditions = pod.status.conditions
+    return bool(conditions) and any(condition.type == "PodResizePending" for condition in conditions)
 
 
 def codes_of(pod: Pod, symbols: Symbols) -> tuple[int, ...]:
