@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from itertools import count
-from typing import TypeVar, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -42,11 +42,10 @@ class LabelColumn:
         self._present: tuple[Mask, bool] | None = None
         label_values = [node.metadata.labels.get(key) for node in nodes]
         # A hostname is a value of its own on each of many nodes: each is looked up once and numbered as it comes.
-        code_of: defaultdict[str | None, int] = defaultdict(count().__next__, {None: ABSENT})
+        code_of: defaultdict[Any, int] = defaultdict(count().__next__, {None: ABSENT})
         self.codes: Codes = np.fromiter(map(code_of.__getitem__, label_values), np.int32, len(label_values))
-        self.values: SymbolTable[str] = SymbolTable.numbered(
-            {value: code for value, code in code_of.items() if value is not None}
-        )
+        del code_of[None]
+        self.values: SymbolTable[str] = SymbolTable.numbered(dict(code_of))
 
     @staticmethod
     def absent(key: str, num_nodes: int) -> "LabelColumn":
