@@ -18,7 +18,7 @@ def evicted(cluster: Cluster, cpu: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as client:
         [cluster] = client.scatter([Cluster.load(CLUSTER)], broadcast=True)
         sizes = ["1", "2", "4"]
         for cpu, victims in zip(sizes, client.gather(client.map(evicted, [cluster] * 3, sizes)), strict=True):

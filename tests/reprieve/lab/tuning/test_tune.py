@@ -171,7 +171,7 @@ def test_ctrl_c_before_anything_is_known_ends_it(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     ) as workers:
         yield workers
 
@@ -190,7 +190,7 @@ def test_a_cluster_learns_what_this_machine_learns(tmp_path: Path, cluster: Loca
 @pytest.mark.slow
 def test_what_was_learnt_is_tried_here_if_the_cluster_goes_away(tmp_path: Path) -> None:
     with LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     ) as leaving:
 
         def advance(done: int, all_of_them: int, best: float | None) -> None:
