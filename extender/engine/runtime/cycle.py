@@ -8,10 +8,10 @@ Upstream: pkg/scheduler/framework/runtime/framework.go.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -58,12 +58,9 @@ from extender.engine.snapshot.axes import Index, Int64s, Mask, read_only
 from extender.values.metrics import ObservePlugin
 from extender.values.objects.pod import Pod
 
-_NOT_RUN: Final = fwk.SUCCESS
-
 
 @final
-@dataclass(frozen=True, slots=True)
-class PreFilterOutcome:
+class PreFilterOutcome(msgspec.Struct, frozen=True):
     """The combined result of the PreFilter plugins."""
 
     status: fwk.Status
@@ -74,11 +71,10 @@ class PreFilterOutcome:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Nominations:
+class Nominations(msgspec.Struct, frozen=True):
     """Node name -> (slot, pod) of the pods nominated to it, in order of nomination."""
 
-    by_node: Mapping[str, tuple[tuple[int, Pod], ...]] = field(default_factory=dict)
+    by_node: Mapping[str, tuple[tuple[int, Pod], ...]] = msgspec.field(default_factory=dict)
     placed: tuple[Snapshot, int] | None = None
     """The present cluster, and the slot of the pod, if it is on its node already and Reserve runs again."""
 
@@ -106,6 +102,7 @@ class Nominations:
 
 
 NO_NOMINATIONS = Nominations()
+_NOT_PRE_FILTERED: Final = PreFilterOutcome(fwk.SUCCESS)
 
 
 @final
@@ -140,7 +137,7 @@ class Cycle(fwk.CycleState):
         self.pod: Final = pod
         self.nominations = nominations
         self.observe: Final = observe
-        self.pre_filter = PreFilterOutcome(_NOT_RUN)
+        self.pre_filter = _NOT_PRE_FILTERED
         """The outcome of PreFilter; Success before it has run."""
         self.placement: Index | None = None
         """(B,) the places, ascending, that a member of a pod group is restricted to; None for all nodes."""

@@ -346,11 +346,12 @@ def remembered_sum(
     """
 
     def weighted_sum(scorers: Scorers, stale: Rows) -> Totals:
-        total: Int64s | int = 0
+        total: Int64s | None = None
         for scorer in scorers:
             of_one = scores(scorer, stale)
-            total = total + (of_one if scorer.weight == 1 else of_one * scorer.weight)
-        return np.zeros(len(stale), plan.kind) if isinstance(total, int) else total.astype(plan.kind)
+            weighted = of_one if scorer.weight == 1 else of_one * scorer.weight
+            total = weighted if total is None else total + weighted
+        return np.zeros(len(stale), plan.kind) if total is None else total.astype(plan.kind)
 
     of_nodes = refreshed(remembered, plan.of_nodes, plan.kind, weighted_sum, snapshot, pod)
     total: Totals = of_nodes.values + refreshed(remembered, plan.of_pods, plan.kind, weighted_sum, snapshot, pod).values

@@ -32,6 +32,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 _ERROR: Final = int(fwk.Code.ERROR)
+_ERROR_NAME: Final = str(fwk.Code.ERROR)
 _REFUSED: Final = int(fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 _ALLOWED: Final = (fwk.Code.SUCCESS, fwk.Code.UNSCHEDULABLE, fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE, fwk.Code.PENDING)
 
@@ -101,7 +102,7 @@ async def call_plugin_async(
 
     Raises as `call_plugin`, PluginError also if what it waited for was cancelled; CancelledError if this task is.
     """
-    status, began = str(fwk.Code.ERROR), perf_counter()
+    status, began = _ERROR_NAME, perf_counter()
     try:
         answer = await call()
         status = _status_of(answer)
@@ -125,7 +126,7 @@ async def call_plugin_async(
 
 
 def _timed(observe: ObservePlugin, plugin: str, point: str, call: Callable[[*Ts], T], *args: *Ts) -> T:
-    status, began = str(fwk.Code.ERROR), perf_counter()
+    status, began = _ERROR_NAME, perf_counter()
     try:
         answer = call(*args)
         status = _status_of(answer)

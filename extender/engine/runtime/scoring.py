@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -35,8 +36,7 @@ def type_of_totals(weights: Iterable[int]) -> type[np.signedinteger]:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(msgspec.Struct, frozen=True):
     """R feasible rows with their total scores."""
 
     rows: Rows
@@ -67,7 +67,7 @@ class Ranking:
 def select_host(total: Totals, rng: random.Random) -> int:
     """Returns the row with the highest total; a random one of them when several tie."""
     highest = int(total.argmax())
-    is_best = total == total[highest]
+    is_best = total == total[highest, ...]
     num_best = int(np.count_nonzero(is_best))
     if num_best == 1:
         return highest
@@ -173,8 +173,7 @@ class RankedParts:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """The nodes among which a pod's node was chosen. It holds until the next snapshot."""
 
     ranking: Ranking

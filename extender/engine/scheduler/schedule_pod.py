@@ -98,7 +98,8 @@ class SchedulingAlgorithm:
             raise fwk.NoNodesAvailableError
         with self.metrics.timed("PreFilter", cycle.framework.profile_name) as point:
             outcome = cycle.run_pre_filter_plugins()
-            point.status = str(outcome.status.code)
+            if outcome.status is not fwk.SUCCESS:
+                point.status = str(outcome.status.code)
         if not outcome.status.is_success:
             findings = refused_by_pre_filter(cycle)
             raise FitError(num_nodes, diagnosis_of(cycle, findings), findings)

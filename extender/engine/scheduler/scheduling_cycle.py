@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Final
 
 from extender.engine import framework as fwk
-from extender.engine.runtime.cycle import Cycle, Nominations
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle, Nominations
 from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import PluginError
@@ -129,13 +129,14 @@ def reserve_and_permit(world: World, cycle: Cycle, assumed: Pod) -> tuple[fwk.St
     try:
         with metrics.timed("Reserve", profile) as point:
             status = run_reserve_plugins(cycle, assumed, node)
-            point.status = str(status.code)
-        if not status.is_success:
-            return status, {}
+            if not status.is_success:
+                point.status = str(status.code)
+                return status, {}
         world.cluster.cache.annotate(assumed.uid, cycle.find(fwk.BINDING_ANNOTATIONS))
         with metrics.timed("Permit", profile) as point:
             status, timeouts = run_permit_plugins(cycle, assumed, node)
-            point.status = str(status.code)
+            if not status.is_success:
+                point.status = str(status.code)
         return status, timeouts
     except Exception as exc:
         # A plugin returned something that is no status. What the others reserved is given back all the same.
@@ -156,7 +157,7 @@ def nominations_of(world: World, but: Container[str] = ()) -> Nominations:
             except ValueError as exc:
                 _LOG.error(exc, "A pod that is nominated to a node cannot be read", pod=pod, node=node)
         by_node[node] = tuple(slots)
-    return Nominations(by_node)
+    return Nominations(by_node) if by_node else NO_NOMINATIONS
 
 
 async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evict_now: EvictNow | None) -> Failure:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, final
 
+import msgspec
+
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.queue.scheduling_queue import SchedulingQueue
@@ -125,8 +127,7 @@ class World:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AssumedPod:
+class AssumedPod(msgspec.Struct, frozen=True):
     """A pod assumed on a node, reserved, and permitted or waiting at Permit (assumedPodInfo and ScheduleResult)."""
 
     pod: Pod

@@ -272,7 +272,7 @@ class Rows:
 
     @property
     def allocatable(self) -> Int64s:
-        return self._column("allocatable", lambda: self.snapshot.nodes.allocatable, _unchanged)
+        return self._sums("allocatable", self.snapshot.nodes.allocatable)
 
     def allocatable_of(self, resource: str) -> Int64s:
         """(R,) status.allocatable of one resource, whether it is on axis K or not."""
@@ -306,7 +306,7 @@ class Rows:
 
     @property
     def allowed_pods(self) -> Int64s:
-        return self._column("allowed_pods", lambda: self.snapshot.nodes.allowed_pods, _unchanged)
+        return self._sums("allowed_pods", self.snapshot.nodes.allowed_pods)
 
     @property
     def unschedulable(self) -> Mask:
@@ -334,6 +334,9 @@ class Rows:
         """(R, ...) the rows' entries of an array over nodes."""
         if self.is_all:
             return per_node
+        if self._num_rows == 1:
+            place = self.node.item()
+            return per_node[place : place + 1]
         return _taken(per_node, self.node)
 
     def codes_of_nodes(self, per_node: Codes) -> Codes:
@@ -389,14 +392,15 @@ class Rows:
         for hits, places, changes in reversed(steps):
             yield from zip(places.tolist(), changes.pod[hits].tolist(), changes.sign[hits].tolist(), strict=True)
 
-    def _sums(self, key: str, per_node: Int64s, of_pods: Callable[[PodColumns, Index], Int64s]) -> Int64s:
-        """Returns a column over rows: the sums per node plus `of_pods` of the changed pods."""
+    def _sums(self, key: str, per_node: Int64s, of_pods: Callable[[PodColumns, Index], Int64s] | None = None) -> Int64s:
+        """Returns a column over rows: the sums per node plus `of_pods`, if given, of the changed pods."""
         column = self._columns.get(key)
         if column is None and self._base is None:
             column = self._columns[key] = self.of_nodes(per_node)
         elif column is None:
             pods = self.snapshot.pods
-            column = self._column(key, lambda: per_node, _adding(lambda pod: of_pods(pods, pod)))
+            changed = _unchanged if of_pods is None else _adding(lambda pod: of_pods(pods, pod))
+            column = self._column(key, lambda: per_node, changed)
         return column
 
     def _column(self, key: Hashable, per_node: Callable[[], Int64s], changed: Changed) -> Int64s:

@@ -3,9 +3,9 @@
 Upstream: framework/plugins/interpodaffinity/filtering.go.
 """
 
-from dataclasses import dataclass
 from typing import Final, final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -27,8 +27,7 @@ EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affin
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class TopologyCounts:
+class TopologyCounts(msgspec.Struct, frozen=True):
     """Pods counted by the V values of a topology key."""
 
     question: TallyQuestion
@@ -45,8 +44,7 @@ class TopologyCounts:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Required:
+class Required(msgspec.Struct, frozen=True):
     """The pods in the cluster that matter to the required terms. Upstream: filtering.go, preFilterState."""
 
     affinity: tuple[TopologyCounts, ...]

@@ -155,7 +155,7 @@ class NodeResourcesFit(
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refuses rows without room, with a reason for each resource; beyond the node's capacity, unresolvable."""
         request = state.read(REQUEST)
-        too_many: Mask = _pods_left(rows) < 1
+        too_many: Mask = rows.pod_count >= rows.allowed_pods
         capacity, free = self._room(rows, request)
         short: Mask = request.amounts > free
         if not np.count_nonzero(short) and not np.count_nonzero(too_many):

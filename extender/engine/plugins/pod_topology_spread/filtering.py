@@ -7,9 +7,9 @@ Upstream: framework/plugins/podtopologyspread/filtering.go.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -33,8 +33,7 @@ _NO_DOMAIN: Final = 2**31 - 1
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Domains:
+class Domains(msgspec.Struct, frozen=True):
     """The counts of a constraint in the snapshot by the V values of its key; the last entry is for nodes without it."""
 
     constraint: CompiledConstraint
