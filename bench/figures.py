@@ -22,7 +22,7 @@ from bench.published import GO_CPU_MS, GO_SAMPLED_CPU_MS
 from extender import __version__
 from extender.values.config.configuration import Configuration
 from reprieve.lab.simulation import SimulationReport, play, read_workloads
-from tests.parity.agreement import counted
+from tests.parity.agreement import agreements
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "figures.md"
@@ -42,7 +42,7 @@ PRINTED = ("verbs", "reflector", "library", "hostile")
 
 def run(sizes: Sequence[int] = (1000, 5000, 15000), pods: int = 400) -> None:
     """Measure, and write the page with its plots."""
-    cases, printed = counted(), {name: _printed(name) for name in PRINTED}
+    cases, printed = agreements(), {name: _printed(name) for name in PRINTED}
     decisions = _decisions(sizes, pods)
     preemptions = {nodes: evaluate(nodes, 9, time.process_time) for nodes in sizes if nodes <= 5000}
     plays = [play(workload, Configuration()).report for path in WORKLOADS for workload in read_workloads(ROOT / path)]

@@ -126,7 +126,7 @@ def test_suggestion_of_an_installed_plugin_is_tried_and_shown(installed: Path, t
 
     assert (run.returncode, run.stderr) == (0, "")
     fix = {"kind": "other", "text": "accept GPUs of generation 9", "opens": 1, "nodes": ["newest"]}
-    assert fix in [{name: each[name] for name in fix} for each in json.loads(run.stdout)["fixes"]]
+    assert fix in [{name: suggestion[name] for name in fix} for suggestion in json.loads(run.stdout)["fixes"]]
 
 
 def test_a_plugin_that_is_not_installed_is_refused_at_start(tmp_path: Path) -> None:
@@ -214,13 +214,13 @@ def test_plugin_keeps_the_laws_of_filters(chance: random.Random) -> None:
 
 
 def test_the_guide_shows_this_very_plugin() -> None:
-    (shown,) = re.findall(
+    (code,) = re.findall(
         r"```python\n((?:(?!```).)*class GpuGeneration.*?)```",
         (ROOT / "docs" / "how-to" / "own-plugin.md").read_text(),
         re.DOTALL,
     )
 
-    assert shown == (PLUGIN / "gpu_generation.py").read_text()
+    assert code == (PLUGIN / "gpu_generation.py").read_text()
 
 
 def test_every_plugin_of_the_guide_can_be_defined() -> None:

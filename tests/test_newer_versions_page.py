@@ -25,13 +25,13 @@ def rows_under(heading: str) -> list[list[str]]:
 
 FAULTS: Final = rows_under("Faults of 1.36 that were mended later")
 FEATURES: Final = rows_under("Features behind gates")
-MENDED: Final = [(what, here.removeprefix("mended: ")) for what, _, here in FAULTS if here.startswith("mended: ")]
+MENDED: Final = [(what, note.removeprefix("mended: ")) for what, _, note in FAULTS if note.startswith("mended: ")]
 
 
 def states(gate: Gate) -> list[tuple[object, ...]]:
     """What the gate is in 1.36, 1.37 and 1.38."""
-    found = [gate.at(version) for version in VERSIONS[VERSIONS.index("1.36") :]]
-    return [() if spec is None else (spec.stage, spec.default, spec.locked) for spec in found]
+    specs = [gate.at(version) for version in VERSIONS[VERSIONS.index("1.36") :]]
+    return [() if spec is None else (spec.stage, spec.default, spec.locked) for spec in specs]
 
 
 @pytest.mark.parametrize(("what", "row"), MENDED)
@@ -43,7 +43,7 @@ def test_a_fault_that_is_mended_is_a_known_difference(what: str, row: str) -> No
 
 
 def test_every_mended_fault_among_the_known_differences_is_on_the_page() -> None:
-    told = set(re.findall(r"#(\d+)", PAGE))
+    page_numbers = set(re.findall(r"#(\d+)", PAGE))
     among = {
         number
         for row in DIFFERENCES.values()
@@ -52,7 +52,7 @@ def test_every_mended_fault_among_the_known_differences_is_on_the_page() -> None
     }
 
     # These two are neither in the change log of 1.37 nor in one of 1.38's alphas.
-    assert among - told <= {"141526", "141563"}
+    assert among - page_numbers <= {"141526", "141563"}
 
 
 def test_every_gate_that_1_37_or_1_38_change_is_on_the_page() -> None:
@@ -65,13 +65,13 @@ def test_every_gate_that_1_37_or_1_38_change_is_on_the_page() -> None:
     }
 
 
-@pytest.mark.parametrize(("name", "change", "here"), FEATURES)
-def test_the_page_says_of_a_gate_what_the_table_does(name: str, change: str, here: str) -> None:
+@pytest.mark.parametrize(("name", "change", "note"), FEATURES)
+def test_the_page_says_of_a_gate_what_the_table_does(name: str, change: str, note: str) -> None:
     gate = GATES[name.strip("`")]
     of_36, of_37, of_38 = states(gate)
 
-    assert (here == "not here") == (gate.only is False)
-    assert (here == "gate, without effect") == (gate.only is None and bool(gate.why))
+    assert (note == "not here") == (gate.only is False)
+    assert (note == "gate, without effect") == (gate.only is None and bool(gate.why))
     assert ("gone" in change) == (gate.removed_in is not None and gate.removed_in >= (1, 37))
     assert ("new" in change) == (of_36 == () and of_37 != ())
     assert ("locked" in change) == any(after and after[2] and not (of_36 and of_36[2]) for after in (of_37, of_38))
@@ -80,6 +80,6 @@ def test_the_page_says_of_a_gate_what_the_table_does(name: str, change: str, her
 
 def test_a_change_is_told_of_once() -> None:
     numbers = re.findall(r"#(\d+)", PAGE.split("\n## ", 1)[1])
-    again = {number for number in numbers if numbers.count(number) > 1}
+    repeated = {number for number in numbers if numbers.count(number) > 1}
 
-    assert again == {"138676", "139520", "140256"}, "changes of several gates"
+    assert repeated == {"138676", "139520", "140256"}, "changes of several gates"

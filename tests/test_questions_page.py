@@ -52,10 +52,10 @@ def lines_of(text: str) -> list[str]:
     return [VARYING.sub("<varying>", line.rstrip()) for line in text.rstrip().splitlines()]
 
 
-def is_as_said(said: list[str], found: list[str]) -> bool:
+def is_as_said(expected_lines: list[str], printed_lines: list[str]) -> bool:
     """Whether the lines are those that were said, any number of them where `...` stands."""
-    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line) + r"\n" for line in said)
-    return re.fullmatch(pattern, "".join(f"{line}\n" for line in found)) is not None
+    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line) + r"\n" for line in expected_lines)
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in printed_lines)) is not None
 
 
 @pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
@@ -84,10 +84,10 @@ def test_commands_on_the_page_have_the_effect_that_it_shows(three_nodes: Service
 
 
 def test_every_question_is_in_the_table() -> None:
-    named = set(re.findall(r"`(?:GET|POST) (/v1/[^`]+)`", PAGE))
+    named_paths = set(re.findall(r"`(?:GET|POST) (/v1/[^`]+)`", PAGE))
 
     questions = {path for path in describe(routed(Settings()))["paths"] if path.startswith("/v1/")}
-    assert named == questions - {"/v1/evaluate"}
+    assert named_paths == questions - {"/v1/evaluate"}
 
 
 def test_every_field_that_is_named_is_in_an_answer() -> None:
@@ -95,6 +95,6 @@ def test_every_field_that_is_named_is_in_an_answer() -> None:
     fields = {field for schema in schemas for field in schema.get("properties", {})}
 
     rows = re.findall(r"^\| .* \| .* \| .* \| (`.*`.*) \|$", PAGE, re.MULTILINE)
-    named = {part for row in rows for field in re.findall(r"`([\w.\[\]]+)`", row) for part in re.findall(r"\w+", field)}
-    assert len(named) > 15
-    assert named <= fields
+    names = {part for row in rows for field in re.findall(r"`([\w.\[\]]+)`", row) for part in re.findall(r"\w+", field)}
+    assert len(names) > 15
+    assert names <= fields

@@ -35,19 +35,19 @@ def test_make_says_first_what_it_installs_and_installs_no_more(target: str, need
 
 
 def test_make_run_says_where_to_click() -> None:
-    said = subprocess.run(
+    output = subprocess.run(
         ["make", "--dry-run", "run", "PORT=18888"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
 
-    assert "http://127.0.0.1:18888/ shows the cluster" in said
+    assert "http://127.0.0.1:18888/ shows the cluster" in output
 
 
 def test_every_make_target_that_is_named_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
-    named = {word for command in commands() for word in command.split()[1:2]}
+    named_targets = {word for command in commands() for word in command.split()[1:2]}
 
-    assert {"run", "test"} <= named <= targets
+    assert {"run", "test"} <= named_targets <= targets
 
 
 def test_every_file_that_is_linked_exists() -> None:

@@ -64,10 +64,8 @@ def test_the_four_releases_choose_four_nodes() -> None:
 
 def test_the_table_of_the_cluster_is_the_example() -> None:
     objects = yaml.safe_load((ROOT / "examples" / "clusters" / "four-releases.yaml").read_text())["items"]
-    cpus = {
-        each["metadata"]["name"]: each["status"]["allocatable"]["cpu"] for each in objects if each["kind"] == "Node"
-    }
-    pods = [each for each in objects if each["kind"] == "Pod"]
+    cpus = {obj["metadata"]["name"]: obj["status"]["allocatable"]["cpu"] for obj in objects if obj["kind"] == "Node"}
+    pods = [obj for obj in objects if obj["kind"] == "Pod"]
 
     assert table("node") == [
         [
@@ -108,12 +106,12 @@ REFUSALS: Final = {
 @pytest.mark.parametrize("row", table("refusal"), ids=lambda row: row[0])
 def test_the_table_of_refusals_is_what_the_rules_make_of_them(row: list[str]) -> None:
     snapshot = make_snapshot(make_node("n"))
-    refusal, *said = row
+    refusal, *outcomes = row
 
     for status in REFUSALS[refusal]:
         refused = fwk.NodeStatuses({"n": status})
-        tried = [len(nodes_where_preemption_might_help(snapshot, refused, rules)) for rules in RULES.values()]
-        assert said == ["tried" if each else "pointless" for each in tried]
+        counts = [len(nodes_where_preemption_might_help(snapshot, refused, rules)) for rules in RULES.values()]
+        assert outcomes == ["tried" if count else "pointless" for count in counts]
 
 
 def test_no_refusal_is_left_out() -> None:

@@ -36,11 +36,11 @@ def configured(folder: Path, text: str) -> str:
     return str(path)
 
 
-def reprieve(*arguments: str, given: bytes = b"", folder: Path = ROOT, **environment: str) -> Done:
+def reprieve(*arguments: str, stdin: bytes = b"", folder: Path = ROOT, **environment: str) -> Done:
     """The command, run in the repository's root, or another folder, to its end.
 
     Arguments:
-        given: standard input.
+        stdin: all of it.
         environment: there is nothing else in it.
     """
     output = io.BytesIO()
@@ -48,7 +48,7 @@ def reprieve(*arguments: str, given: bytes = b"", folder: Path = ROOT, **environ
     with TemporaryFile() as errors, pytest.MonkeyPatch.context() as patch, _logging_as_before(), _descriptor(2, errors):
         patch.setattr(sys, "argv", ["reprieve", *arguments])
         patch.setattr(sys.modules["__main__"], "__package__", None)  # usage names argv, not `python -m pytest`
-        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(given)), encoding="utf-8"))
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)), encoding="utf-8"))
         patch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="utf-8", write_through=True))
         patch.setattr(
             sys, "stderr", io.TextIOWrapper(io.FileIO(2, "w", closefd=False), encoding="utf-8", write_through=True)
@@ -85,7 +85,7 @@ def _logging_as_before() -> Iterator[None]:
     handlers, formatter = logging.root.handlers[:], STDERR.formatter
     loggers = [
         logging.root,
-        *(each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger)),
+        *(logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)),
     ]
     levels = [logger.level for logger in loggers]
     try:

@@ -46,11 +46,11 @@ class Connection:
 
     def rest(self) -> bytes:
         """What comes until the other side closes."""
-        found = bytearray()
+        content = bytearray()
         with suppress(ConnectionResetError):
             while part := self._reader.read1():
-                found += part
-        return bytes(found)
+                content += part
+        return bytes(content)
 
     def close(self) -> None:
         self._reader.close()
@@ -68,8 +68,8 @@ def connected(port: int) -> Iterator[Connection]:
 
 def head(path: str, /, method: object = "POST", **headers: object) -> bytes:
     """A request's line and headers; underscores in names stand for hyphens."""
-    given = {"Host": "localhost", "Content_Type": "application/json"} | headers
-    lines = [f"{name.replace('_', '-')}: {value}" for name, value in given.items() if value is not None]
+    fields = {"Host": "localhost", "Content_Type": "application/json"} | headers
+    lines = [f"{name.replace('_', '-')}: {value}" for name, value in fields.items() if value is not None]
     return "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""]).encode()
 
 

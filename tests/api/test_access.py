@@ -25,8 +25,8 @@ from tests.kit.tables import cases
 
 
 def caller(headers: Mapping[str, str] | None = None, cookie: str = "", address: str = "10.0.0.1") -> HTTPConnection:
-    named = dict(headers or {}) | ({"cookie": f"theme=dark; {TOKEN_COOKIE}={cookie}"} if cookie else {})
-    encoded = [(name.lower().encode(), value.encode("latin-1")) for name, value in named.items()]
+    all_headers = dict(headers or {}) | ({"cookie": f"theme=dark; {TOKEN_COOKIE}={cookie}"} if cookie else {})
+    encoded = [(name.lower().encode(), value.encode("latin-1")) for name, value in all_headers.items()]
     return HTTPConnection({"type": "http", "method": "POST", "headers": encoded, "client": (address, 4711)})
 
 
@@ -38,14 +38,14 @@ def reviewer(**namespaces: set[str]) -> Scripted:
     """A server that knows tokens of the form "NAME's", and where each of them may list pods; "" is everywhere."""
 
     async def review(request: httpx.Request) -> httpx.Response:
-        asked: dict[str, Any] = json.loads(request.content)
-        if asked["kind"] == "TokenReview":
-            name = asked["spec"]["token"].removesuffix("'s")
+        body: dict[str, Any] = json.loads(request.content)
+        if body["kind"] == "TokenReview":
+            name = body["spec"]["token"].removesuffix("'s")
             if name not in namespaces:
                 return answer(201, {"status": {"error": "unknown"}})
             return answer(201, {"status": {"authenticated": True, "user": {"username": name}}})
-        attributes = asked["spec"]["resourceAttributes"]
-        return answer(201, {"status": {"allowed": attributes["namespace"] in namespaces[asked["spec"]["user"]]}})
+        attributes = body["spec"]["resourceAttributes"]
+        return answer(201, {"status": {"allowed": attributes["namespace"] in namespaces[body["spec"]["user"]]}})
 
     return Scripted(review)
 
@@ -134,11 +134,11 @@ async def test_other_callers_are_reviewed_once_for_each_namespace() -> None:
     server = reviewer(anna={"shop", "web"})
     access = access_to(server)
 
-    seen = [await (await access.of(bearing("anna's"))).namespaces({"shop", "bank", "web"}) for _ in range(3)]
+    namespaces = [await (await access.of(bearing("anna's"))).namespaces({"shop", "bank", "web"}) for _ in range(3)]
 
-    assert seen == [{"shop", "web"}] * 3
-    asked = [json.loads(request.content) for request in server.asked]
-    assert [each["spec"]["resourceAttributes"]["namespace"] for each in asked[1:]] == ["", "bank", "shop", "web"]
+    assert namespaces == [{"shop", "web"}] * 3
+    reviews = [json.loads(request.content) for request in server.asked]
+    assert [review["spec"]["resourceAttributes"]["namespace"] for review in reviews[1:]] == ["", "bank", "shop", "web"]
 
 
 @pytest.mark.parametrize("number", [limits.NAMESPACES_REVIEWED, limits.NAMESPACES_REVIEWED + 1, 5000])
@@ -148,12 +148,12 @@ async def test_of_many_namespaces_only_those_that_the_request_names_are_shown(nu
     who = bearing("anna's")
 
     visibility = await access_to(server).of(who)
-    named = await visibility.namespaces({"shop"})
-    shown = await visibility.namespaces(many)
+    visible_of_one = await visibility.namespaces({"shop"})
+    visible_of_many = await visibility.namespaces(many)
 
     is_beyond = number > limits.NAMESPACES_REVIEWED
-    assert named == {"shop"}
-    assert shown == ({"shop"} if is_beyond else {"shop", "ns-7"})
+    assert visible_of_one == {"shop"}
+    assert visible_of_many == ({"shop"} if is_beyond else {"shop", "ns-7"})
     assert len(server.asked) == (3 if is_beyond else 2 + number)
     assert hasattr(who.state, "warning") == is_beyond
 
@@ -183,7 +183,7 @@ async def test_a_service_that_may_not_ask_says_what_it_needs() -> None:
 
 
 @cases(
-    "said",
+    "failure",
     ("connection refused", httpx.ConnectError("connection refused")),
     ("cut off", httpx.ReadError("cut")),
     ("own credentials are refused", refusal(401, "Unauthorized")),
@@ -196,24 +196,24 @@ async def test_a_service_that_may_not_ask_says_what_it_needs() -> None:
     ("an answer of the wrong types", answer(201, {"status": {"authenticated": "yes"}})),
     ("no object", answer(201, [])),
 )
-async def test_failed_review_refuses_the_caller_until_a_retry(said: Answer) -> None:
-    refusal = await refused(Scripted(said), bearing("anna's"))
+async def test_failed_review_refuses_the_caller_until_a_retry(failure: Answer) -> None:
+    refusal = await refused(Scripted(failure), bearing("anna's"))
 
     assert (refusal.code, refusal.headers) == (503, {"Retry-After": "1"})
 
 
-@pytest.mark.parametrize("said", [httpx.ConnectError("gone"), answer(201, {"status": 7})])
-async def test_review_that_fails_half_way_refuses_the_caller(said: Answer) -> None:
-    known = answer(201, {"status": {"authenticated": True, "user": {"username": "anna"}}})
+@pytest.mark.parametrize("failure", [httpx.ConnectError("gone"), answer(201, {"status": 7})])
+async def test_review_that_fails_half_way_refuses_the_caller(failure: Answer) -> None:
+    authenticated = answer(201, {"status": {"authenticated": True, "user": {"username": "anna"}}})
 
-    refusal = await refused(Scripted(known, said), bearing("anna's"))
+    refusal = await refused(Scripted(authenticated, failure), bearing("anna's"))
 
     assert refusal.code == 503
 
 
 async def test_a_failure_is_not_remembered() -> None:
-    known = answer(201, {"status": {"authenticated": True, "user": {"username": "anna"}}})
-    access = access_to(Scripted(httpx.ConnectError("gone"), known, answer(201, {"status": {"allowed": True}})))
+    authenticated = answer(201, {"status": {"authenticated": True, "user": {"username": "anna"}}})
+    access = access_to(Scripted(httpx.ConnectError("gone"), authenticated, answer(201, {"status": {"allowed": True}})))
     with pytest.raises(Refusal):
         await access.of(bearing("anna's"))
 
@@ -280,14 +280,14 @@ async def test_a_token_with_an_allowed_name_is_not_a_certificate() -> None:
 async def strangers(admits: Callable[[HTTPConnection], Awaitable[object]]) -> AsyncIterator[None]:
     """As many callers as may be reviewed at one time wait for an answer that does not come, and leave."""
     callers = [bearing(f"token-{number}", address=f"10.0.1.{number}") for number in range(limits.REVIEWS_AT_ONE_TIME)]
-    waiting = [asyncio.ensure_future(admits(each)) for each in callers]
+    waiting = [asyncio.ensure_future(admits(caller)) for caller in callers]
     await asyncio.sleep(1)
     with pytest.raises(Refusal) as refused_:
         await admits(bearing("one-more"))
     assert refused_.value.code == 503
     yield
-    for each in waiting:
-        each.cancel()
+    for task in waiting:
+        task.cancel()
     await asyncio.wait(waiting)
 
 
@@ -311,15 +311,15 @@ async def test_strangers_without_end_keep_no_scheduler_waiting() -> None:
 
 async def test_a_scheduler_that_is_known_by_its_token_does_not_wait_behind_strangers() -> None:
     """The API server does not answer about their tokens. Its own was reviewed some time ago, and is reviewed again."""
-    known = reviewer(scheduler=set())
+    reviewer_of_scheduler = reviewer(scheduler=set())
 
     async def review(request: httpx.Request) -> httpx.Response:
-        asked: dict[str, Any] = json.loads(request.content)
-        if asked["kind"] == "SubjectAccessReview":
+        body: dict[str, Any] = json.loads(request.content)
+        if body["kind"] == "SubjectAccessReview":
             return answer(201, {"status": {"allowed": True}})
-        if asked["spec"]["token"] != "scheduler's":
+        if body["spec"]["token"] != "scheduler's":
             await asyncio.sleep(3600)
-        return await known.handle_async_request(request)
+        return await reviewer_of_scheduler.handle_async_request(request)
 
     filters = partial(access_to(Scripted(review)).admit, path="/extender/filter", is_verb=True)
     before = await filters(bearing("scheduler's"))
@@ -344,14 +344,14 @@ async def test_the_api_server_is_asked_about_so_many_unknown_tokens_of_an_addres
 
     before = await code("anna's", "10.0.0.9")
     flood = [await code(f"made-up-{number}") for number in range(3 * limits.UNKNOWN_TOKENS)]
-    asked = len(server.asked)
-    others = [before, await code("anna's"), await code("made-up-0"), await code("made-up-elsewhere", "10.0.0.2")]
+    review_count = len(server.asked)
+    other_codes = [before, await code("anna's"), await code("made-up-0"), await code("made-up-elsewhere", "10.0.0.2")]
     await asyncio.sleep(UNKNOWN_SECONDS)
     later = await code("made-up-later")
 
     assert flood == [401] * limits.UNKNOWN_TOKENS + [429] * 2 * limits.UNKNOWN_TOKENS
-    assert asked == 1 + limits.UNKNOWN_TOKENS
-    assert [*others, later] == [200, 200, 401, 401, 401]
+    assert review_count == 1 + limits.UNKNOWN_TOKENS
+    assert [*other_codes, later] == [200, 200, 401, 401, 401]
 
 
 # Answers.
@@ -381,9 +381,9 @@ def waiting(*namespaces: str) -> Queue:
 async def test_an_answer_names_what_its_reader_may_see() -> None:
     visibility = _Sees("shop")
 
-    seen = await as_seen_by(visibility, waiting("shop", "bank", "shop"))
+    visible_answer = await as_seen_by(visibility, waiting("shop", "bank", "shop"))
 
-    assert [item.pod for item in seen.items] == [
+    assert [item.pod for item in visible_answer.items] == [
         PodName(namespace="shop", name="web", priority=3),
         PodName(namespace="", name="", priority=3, hidden=True),
         PodName(namespace="shop", name="web", priority=3),

@@ -95,20 +95,20 @@ def services(
         "client_allowed_names": f" someone , {SCHEDULER}",
     }
     with ExitStack() as stack:
-        found = {}
+        services_by_mode = {}
         for mode in MODES:
             source: dict[str, Any] = (
                 {"state": dump, "schedule": False}
                 if mode.is_embedded
                 else {"kubeconfig": kubeconfig_for(api_server.port, folder)}
             )
-            found[mode.name] = stack.enter_context(serving(**common, **source, **SETTINGS[mode.name]))
+            services_by_mode[mode.name] = stack.enter_context(serving(**common, **source, **SETTINGS[mode.name]))
 
             def is_ready(name: str = mode.name) -> bool:
-                return ask(found[name], certificates, CallerKind.NOBODY, "GET", "/readyz")[0] == 200
+                return ask(services_by_mode[name], certificates, CallerKind.NOBODY, "GET", "/readyz")[0] == 200
 
             until(is_ready)
-        yield found
+        yield services_by_mode
 
 
 def client(certificates: Certificates, caller: CallerKind | CertificateFiles | None = None) -> ssl.SSLContext:
@@ -174,18 +174,18 @@ def path_of(endpoint: Endpoint) -> str:
 def test_no_cell_is_unexpected(
     services: dict[str, Service], certificates: Certificates, mode: Mode, caller: CallerKind
 ) -> None:
-    expected, found = {}, {}
+    expected, outcomes = {}, {}
     with http(services[mode.name], certificates, caller) as asking:
         for endpoint in endpoints():
             if endpoint.is_embedded and not mode.is_embedded:
                 continue
             name = f"{endpoint.method} {endpoint.path}"
             expected[name] = cell(endpoint, mode, caller)
-            found[name] = outcome(endpoint, *answer_to(asking, caller, endpoint.method, path_of(endpoint)))
-            if expected[name] == "yes" and found[name] == "no names":
-                found[name] = "yes"  # an answer that is not about names, or about none at the moment
+            outcomes[name] = outcome(endpoint, *answer_to(asking, caller, endpoint.method, path_of(endpoint)))
+            if expected[name] == "yes" and outcomes[name] == "no names":
+                outcomes[name] = "yes"  # an answer that is not about names, or about none at the moment
 
-    assert found == expected
+    assert outcomes == expected
 
 
 def test_the_page_is_current() -> None:
@@ -204,14 +204,14 @@ def test_the_api_server_is_asked_about_path_and_method_for_the_user_and_groups_o
 
     assert status == 403
     assert json.loads(text)["message"] == 'user "other" cannot put this path: no rule for nonResourceURLs allows it'
-    asked = [spec for spec in reviews.asked[before:] if "nonResourceAttributes" in spec] or reviews.asked
+    specs = [spec for spec in reviews.asked[before:] if "nonResourceAttributes" in spec] or reviews.asked
     assert {
         "user": "other",
         "uid": "",
         "groups": ["team-a", "team-b", "system:authenticated"],
         "extra": {},
         "nonResourceAttributes": {"path": "/debug/flags/v", "verb": "put"},
-    } in asked
+    } in specs
 
 
 def test_a_certificate_goes_before_a_token(services: dict[str, Service], certificates: Certificates) -> None:

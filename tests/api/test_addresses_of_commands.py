@@ -38,14 +38,14 @@ def files_only() -> Iterator[int]:
         server.shutdown()
 
 
-def told(*arguments: str, text: str | None = None) -> str:
+def printed(*arguments: str, text: str | None = None) -> str:
     """What the command prints."""
     result = CliRunner().invoke(app, arguments, input=text, catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 
 
-def given(folder: Path, **objects: object) -> list[str]:
+def file_options(folder: Path, **objects: object) -> list[str]:
     """The options that name files with the objects."""
     for name, obj in objects.items():
         (folder / f"{name}.json").write_text(json.dumps(obj))
@@ -67,15 +67,15 @@ def test_server_that_answers_404_like_a_file_server_is_not_taken_for_a_reprieve(
 
 @pytest.mark.parametrize("command", [("why", "shop/x"), ("who-preempted", "shop/x"), ("fits", "-f", "-")])
 def test_a_path_too_many_is_found(running: Service, command: tuple[str, ...]) -> None:
-    said = refused(*command, "--server", f"127.0.0.1:{running.port}/v1", text=yaml.safe_dump(pod("small", "500m")))
+    error = refused(*command, "--server", f"127.0.0.1:{running.port}/v1", text=yaml.safe_dump(pod("small", "500m")))
 
-    assert "not an answer of Reprieve; give its address without a path" in said
+    assert "not an answer of Reprieve; give its address without a path" in error
 
 
 def test_a_reprieve_is_believed_that_there_is_no_such_pod(running: Service) -> None:
-    said = refused("why", "shop/nobody", "--server", f"127.0.0.1:{running.port}")
+    error = refused("why", "shop/nobody", "--server", f"127.0.0.1:{running.port}")
 
-    assert said == "there is no pod shop/nobody, and no recent decision about one"
+    assert error == "there is no pod shop/nobody, and no recent decision about one"
 
 
 @pytest.mark.parametrize("address", ["ftp://host", "http://", "host:99999", "http://[::1", "two words"])
@@ -84,16 +84,18 @@ def test_malformed_address_is_refused(address: str) -> None:
 
 
 def test_unreachable_explicit_address_gives_no_advice_to_start_a_service() -> None:
-    said = refused("why", "shop/x", "--server", "127.0.0.1:1")
+    error = refused("why", "shop/x", "--server", "127.0.0.1:1")
 
-    assert said.startswith("Reprieve at http://127.0.0.1:1 cannot be reached; is it running, and is the address right?")
+    assert error.startswith(
+        "Reprieve at http://127.0.0.1:1 cannot be reached; is it running, and is the address right?"
+    )
 
 
 @pytest.mark.parametrize(
     "words", [["-n", "shop", "too-large"], ["-n", "shop", "pod/too-large"], ["--namespace=shop", "shop/too-large"]]
 )
 def test_a_pod_is_named_as_with_kubectl(dump: Path, words: list[str]) -> None:
-    assert told("why", *words, "--dump", str(dump)).startswith("shop/too-large  Pending")
+    assert printed("why", *words, "--dump", str(dump)).startswith("shop/too-large  Pending")
 
 
 def test_the_namespace_of_the_kubeconfigs_context_is_the_usual_one(running: Service, tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ def test_the_namespace_of_the_kubeconfigs_context_is_the_usual_one(running: Serv
         context["context"]["namespace"] = "shop"
     file.write_text(yaml.safe_dump(config))
 
-    assert told("why", "pods/too-large", "--kubeconfig", str(file)).startswith("shop/too-large")
+    assert printed("why", "pods/too-large", "--kubeconfig", str(file)).startswith("shop/too-large")
     assert "default/too-large" in refused("why", "too-large", "--kubeconfig", str(file), "-n", "default")
 
 
@@ -126,7 +128,7 @@ def test_objects_that_name_no_namespace_are_created_in_the_one_that_is_named(dum
     del small["metadata"]["namespace"]
 
     answer = json.loads(
-        told(command, "-f", "-", "-n", "bank", "--dump", str(dump), "-o", "json", text=yaml.safe_dump(small))
+        printed(command, "-f", "-", "-n", "bank", "--dump", str(dump), "-o", "json", text=yaml.safe_dump(small))
     )
 
     assert answer["placements"][0]["pod"]["namespace"] == "bank"
@@ -137,30 +139,32 @@ def test_objects_that_name_no_namespace_are_created_in_the_one_that_is_named(dum
 
 def test_fits_counts_pods_of_a_template_with_the_priority_of_the_class_beside_it(dump: Path, tmp_path: Path) -> None:
     web = deployment("web", pod("any", "500m", priorityClassName="late")["spec"])
-    files = given(tmp_path, workload=web, late=priority_class("late", 7))
+    files = file_options(tmp_path, workload=web, late=priority_class("late", 7))
 
-    words = told("fits", "-n", "shop", *files, "--dump", str(dump)).splitlines()
+    words = printed("fits", "-n", "shop", *files, "--dump", str(dump)).splitlines()
 
     assert words[0] == "6 pods fit on 3 nodes"
     assert "note: pods of the template of Deployment web are counted; its number of replicas does not matter" in words
 
 
 def test_fits_drops_no_file(dump: Path, tmp_path: Path) -> None:
-    said = refused("fits", *given(tmp_path, one=pod("one", "500m"), two=pod("two", "500m")), "--dump", str(dump))
+    error = refused(
+        "fits", *file_options(tmp_path, one=pod("one", "500m"), two=pod("two", "500m")), "--dump", str(dump)
+    )
 
-    assert said.endswith(f"one.json, {tmp_path / 'two.json'}: 2 pods or workloads in it; give one")
+    assert error.endswith(f"one.json, {tmp_path / 'two.json'}: 2 pods or workloads in it; give one")
 
 
 def test_victims_reads_every_file(dump: Path, tmp_path: Path) -> None:
-    files = given(tmp_path, one=pod("one", "500m"), two=pod("two", "500m"))
+    files = file_options(tmp_path, one=pod("one", "500m"), two=pod("two", "500m"))
 
-    answer = json.loads(told("victims", *files, "--dump", str(dump), "-o", "json"))
+    answer = json.loads(printed("victims", *files, "--dump", str(dump), "-o", "json"))
 
     assert [placement["pod"]["name"] for placement in answer["placements"]] == ["one", "two"]
 
 
 def test_a_dump_may_come_from_standard_input(dump: Path) -> None:
-    assert told("why", "shop/too-large", "--dump", "-", text=dump.read_text()).startswith("shop/too-large  Pending")
+    assert printed("why", "shop/too-large", "--dump", "-", text=dump.read_text()).startswith("shop/too-large  Pending")
     assert refused("why", "shop/too-large", "--dump", "-", text="{").startswith("standard input: ")
 
 
@@ -186,7 +190,7 @@ def test_full_disk_is_reported_in_one_line(dump: Path, form: str) -> None:
 def test_note_names_the_scheduler_that_decides_about_a_foreign_pod(dump: Path, command: tuple[str, ...]) -> None:
     theirs = pod("theirs", "500m", schedulerName="volcano")
 
-    words = told(*command, "--dump", str(dump), text=yaml.safe_dump(theirs))
+    words = printed(*command, "--dump", str(dump), text=yaml.safe_dump(theirs))
 
     assert (
         "note: another scheduler (volcano) decides about some of these pods; the answer was computed with the profile "
@@ -199,8 +203,8 @@ def test_why_says_that_another_scheduler_decides(tmp_path: Path) -> None:
     file = tmp_path / "dump.json"
     state_file(file, *cluster(), theirs)
 
-    assert "note: another scheduler (volcano) decides" in told("why", "shop/theirs", "--dump", str(file))
-    assert "note:" not in told("why", "shop/too-large", "--dump", str(file))
+    assert "note: another scheduler (volcano) decides" in printed("why", "shop/theirs", "--dump", str(file))
+    assert "note:" not in printed("why", "shop/too-large", "--dump", str(file))
 
 
 @pytest.mark.parametrize("command", ["why", "who-preempted"])
@@ -214,7 +218,7 @@ def test_a_token_does_not_cross_the_network_in_clear_text(command: str, server: 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_a_token_may_go_to_this_machine(running: Service, host: str) -> None:
-    assert "shop/too-large" in told(
+    assert "shop/too-large" in printed(
         "why", "shop/too-large", "--server", f"http://{host}:{running.port}", "--token", "canary"
     )
 
@@ -232,7 +236,7 @@ def nobody_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def here(running: Service, monkeypatch: pytest.MonkeyPatch) -> str:
+def local_url(running: Service, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of a service on this machine, at the usual port."""
     address = f"http://127.0.0.1:{running.port}"
     monkeypatch.setattr(sources, "DEFAULT_SERVER", address)
@@ -246,53 +250,55 @@ def elsewhere() -> Iterator[Service]:
         yield service
 
 
-def asked(*arguments: str) -> tuple[str, str]:
+def why(*arguments: str) -> tuple[str, str]:
     """What `why` prints, and what it says on standard error."""
     result = CliRunner().invoke(app, ["why", "shop/too-large", *arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout, result.stderr
 
 
-def test_service_of_the_machine_is_asked_with_a_note_when_there_is_no_kubeconfig(nobody_home: Path, here: str) -> None:
-    told, said = asked()
+def test_service_of_the_machine_is_asked_with_a_note_when_there_is_no_kubeconfig(
+    nobody_home: Path, local_url: str
+) -> None:
+    output, notes = why()
 
-    assert told.startswith("shop/too-large  Pending")
-    assert said == f"reprieve: asking the service at {here}, as no kubeconfig names a cluster\n"
+    assert output.startswith("shop/too-large  Pending")
+    assert notes == f"reprieve: asking the service at {local_url}, as no kubeconfig names a cluster\n"
 
 
 @pytest.mark.parametrize("where", ["KUBECONFIG", "~/.kube/config", "--kubeconfig", "--context"])
 def test_the_cluster_is_the_one_that_kubectl_would_ask(
     nobody_home: Path, running: Service, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    file, further = kubeconfig_for(running.port, nobody_home), []
+    file, options = kubeconfig_for(running.port, nobody_home), []
     if where == "KUBECONFIG":
         monkeypatch.setenv("KUBECONFIG", str(file))
     elif where == "--kubeconfig":
-        further = ["--kubeconfig", str(file)]
+        options = ["--kubeconfig", str(file)]
     else:
         (nobody_home / ".kube").mkdir()
         file.rename(nobody_home / ".kube" / "config")
-        further = ["--context", "test"] if where == "--context" else []
+        options = ["--context", "test"] if where == "--context" else []
 
-    told, said = asked(*further)
+    output, notes = why(*options)
 
-    assert told.startswith("shop/too-large  Pending")
-    assert said == ""
+    assert output.startswith("shop/too-large  Pending")
+    assert notes == ""
 
 
 def test_the_service_of_this_machine_is_asked_if_it_follows_the_cluster(
-    nobody_home: Path, here: str, running: Service, monkeypatch: pytest.MonkeyPatch
+    nobody_home: Path, local_url: str, running: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig_for(running.port, nobody_home)))
 
-    told, said = asked()
+    output, notes = why()
 
-    assert "is recorded" not in told and "refused 2 times" in told  # which only a service remembers
-    assert said == f"reprieve: asking the service at {here}, which follows the same cluster, {here}\n"
+    assert "is recorded" not in output and "refused 2 times" in output  # which only a service remembers
+    assert notes == f"reprieve: asking the service at {local_url}, which follows the same cluster, {local_url}\n"
 
 
 def test_the_service_of_this_machine_is_not_asked_about_another_cluster(
-    nobody_home: Path, here: str, elsewhere: Service, monkeypatch: pytest.MonkeyPatch
+    nobody_home: Path, local_url: str, elsewhere: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig_for(elsewhere.port, nobody_home)))
 
@@ -300,36 +306,36 @@ def test_the_service_of_this_machine_is_not_asked_about_another_cluster(
 
     assert "there is no pod shop/too-large" in str(result.exception)
     assert result.stderr == (
-        f"reprieve: asking http://127.0.0.1:{elsewhere.port}; the service at {here} is for another cluster: --server "
-        f"{here} asks that\n"
+        f"reprieve: asking http://127.0.0.1:{elsewhere.port}; the service at {local_url} is for another cluster: --server "
+        f"{local_url} asks that\n"
     )
     assert "only a Reprieve service records that, and that at" in refused("who-preempted", "bank/batch-0")
 
 
 def test_address_in_the_environment_precedes_the_kubeconfig_with_a_note(
-    nobody_home: Path, here: str, elsewhere: Service, monkeypatch: pytest.MonkeyPatch
+    nobody_home: Path, local_url: str, elsewhere: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig_for(elsewhere.port, nobody_home)))
-    monkeypatch.setenv("REPRIEVE_SERVER", here)
+    monkeypatch.setenv("REPRIEVE_SERVER", local_url)
 
     assert (
-        asked()[1]
-        == f"reprieve: asking the service at {here}, which REPRIEVE_SERVER names, not the cluster of the kubeconfig\n"
+        why()[1]
+        == f"reprieve: asking the service at {local_url}, which REPRIEVE_SERVER names, not the cluster of the kubeconfig\n"
     )
     assert "there is no pod" in refused("why", "shop/too-large", "--context", "test")
 
 
-def test_a_service_that_is_named_goes_before_everything(nobody_home: Path, here: str, elsewhere: Service) -> None:
-    told, said = asked("--server", here, "--kubeconfig", str(kubeconfig_for(elsewhere.port, nobody_home)))
+def test_a_service_that_is_named_goes_before_everything(nobody_home: Path, local_url: str, elsewhere: Service) -> None:
+    output, notes = why("--server", local_url, "--kubeconfig", str(kubeconfig_for(elsewhere.port, nobody_home)))
 
-    assert told.startswith("shop/too-large  Pending")
-    assert said == f"reprieve: asking the service at {here}; --server overrides --kubeconfig and --context\n"
-    assert asked("--server", here)[1] == ""
+    assert output.startswith("shop/too-large  Pending")
+    assert notes == f"reprieve: asking the service at {local_url}; --server overrides --kubeconfig and --context\n"
+    assert why("--server", local_url)[1] == ""
 
 
 @pytest.mark.parametrize("command", [("why", "shop/x"), ("who-preempted", "shop/x"), ("whatif", "--drain", "n")])
 def test_a_context_that_does_not_exist_is_an_error(
-    nobody_home: Path, here: str, running: Service, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+    nobody_home: Path, local_url: str, running: Service, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig_for(running.port, nobody_home)))
 

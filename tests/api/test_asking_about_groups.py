@@ -24,9 +24,9 @@ def member(number: int, **spec: Any) -> dict[str, Any]:
 
 
 def running(number: int, on: str, priority: int, cpu: str = "2") -> dict[str, Any]:
-    made = pod(f"low-{number}", cpu, metadata={"namespace": "default"}, nodeName=on)
-    made["spec"]["priority"] = priority
-    return made
+    low_pod = pod(f"low-{number}", cpu, metadata={"namespace": "default"}, nodeName=on)
+    low_pod["spec"]["priority"] = priority
+    return low_pod
 
 
 def gang(size: int) -> list[dict[str, Any]]:
@@ -41,8 +41,8 @@ def nodes(tmp_path: Path) -> Path:
     return dump(tmp_path)
 
 
-def dump(folder: Path, *further: dict[str, Any]) -> Path:
-    return state_file(folder / "cluster.json", node("a", "4"), node("b", "4"), *further)
+def dump(folder: Path, *objects: dict[str, Any]) -> Path:
+    return state_file(folder / "cluster.json", node("a", "4"), node("b", "4"), *objects)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def reprieve(*arguments: str, text: str | None = None) -> str:
     return runner.invoke(app, [*arguments], input=text, catch_exceptions=False).stdout
 
 
-def asked(command: str, dump: Path, *objects: dict[str, Any], more: tuple[str, ...] = ()) -> str:
+def printed(command: str, dump: Path, *objects: dict[str, Any], more: tuple[str, ...] = ()) -> str:
     """What the command prints about these objects, in one line."""
     text = yaml.safe_dump_all(objects)
     return " ".join(reprieve(command, "-f", "-", "--dump", str(dump), *more, text=text).split())
@@ -69,17 +69,17 @@ def asked(command: str, dump: Path, *objects: dict[str, Any], more: tuple[str, .
 
 @pytest.mark.parametrize("command", ["victims", "whatif"])
 def test_before_a_gang_is_created_one_learns_how_many_of_it_fit(nodes: Path, command: str) -> None:
-    assert WAITS in asked(command, nodes, *gang(5))
-    assert "PodGroup default/train would be scheduled as a whole" in asked(command, nodes, *gang(4))
+    assert WAITS in printed(command, nodes, *gang(5))
+    assert "PodGroup default/train would be scheduled as a whole" in printed(command, nodes, *gang(4))
 
 
 def test_victims_names_those_of_the_whole_gang(tmp_path: Path) -> None:
     low = [running(number, name, -1) for number, name in enumerate("aabb")]
 
-    told = asked("victims", dump(tmp_path, *low), *gang(3))
+    output = printed("victims", dump(tmp_path, *low), *gang(3))
 
-    assert "It would evict 3 pods:" in told
-    assert sum(f"default/low-{number} " in told for number in range(4)) == 3
+    assert "It would evict 3 pods:" in output
+    assert sum(f"default/low-{number} " in output for number in range(4)) == 3
 
 
 def test_a_job_set_and_a_list_of_jobs_are_groups_as_well(nodes: Path) -> None:
@@ -90,23 +90,23 @@ def test_a_job_set_and_a_list_of_jobs_are_groups_as_well(nodes: Path) -> None:
     group = gang(5)[0]
     jobs = [job("train-leader-0", 1), job("train-worker-0", 2), job("train-worker-1", 2)]
     replicated = [
-        {"name": name, "replicas": number, "template": {"spec": each["spec"]}}
-        for name, number, each in (("leader", 1, jobs[0]), ("worker", 2, jobs[1]))
+        {"name": name, "replicas": number, "template": {"spec": single_job["spec"]}}
+        for name, number, single_job in (("leader", 1, jobs[0]), ("worker", 2, jobs[1]))
     ]
     job_set = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "train"}}
     job_set["spec"] = {"replicatedJobs": replicated}
     listed = {
         "apiVersion": "v1",
         "kind": "List",
-        "items": [group, *({"apiVersion": "batch/v1", **each} for each in jobs)],
+        "items": [group, *({"apiVersion": "batch/v1", **single_job} for single_job in jobs)],
     }
 
     for command in ("victims", "whatif"):
-        assert asked(command, nodes, listed).count(WAITS) == 1
-        assert asked(command, nodes, group, job_set).count(WAITS) == 1
+        assert printed(command, nodes, listed).count(WAITS) == 1
+        assert printed(command, nodes, group, job_set).count(WAITS) == 1
     more = ("--priority-class", "high", "-o", "json")
-    told = json.loads(asked("whatif", nodes, priority_class("high", 7), group, job_set, more=more))
-    assert {each["pod"]["priority"] for each in told["placements"]} == {7}
+    answer = json.loads(printed("whatif", nodes, priority_class("high", 7), group, job_set, more=more))
+    assert {placement["pod"]["priority"] for placement in answer["placements"]} == {7}
 
 
 def room_by_one_victim_or_two() -> tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]:
@@ -123,11 +123,11 @@ def test_victims_says_what_asking_for_the_fewest_saves(tmp_path: Path) -> None:
     low, group, pods = room_by_one_victim_or_two()
     file = dump(tmp_path, *low)
 
-    told = asked("victims", file, group, *pods)
-    answer = json.loads(asked("whatif", file, group, *pods, more=("-o", "json")))
+    output = printed("victims", file, group, *pods)
+    answer = json.loads(printed("whatif", file, group, *pods, more=("-o", "json")))
 
-    assert "would be scheduled as a whole; it evicts 1 pod, where kube-scheduler alone would evict 2" in told
-    assert "default/low-2 " in told
+    assert "would be scheduled as a whole; it evicts 1 pod, where kube-scheduler alone would evict 2" in output
+    assert "default/low-2 " in output
     assert [victim["pod"]["name"] for victim in answer["groups"][0]["evicts"]] == ["low-2"]
     assert {victim["pod"]["name"] for victim in answer["groups"][0]["withoutPolicies"]} == {"low-0", "low-1"}
 
@@ -137,9 +137,9 @@ def test_malformed_annotation_for_minimal_victims_is_reported_as_ignored(tmp_pat
     low, group, pods = room_by_one_victim_or_two()
     group["metadata"]["annotations"] = {"reprieve.dev/minimal-victims": "soon"}
 
-    told = asked(command, dump(tmp_path, *low), group, *pods)
+    output = printed(command, dump(tmp_path, *low), group, *pods)
 
-    assert 'the annotation reprieve.dev/minimal-victims is ignored: "soon" is neither true nor false' in told
+    assert 'the annotation reprieve.dev/minimal-victims is ignored: "soon" is neither true nor false' in output
 
 
 def test_victims_of_a_group_are_recorded_once_under_its_first_member(tmp_path: Path) -> None:
@@ -147,19 +147,19 @@ def test_victims_of_a_group_are_recorded_once_under_its_first_member(tmp_path: P
     with serving(state=dump(tmp_path, *low, group, *pods), feature_gates=GATES) as service:
         until(
             lambda: all(
-                each["spec"].get("nodeName")
-                for each in service.client.get("/api/v1/namespaces/default/pods").json()["items"]
+                item["spec"].get("nodeName")
+                for item in service.client.get("/api/v1/namespaces/default/pods").json()["items"]
             )
         )
-        (made,) = service.client.get("/v1/preemptions").json()["items"]
-        told = reprieve("who-preempted", "default/low-2", "--server", str(service.client.base_url))
+        (preemption,) = service.client.get("/v1/preemptions").json()["items"]
+        output = reprieve("who-preempted", "default/low-2", "--server", str(service.client.base_url))
 
-    assert made["by"]["name"] in ("train-0", "train-1")
-    assert (made["node"], made["outcome"]) == ("", "told")
-    assert [victim["pod"]["name"] for victim in made["victims"]] == ["low-2"]
-    assert {victim["pod"]["name"] for victim in made["withoutPolicies"]["victims"]} == {"low-0", "low-1"}
-    assert f"preempted for default/{made['by']['name']}" in told
-    assert "kube-scheduler alone would evict default/low-1, default/low-0, and lose" in " ".join(told.split())
+    assert preemption["by"]["name"] in ("train-0", "train-1")
+    assert (preemption["node"], preemption["outcome"]) == ("", "told")
+    assert [victim["pod"]["name"] for victim in preemption["victims"]] == ["low-2"]
+    assert {victim["pod"]["name"] for victim in preemption["withoutPolicies"]["victims"]} == {"low-0", "low-1"}
+    assert f"preempted for default/{preemption['by']['name']}" in output
+    assert "kube-scheduler alone would evict default/low-1, default/low-0, and lose" in " ".join(output.split())
 
 
 @pytest.mark.parametrize(("topology_key", "fit"), [("", 2), ("example.com/rack", 1)])
@@ -168,16 +168,16 @@ def test_fits_counts_gangs(tmp_path: Path, topology_key: str, fit: int) -> None:
     group = pod_group("train", 3, topology_key=topology_key)
     file = state_file(tmp_path / "racks.json", *nodes)
 
-    told = reprieve("fits", "-f", "-", "--dump", str(file), text=yaml.safe_dump_all([group, member(0)]))
+    output = reprieve("fits", "-f", "-", "--dump", str(file), text=yaml.safe_dump_all([group, member(0)]))
 
-    assert told.splitlines()[:2] == ["6 pods fit on 2 nodes", f"{fit} gang{'' if fit == 1 else 's'} of 3 fit"]
+    assert output.splitlines()[:2] == ["6 pods fit on 2 nodes", f"{fit} gang{'' if fit == 1 else 's'} of 3 fit"]
 
 
 def test_why_lists_the_members(tmp_path: Path) -> None:
-    told = reprieve("why", "default/train-0", "--dump", str(dump(tmp_path, *gang(5))))
+    output = reprieve("why", "default/train-0", "--dump", str(dump(tmp_path, *gang(5))))
 
-    assert "Pod group train: 4 of 5 pods fit" in told
-    assert all(f"default/train-{number} " in told for number in range(5))
+    assert "Pod group train: 4 of 5 pods fit" in output
+    assert all(f"default/train-{number} " in output for number in range(5))
 
 
 def test_the_page_of_a_pod_shows_its_gang(waiting: Service) -> None:

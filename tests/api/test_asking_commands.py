@@ -38,17 +38,17 @@ def reprieve(*arguments: str, text: str | None = None) -> Result:
     return CliRunner().invoke(app, [*arguments], input=text, catch_exceptions=False)
 
 
-def at(service: Service) -> list[str]:
+def server(service: Service) -> list[str]:
     return ["--server", f"http://127.0.0.1:{service.port}"]
 
 
 def test_why_tells_people(dump: Path) -> None:
-    told = reprieve("why", "shop/too-large", "--dump", str(dump)).stdout
+    output = reprieve("why", "shop/too-large", "--dump", str(dump)).stdout
 
-    assert told.startswith("shop/too-large  Pending")
-    assert "0/3 nodes are available: 3 Insufficient cpu." in told
-    assert "NodeResourcesFit" in told
-    assert "requests 64" in told
+    assert output.startswith("shop/too-large  Pending")
+    assert "0/3 nodes are available: 3 Insufficient cpu." in output
+    assert "NodeResourcesFit" in output
+    assert "requests 64" in output
 
 
 def test_why_wide_shows_every_node(dump: Path) -> None:
@@ -61,7 +61,7 @@ def test_why_wide_shows_every_node(dump: Path) -> None:
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
 def test_programs_get_the_answer_of_the_request(running: Service, form: str) -> None:
-    printed = reprieve("why", "shop/too-large", *at(running), "-o", form).stdout
+    printed = reprieve("why", "shop/too-large", *server(running), "-o", form).stdout
 
     assert (json.loads(printed) if form == "json" else yaml.safe_load(printed)) == get(
         running, "/v1/explain/shop/too-large", picture="true"
@@ -69,18 +69,18 @@ def test_programs_get_the_answer_of_the_request(running: Service, form: str) -> 
 
 
 def test_victims_command_names_the_victims_and_why_other_candidates_lose(dump: Path, vip: str) -> None:
-    told = reprieve("victims", "-f", vip, "--dump", str(dump)).stdout
+    output = reprieve("victims", "-f", vip, "--dump", str(dump)).stdout
 
-    assert told.startswith("shop/vip (priority 5000) would evict 1 pod on node-0")
-    assert "bank/batch-0" in told
-    assert "Other candidates: 2 nodes" in told
-    assert "its most important victim has priority 1, on node-0 it is 0" in told
+    assert output.startswith("shop/vip (priority 5000) would evict 1 pod on node-0")
+    assert "bank/batch-0" in output
+    assert "Other candidates: 2 nodes" in output
+    assert "its most important victim has priority 1, on node-0 it is 0" in output
 
 
 def test_victims_of_a_running_service_are_those_of_its_cluster_now(running: Service, vip: str) -> None:
-    told = json.loads(reprieve("victims", "-f", vip, *at(running), "-o", "json").stdout)
+    answer = json.loads(reprieve("victims", "-f", vip, *server(running), "-o", "json").stdout)
 
-    assert [victim["pod"]["name"] for victim in told["placements"][0]["evicts"]] == ["batch-1"]
+    assert [victim["pod"]["name"] for victim in answer["placements"][0]["evicts"]] == ["batch-1"]
 
 
 CLASSES = """
@@ -105,21 +105,21 @@ def test_a_pod_gets_its_priority_from_the_classes_of_the_cluster_wherever_it_is_
     state_file(state, *yaml.safe_load(CLASSES))
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "2"}}}
     spec = {"containers": [container], **({"priorityClassName": name} if name else {})}
-    written = yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new"}, "spec": spec})
+    manifest = yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new"}, "spec": spec})
     with serving(state=state, schedule=False) as service:
         where = {
             "a dump": ["--dump", str(state)],
-            "a service": at(service),
+            "a service": server(service),
             "an API server": ["--kubeconfig", str(kubeconfig_for(service.port, tmp_path))],
         }[source]
 
         for command in ("victims", "whatif"):
-            (placement,) = json.loads(reprieve(command, "-f", "-", *where, "-o", "json", text=written).stdout)[
+            (placement,) = json.loads(reprieve(command, "-f", "-", *where, "-o", "json", text=manifest).stdout)[
                 "placements"
             ]
             assert placement["pod"]["priority"] == priority, command
             assert [victim["pod"]["name"] for victim in placement["evicts"]] == ["low"], command
-        assert json.loads(reprieve("fits", "-f", "-", *where, "-o", "json", text=written).stdout)["fits"] == 0
+        assert json.loads(reprieve("fits", "-f", "-", *where, "-o", "json", text=manifest).stdout)["fits"] == 0
 
 
 def test_message_about_preemption_is_printed_once(dump: Path) -> None:
@@ -138,10 +138,10 @@ def test_message_about_preemption_is_printed_once(dump: Path) -> None:
 
 
 def test_whatif_drains_a_node(dump: Path) -> None:
-    told = reprieve("whatif", "--drain", "node-2", "--dump", str(dump)).stdout
+    output = reprieve("whatif", "--drain", "node-2", "--dump", str(dump)).stdout
 
-    assert "bank/batch-2" in told
-    assert "drained" in told
+    assert "bank/batch-2" in output
+    assert "drained" in output
 
 
 @cases(
@@ -158,7 +158,7 @@ def test_whatif_names_the_budget_and_the_pod_that_it_protects(
     tmp_path: Path, arguments: list[str], budget_row: str, summary: str
 ) -> None:
     db = pod("db", "2", namespace="default", node="n1")
-    there = [
+    objects = [
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "2", "pods": "9"}}},
         {**db, "metadata": {**db["metadata"], "labels": {"app": "db"}}},
         {
@@ -167,36 +167,36 @@ def test_whatif_names_the_budget_and_the_pod_that_it_protects(
         },
     ]  # fmt: skip
     file = tmp_path / "cluster.json"
-    state_file(file, *there)
+    state_file(file, *objects)
 
     vip = yaml.safe_dump(pod("vip", "2", namespace="default", priority=9))
-    told = reprieve("whatif", *arguments, "--dump", str(file), text=vip).stdout
+    output = reprieve("whatif", *arguments, "--dump", str(file), text=vip).stdout
 
-    assert summary in told.splitlines()[0]
-    assert [budget_row in line for line in told.split("Evicted")[1].splitlines() if line.startswith("default/db ")] == [
-        True
-    ]
+    assert summary in output.splitlines()[0]
+    assert [
+        budget_row in line for line in output.split("Evicted")[1].splitlines() if line.startswith("default/db ")
+    ] == [True]
 
 
 def test_whatif_reads_manifests_from_standard_input(dump: Path) -> None:
-    told = json.loads(
+    answer = json.loads(
         reprieve(
             "whatif", "-f", "-", "--dump", str(dump), "-o", "json", text=yaml.safe_dump(pod("small", "500m"))
         ).stdout
     )
 
-    assert told["placements"][0]["node"]
-    assert told["evictions"] == []
+    assert answer["placements"][0]["node"]
+    assert answer["evictions"] == []
 
 
 def test_fits_counts(dump: Path, tmp_path: Path) -> None:
     file = tmp_path / "pod.yaml"
     file.write_text(yaml.safe_dump(pod("one", "500m")))
 
-    told = reprieve("fits", "-f", str(file), "--dump", str(dump)).stdout
+    output = reprieve("fits", "-f", str(file), "--dump", str(dump)).stdout
 
-    assert told.startswith("6 pods fit on 3 nodes")
-    assert "3 Insufficient cpu" in told
+    assert output.startswith("6 pods fit on 3 nodes")
+    assert "3 Insufficient cpu" in output
 
 
 def test_fits_takes_the_priority_class_of_the_file(dump: Path, tmp_path: Path) -> None:
@@ -215,19 +215,19 @@ def test_fits_takes_the_priority_class_of_the_file(dump: Path, tmp_path: Path) -
 
 
 def test_who_preempted_command_prints_the_preemptor_and_other_candidates(running: Service) -> None:
-    told = reprieve("who-preempted", "bank/batch-0", *at(running)).stdout
+    output = reprieve("who-preempted", "bank/batch-0", *server(running)).stdout
 
-    assert "preempted on node-0 for shop/urgent (priority 1000)" in told
-    assert "Other candidates: 2 nodes" in told
+    assert "preempted on node-0 for shop/urgent (priority 1000)" in output
+    assert "Other candidates: 2 nodes" in output
 
 
 def test_a_cluster_is_asked_through_its_api_server(running: Service, tmp_path: Path) -> None:
     """Nothing of ours has to run there: the objects are listed, and the question is answered here."""
     file = kubeconfig_for(running.port, tmp_path)
 
-    told = json.loads(reprieve("why", "shop/too-large", "--kubeconfig", str(file), "-o", "json").stdout)
+    answer = json.loads(reprieve("why", "shop/too-large", "--kubeconfig", str(file), "-o", "json").stdout)
 
-    assert told["message"] == get(running, "/v1/explain/shop/too-large")["message"]
+    assert answer["message"] == get(running, "/v1/explain/shop/too-large")["message"]
 
 
 def test_names_without_a_namespace_are_in_default(dump: Path) -> None:
@@ -254,7 +254,7 @@ def test_names_without_a_namespace_are_in_default(dump: Path) -> None:
 def test_failing_command_explains_itself_in_one_line(
     running: Service, dump: Path, arguments: list[str], words: str
 ) -> None:
-    names = {"DUMP": str(dump), "SERVER": at(running)[1]}
+    names = {"DUMP": str(dump), "SERVER": server(running)[1]}
 
     result = CliRunner().invoke(app, [names.get(argument, argument) for argument in arguments])
 

@@ -29,9 +29,9 @@ WATCHED: Final = [kind for kind in KINDS if not kind.gate]
 
 
 def pod(name: str, cpu: str = "1", **spec: Any) -> Object:
-    made = objects.pod(name, cpu, metadata={"namespace": "dev"})
-    made["spec"] |= spec
-    return made
+    dev_pod = objects.pod(name, cpu, metadata={"namespace": "dev"})
+    dev_pod["spec"] |= spec
+    return dev_pod
 
 
 def affinity(**term: Any) -> Object:
@@ -81,8 +81,8 @@ def serves() -> Iterator[Callable[[Rbac | None], ApiWithRoles]]:
         return opened[-1].__enter__()
 
     yield serve
-    for each in opened:
-        each.__exit__(None, None, None)
+    for server in opened:
+        server.__exit__(None, None, None)
 
 
 def ask(api: ApiWithRoles, folder: Path, *words: str, user: str = ANN) -> tuple[str, str]:
@@ -101,9 +101,9 @@ def test_one_question_lists_each_kind_once_and_watches_nothing(serves: Serves, t
     answer, beside = ask(api, tmp_path, "why", "dev/big")
 
     assert ("Insufficient cpu" in answer, beside) == (True, "")
-    asked = Counter(api.requests(ANN))
-    assert asked.pop(("list", "events", "dev")) == 1
-    assert asked == Counter(("list", kind.plural, "") for kind in WATCHED)
+    requests = Counter(api.requests(ANN))
+    assert requests.pop(("list", "events", "dev")) == 1
+    assert requests == Counter(("list", kind.plural, "") for kind in WATCHED)
 
 
 @pytest.mark.parametrize("verbs", [("list",), ("get", "list"), ("list", "watch")], ids="+".join)
@@ -121,7 +121,7 @@ def test_nodes_and_pods_are_enough_for_a_pod_without_volumes(
 def test_a_kind_that_does_not_matter_to_the_pod_changes_nothing(
     serves: Serves, tmp_path: Path, kind: WatchedKind[Any]
 ) -> None:
-    api = serves(role(*(each for each in WATCHED if each is not kind)))
+    api = serves(role(*(other_kind for other_kind in WATCHED if other_kind is not kind)))
     for name in ("big", "plain"):
         whole, _ = ask(api, tmp_path, "why", f"dev/{name}", user=ADMIN)
         part, beside = ask(api, tmp_path, "why", f"dev/{name}")

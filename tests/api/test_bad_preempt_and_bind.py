@@ -114,9 +114,9 @@ def test_a_node_with_impossible_victims_is_left_out_and_the_others_are_answered(
 def test_a_victim_that_is_not_known_stays_named_once(example: Service, in_full: bool, times: int) -> None:
     """kube-scheduler has found it in its own snapshot, where it may be assumed."""
     stranger = {**PODS["report-00"], "metadata": {"name": "stranger", "namespace": "default", "uid": UNKNOWN}}
-    asked = {"node-a3": {"Pods": times * [stranger if in_full else {"UID": UNKNOWN}], "NumPDBViolations": 0}}
+    victims = {"node-a3": {"Pods": times * [stranger if in_full else {"UID": UNKNOWN}], "NumPDBViolations": 0}}
 
-    answer = chosen(example, asking(in_full=asked, pod=SMALL) if in_full else asking(asked, pod=SMALL))
+    answer = chosen(example, asking(in_full=victims, pod=SMALL) if in_full else asking(victims, pod=SMALL))
 
     assert answer == {"node-a3": {"Pods": [{"UID": UNKNOWN}], "NumPDBViolations": 0}}
 

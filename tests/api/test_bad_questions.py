@@ -59,12 +59,12 @@ def node(**allocatable: str) -> dict[str, Any]:
     return obj("Node", name="new", status={"allocatable": allocatable})
 
 
-def named(each: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-    return {**each, "metadata": {**each["metadata"], **metadata}}
+def with_metadata(obj: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    return {**obj, "metadata": {**obj["metadata"], **metadata}}
 
 
 def owned_by(name: str, other: str) -> dict[str, Any]:
-    return named(pod(name, "1"), uid=f"uid-{name}", ownerReferences=[owner(name=other, uid=f"uid-{other}")])
+    return with_metadata(pod(name, "1"), uid=f"uid-{name}", ownerReferences=[owner(name=other, uid=f"uid-{other}")])
 
 
 def with_number(text: bytes) -> bytes:
@@ -183,8 +183,8 @@ def test_last_of_two_equal_members_counts(service: Service) -> None:
     ("a long request", [pod("q", "1" * 200)], "quantities"),
     ("a node with less than nothing", [node(cpu="-1", pods="-5")], "greater than or equal to 0"),
     ("a node with a list", [obj("Node", status={"allocatable": [1]})], "cannot unmarshal array"),
-    ("an owner without a name", [named(pod("q", "1"), ownerReferences=[{}])], "ownerReferences"),
-    ("a number of owners", [named(pod("q", "1"), ownerReferences=5)], "cannot unmarshal number"),
+    ("an owner without a name", [with_metadata(pod("q", "1"), ownerReferences=[{}])], "ownerReferences"),
+    ("a number of owners", [with_metadata(pod("q", "1"), ownerReferences=5)], "cannot unmarshal number"),
     ("an unknown class", [obj("Pod", spec=A_SPEC | {"priorityClassName": "nope"})], "no PriorityClass with name nope"),
     ("less than no replicas", [workload("Deployment", replicas=-1)], "spec.replicas"),
     ("a billion replicas", [workload("Deployment", replicas=10**9)], "more than 5000 pods"),
@@ -199,11 +199,11 @@ def test_last_of_two_equal_members_counts(service: Service) -> None:
     ("no template", [obj("ReplicaSet", "apps/v1", spec={"replicas": 3})], "spec.template"),
     ("1000 per cent", [obj("PodDisruptionBudget", "policy/v1", spec={"minAvailable": "1000%"})], "minAvailable"),
     ("a name of a megabyte", [pod("x" * LONG, "1")], "must be no more than"),
-    ("a label of a megabyte", [named(pod("q", "1"), labels={"x" * LONG: "y"})], "metadata.labels"),
+    ("a label of a megabyte", [with_metadata(pod("q", "1"), labels={"x" * LONG: "y"})], "metadata.labels"),
     ("a kind of a megabyte", [obj("K" * LONG)], "KKK"),
     (
         "a pod of a server without a spec",
-        [named(obj("Pod", name="p"), resourceVersion="1")],
+        [with_metadata(obj("Pod", name="p"), resourceVersion="1")],
         "spec.containers: Required value",
     ),
 )
@@ -274,30 +274,30 @@ def test_odd_questions_have_their_answers(service: Service, question: object, su
 def test_pods_that_own_each_other_and_have_to_move_come_to_rest(service: Service) -> None:
     create = [owned_by("a", "b"), owned_by("b", "a")]
 
-    told = service.post("/v1/whatif", {"create": create, "drainNodes": ["node-0", "node-1"]}).json()
+    answer = service.post("/v1/whatif", {"create": create, "drainNodes": ["node-0", "node-1"]}).json()
 
-    assert [(each["pod"]["name"], each["node"]) for each in told["placements"][:2]] == [("a", "node-2"), ("b", "")]
-    assert told["isComplete"]
+    assert [(place["pod"]["name"], place["node"]) for place in answer["placements"][:2]] == [("a", "node-2"), ("b", "")]
+    assert answer["isComplete"]
 
 
 def test_copies_of_one_pod_are_several(service: Service) -> None:
     """With the UID of another pod of the question, or of one that runs: who copies a manifest copies that, too."""
     running = service.client.get("/v1/cluster/node-0").json()["pods"][0]["pod"]
-    create = [named(pod(name, "100m"), uid=running["uid"]) for name in ("a", "b")]
+    create = [with_metadata(pod(name, "100m"), uid=running["uid"]) for name in ("a", "b")]
 
-    told = service.post("/v1/whatif", {"create": create}).json()
+    answer = service.post("/v1/whatif", {"create": create}).json()
 
-    assert told["summary"] == "Both pods would be scheduled."
-    assert len({each["pod"]["uid"] for each in told["placements"]} | {running["uid"]}) == 3
-    assert told["evictions"] == []
+    assert answer["summary"] == "Both pods would be scheduled."
+    assert len({placement["pod"]["uid"] for placement in answer["placements"]} | {running["uid"]}) == 3
+    assert answer["evictions"] == []
 
 
 @pytest.mark.slow
 def test_what_if_accepts_the_largest_number_of_pods(service: Service) -> None:
-    told = service.post("/v1/whatif", {"create": [workload("Deployment", replicas=5000)]}).json()
+    answer = service.post("/v1/whatif", {"create": [workload("Deployment", replicas=5000)]}).json()
 
-    assert len(told["placements"]) == 5000
-    assert told["unplaced"] == sum(not each["node"] for each in told["placements"]) > 4000
+    assert len(answer["placements"]) == 5000
+    assert answer["unplaced"] == sum(not placement["node"] for placement in answer["placements"]) > 4000
 
 
 # How it is asked.
@@ -389,24 +389,24 @@ def test_running_question_does_not_delay_other_requests(dump: Path) -> None:
     """Only a few more wait for their turn meanwhile; verbs, explanations and lists are answered as ever."""
 
     async def story(client: httpx.AsyncClient, state: ServiceState) -> None:
-        asked = {"create": [pod("q", "1")]}
+        question = {"create": [pod("q", "1")]}
         async with state.worker.turn:
             waiting = [
-                asyncio.ensure_future(client.post("/v1/whatif", json=asked))
+                asyncio.ensure_future(client.post("/v1/whatif", json=question))
                 for _ in range(limits.QUESTIONS_AT_ONE_TIME)
             ]
             await until(lambda: state.worker.taken.total() == limits.QUESTIONS_AT_ONE_TIME)
-            for path, body in (("/v1/whatif", asked), ("/v1/capacity", pod("q", "1"))):
+            for path, body in (("/v1/whatif", question), ("/v1/capacity", pod("q", "1"))):
                 refused = await client.post(path, json=body)
                 assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
             filtered = await client.post("/extender/filter", json={"Pod": pod("q", "1"), "NodeNames": ["node-0"]})
             assert filtered.json()["NodeNames"] == ["node-0"]
             for path in ("/v1/explain/shop/urgent", "/v1/queue", "/v1/cluster", "/"):
                 assert (await client.get(path)).status_code == 200
-            assert not any(each.done() for each in waiting)
+            assert not any(task.done() for task in waiting)
         answers = await asyncio.gather(*waiting)
-        assert {each.status_code for each in answers} == {200}
-        assert len({each.content for each in answers}) == 1
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.content for answer in answers}) == 1
 
     in_process(dump, story)
 
@@ -427,11 +427,11 @@ def test_caller_waits_for_at_most_one_question_of_each_other_one(dump: Path, num
         async with state.worker.turn:
             waiting = [asyncio.ensure_future(asks("10.0.0.1")) for _ in range(limits.QUESTIONS_AT_ONE_TIME)]
             await until(lambda: state.worker.taken.total() == limits.QUESTIONS_AT_ONE_TIME)
-            others = [f"10.0.1.{place}" for place in range(number)]
-            waiting += [asyncio.ensure_future(asks(address)) for address in others]
+            addresses = [f"10.0.1.{place}" for place in range(number)]
+            waiting += [asyncio.ensure_future(asks(address)) for address in addresses]
             await until(lambda: state.worker.taken.total() == limits.QUESTIONS_AT_ONE_TIME + number)
         await asyncio.gather(*waiting)
-        assert sorted(answered[: number + 1]) == ["10.0.0.1", *others]
+        assert sorted(answered[: number + 1]) == ["10.0.0.1", *addresses]
 
     in_process(dump, story)
 
@@ -460,8 +460,8 @@ def test_cancelled_question_gives_its_place_to_others(dump: Path) -> None:
                 asyncio.ensure_future(client.post("/v1/whatif", json={})) for _ in range(limits.QUESTIONS_AT_ONE_TIME)
             ]
             await until(lambda: state.worker.taken.total() == limits.QUESTIONS_AT_ONE_TIME)
-            for each in waiting:
-                each.cancel()
+            for task in waiting:
+                task.cancel()
             await asyncio.wait(waiting)
         assert (await client.post("/v1/whatif", json={})).status_code == 200
 
@@ -504,9 +504,9 @@ def test_waiting_question_is_answered_503_when_the_service_ends() -> None:
         return {"type": "http.request"}
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        messages.append(message)
 
-    at_the_end, sent = "Task cancelled, timeout graceful shutdown exceeded", list[Message]()
+    at_the_end, messages = "Task cancelled, timeout graceful shutdown exceeded", list[Message]()
     asyncio.run(
         RequestLimits(never, Settings(port=0))(
             {"type": "http", "method": "GET", "path": "/v1/queue", "headers": []}, receive, send
@@ -514,5 +514,5 @@ def test_waiting_question_is_answered_503_when_the_service_ends() -> None:
     )
 
     assert at_the_end in inspect.getsource(uvicorn.server)
-    assert sent[0]["status"] == 503
-    assert (b"retry-after", b"1") in sent[0]["headers"]
+    assert messages[0]["status"] == 503
+    assert (b"retry-after", b"1") in messages[0]["headers"]

@@ -42,11 +42,11 @@ class Dev:
     process: "subprocess.Popen[bytes]"
     folder: Path
 
-    def said(self) -> str:
+    def output(self) -> str:
         return (self.folder / "said").read_text()
 
     def address(self) -> str:
-        return str(until(lambda: re.findall(r"kubectl --server (\S+) reaches the cluster", self.said()))[0])
+        return str(until(lambda: re.findall(r"kubectl --server (\S+) reaches the cluster", self.output()))[0])
 
     def create(self, name: str, tier: str) -> None:
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
@@ -56,7 +56,7 @@ class Dev:
     def story(self, pod: str) -> str:
         """The lines about a pod."""
         lines = rf"^{pod}\n((?:  .*\n)*  kube-scheduler (?:bound|left) .*\n)"
-        return str(until(lambda: re.findall(lines, self.said(), re.MULTILINE))[0])
+        return str(until(lambda: re.findall(lines, self.output(), re.MULTILINE))[0])
 
     def scheduler(self) -> int:
         return int(until(lambda: (self.folder / "pid").exists() and (self.folder / "pid").read_text()))
@@ -68,10 +68,10 @@ def dev(folder: Path, *flags: str, program: str = "", **environment: str) -> Ite
     (folder / "on_ssd.py").write_text(RULE)
     command = [sys.executable, "-m", "api.cli", "dev", str(folder / "on_ssd.py"), "--port", "0", *flags]
     command += ["--kube-scheduler", program or str(stand_in(folder))]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))}
-    with (folder / "said").open("wb") as said:
+    base = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))}
+    with (folder / "said").open("wb") as log:
         started = subprocess.Popen(
-            command, stdout=said, stderr=said, cwd=ROOT, env=kept | {"STAND_IN_PID": f"{folder}/pid"} | environment
+            command, stdout=log, stderr=log, cwd=ROOT, env=base | {"STAND_IN_PID": f"{folder}/pid"} | environment
         )
     try:
         yield Dev(started, folder)
@@ -106,7 +106,7 @@ def test_every_pod_is_shown_with_what_was_offered_and_what_the_rule_changed(tmp_
     assert re.search(r"OnSsd refused +node-a1, .*: node\(s\) had no SSD for the front tier\n", front)
     assert re.search(r"kube-scheduler bound it +to node-[abc][23]\n", front), "nodes with an SSD and without a taint"
     assert re.search(r"OnSsd refused +none\n", back) and "kube-scheduler bound it" in back
-    assert "urlPrefix: http://127.0.0.1:" in running.said() and "Traceback" not in running.said()
+    assert "urlPrefix: http://127.0.0.1:" in running.output() and "Traceback" not in running.output()
     assert code == 0
 
 
@@ -129,7 +129,7 @@ def test_the_command_ends_with_kube_scheduler_and_says_how_that_ended(tmp_path: 
         code = running.process.wait(DEADLINE)
 
     assert code == 4
-    assert running.said().splitlines()[-1] == (
+    assert running.output().splitlines()[-1] == (
         "reprieve: kube-scheduler has ended with exit code 1: "
         'E1128 20:00:00.000000 1 run.go:72] "command failed" err="as told"'
     )
@@ -142,7 +142,7 @@ def test_the_command_ends_when_kube_scheduler_is_killed(tmp_path: Path) -> None:
         os.kill(running.scheduler(), signal.SIGKILL)
         code = running.process.wait(DEADLINE)
 
-    assert (code, running.said().splitlines()[-1]) == (4, "reprieve: kube-scheduler was killed by SIGKILL")
+    assert (code, running.output().splitlines()[-1]) == (4, "reprieve: kube-scheduler was killed by SIGKILL")
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_another_version_is_told_and_goes_on(tmp_path: Path, version: str) -> No
         running.create("front", "front")
         running.story("default/front")
 
-    assert f"kube-scheduler is {version}, and Reprieve knows 1.36; the verbs are the same" in running.said()
+    assert f"kube-scheduler is {version}, and Reprieve knows 1.36; the verbs are the same" in running.output()
 
 
 @pytest.mark.slow
@@ -220,8 +220,8 @@ def test_a_binary_that_is_missing_or_may_not_be_run_is_refused(tmp_path: Path) -
 
 
 def test_a_port_that_is_taken_is_told_before_anything_starts(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         line = refused(tmp_path, str(stand_in(tmp_path)), "--port", str(port))
 
     assert line == f"reprieve: cannot listen on 127.0.0.1:{port}: address already in use; choose another --port"

@@ -38,7 +38,7 @@ def posting(path: str, length: int, *more: str) -> list[str]:
 
 
 def names(service: Service) -> set[str]:
-    return {each["metadata"]["name"] for each in service.client.get("/api/v1/pods").json()["items"]}
+    return {item["metadata"]["name"] for item in service.client.get("/api/v1/pods").json()["items"]}
 
 
 # Reading.
@@ -134,7 +134,7 @@ def test_what_is_no_link_is_refused(service: Service, way: list[str]) -> None:
 @pytest.mark.parametrize("caused_by", OURS)
 @pytest.mark.parametrize("path", ["/v1/stream", "/api/v1/pods?watch=1", "/docs", "/v1/queue"])
 def test_our_own_page_and_other_callers_read_and_follow(service: Service, path: str, caused_by: list[str]) -> None:
-    headers = {"Host": "127.0.0.1:8888", **dict(each.split(": ") for each in caused_by)}
+    headers = {"Host": "127.0.0.1:8888", **dict(header.split(": ") for header in caused_by)}
     with service.client.stream("GET", path, headers=headers) as answer:
         assert answer.status_code == 200
 

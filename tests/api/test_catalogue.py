@@ -33,10 +33,10 @@ def test_every_row_finds_a_method_with_its_fields_and_its_answer(kind: type[Ques
     method = plan_of if kind is PlanQuestion else getattr(answering, kind.row.method)
 
     _, *parameters = inspect.signature(method).parameters.values()
-    named = {each.name for each in parameters if each.kind is not inspect.Parameter.VAR_KEYWORD}
-    further = {"visibility"} if kind.row.chooses_names else set()
-    is_open = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
-    assert named == further if is_open else named == {*kind.__struct_fields__} | further
+    names = {parameter.name for parameter in parameters if parameter.kind is not inspect.Parameter.VAR_KEYWORD}
+    extra = {"visibility"} if kind.row.chooses_names else set()
+    is_open = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    assert names == extra if is_open else names == {*kind.__struct_fields__} | extra
     assert get_type_hints(method)["return"] == kind.answer_type()
 
 
@@ -52,7 +52,9 @@ def test_every_route_about_names_of_pods_knows_its_caller() -> None:
     ]
 
     strangers = [
-        route for route in let_through if caller_of not in {each.call for each in route.dependant.dependencies}
+        route
+        for route in let_through
+        if caller_of not in {dependency.call for dependency in route.dependant.dependencies}
     ]
     assert len(let_through) > len(QUESTIONS) + 10
     assert strangers == page.open_to_all.routes

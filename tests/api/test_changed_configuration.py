@@ -12,7 +12,7 @@ from tests.api.in_process import HEADER
 VALID = "is valid, and takes effect at the next start"
 
 
-def said(
+def logged_messages(
     file: Path, changes: list[str | None], caplog: pytest.LogCaptureFixture, *, calls_extenders: bool = True
 ) -> list[str]:
     """What is logged of each of the changes; None takes the file away."""
@@ -27,7 +27,7 @@ def said(
 
 
 def test_a_valid_change_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    messages = said(tmp_path / "c.yaml", [HEADER, HEADER + "percentageOfNodesToScore: 50\n"], caplog)
+    messages = logged_messages(tmp_path / "c.yaml", [HEADER, HEADER + "percentageOfNodesToScore: 50\n"], caplog)
 
     assert [VALID in message for message in messages] == [True]
 
@@ -46,14 +46,14 @@ def test_a_valid_change_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFi
 def test_a_change_that_would_fail_the_next_start_is_told_with_the_reason(
     tmp_path: Path, text: str | None, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (message,) = said(tmp_path / "c.yaml", [text], caplog)
+    (message,) = logged_messages(tmp_path / "c.yaml", [text], caplog)
 
     assert '"The changed configuration would fail the next start; the old one stays in force"' in message
     assert why in message
 
 
 def test_a_change_that_is_taken_back_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    messages = said(tmp_path / "c.yaml", [None, HEADER], caplog)
+    messages = logged_messages(tmp_path / "c.yaml", [None, HEADER], caplog)
 
     assert "is again as it was at the start" in messages[-1]
 
@@ -61,6 +61,6 @@ def test_a_change_that_is_taken_back_is_told(tmp_path: Path, caplog: pytest.LogC
 def test_extenders_that_are_not_called_may_be_any(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     text = HEADER + "extenders:\n- {urlPrefix: 'ftp://e', filterVerb: f}\n"
 
-    (message,) = said(tmp_path / "c.yaml", [text], caplog, calls_extenders=False)
+    (message,) = logged_messages(tmp_path / "c.yaml", [text], caplog, calls_extenders=False)
 
     assert VALID in message

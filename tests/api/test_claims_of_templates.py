@@ -19,8 +19,8 @@ TEMPLATE = {"spec": {"devices": {"requests": [REQUEST]}}}
 
 def devices_on(name: str, count: int) -> dict[str, Any]:
     pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
-    of = [{"name": f"g{number}"} for number in range(count)]
-    spec = {"driver": "gpu.example", "nodeName": name, "pool": pool, "devices": of}
+    devices = [{"name": f"g{number}"} for number in range(count)]
+    spec = {"driver": "gpu.example", "nodeName": name, "pool": pool, "devices": devices}
     return obj("ResourceSlice", DEVICES, f"on-{name}", spec=spec)
 
 
@@ -54,8 +54,8 @@ def wants(tmp_path: Path) -> str:
 
 
 def reprieve(*arguments: str) -> Any:
-    told = CliRunner().invoke(app, [*arguments, "-o", "json"], catch_exceptions=False)
-    return json.loads(told.stdout)
+    result = CliRunner().invoke(app, [*arguments, "-o", "json"], catch_exceptions=False)
+    return json.loads(result.stdout)
 
 
 def test_pod_of_a_claim_template_goes_where_there_are_devices(source: list[str], wants: str) -> None:
@@ -71,10 +71,10 @@ def test_each_copy_takes_a_device_of_its_own(source: list[str], wants: str) -> N
 
 
 def test_a_template_that_is_not_known_is_asked_for(tmp_path: Path, wants: str) -> None:
-    without = tmp_path / "without.json"
-    state_file(without, *CLUSTER[:-1])
+    incomplete_dump = tmp_path / "without.json"
+    state_file(incomplete_dump, *CLUSTER[:-1])
 
-    answer = reprieve("whatif", "-f", wants, "--dump", str(without))
+    answer = reprieve("whatif", "-f", wants, "--dump", str(incomplete_dump))
 
     assert (
         answer["summary"] == 'default/train would be unschedulable: pod "default/train": ResourceClaim not created yet.'

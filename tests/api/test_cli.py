@@ -140,7 +140,7 @@ def test_evaluate_goes_on_after_a_bad_line() -> None:
     ]
     data = b"\n".join([lines_of(SCENARIO).strip(), b"", *bad, lines_of({**SCENARIO, "id": "last"}).strip()])
 
-    done = reprieve("evaluate", "-", given=data)
+    done = reprieve("evaluate", "-", stdin=data)
 
     assert done.returncode == 2
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [SCENARIO["id"], "last"]
@@ -151,7 +151,7 @@ def test_evaluate_goes_on_after_a_bad_line() -> None:
 def test_evaluate_takes_the_configuration_for_scenarios_that_bring_none(tmp_path: Path) -> None:
     config = configured(tmp_path, "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]\n")
 
-    done = reprieve("evaluate", "-", "--config", config, given=lines_of(SCENARIO))
+    done = reprieve("evaluate", "-", "--config", config, stdin=lines_of(SCENARIO))
 
     assert json.loads(done.stdout)["filter"]["node-a9"] == {"code": "Success"}
 
@@ -176,9 +176,9 @@ def test_evaluate_ends_quietly_when_its_reader_closes_the_pipe() -> None:
     assert (done.stdout, done.stderr) == (b"{", b"")
 
 
-def said(lines: Iterable[str], pattern: str) -> re.Match[str]:
+def first_match(lines: Iterable[str], pattern: str) -> re.Match[str]:
     """What the first line has of this form."""
-    return next(found for line in lines if (found := re.search(pattern, line)))
+    return next(match for line in lines if (match := re.search(pattern, line)))
 
 
 def test_serve_answers_until_sigterm(tmp_path: Path) -> None:
@@ -188,15 +188,15 @@ def test_serve_answers_until_sigterm(tmp_path: Path) -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True) as process:
         assert process.stderr is not None
         try:
-            address = said(process.stderr, r"reprieve answers for the example cluster on (http://\S+/sched)\n")
-            told = [process.stderr.readline() for _ in range(4)]
+            address = first_match(process.stderr, r"reprieve answers for the example cluster on (http://\S+/sched)\n")
+            notes = [process.stderr.readline() for _ in range(4)]
             answer = httpx.post(f"{address[1]}/filter", json=BY_NAME, trust_env=False)
         finally:
             process.send_signal(signal.SIGTERM)
             _, log = process.communicate(timeout=DEADLINE)
 
     assert answer.json()["NodeNames"] == ["node-a1"]
-    assert told[1:] == [
+    assert notes[1:] == [
         f"{address[1].removesuffix('/sched')}/ shows it\n",
         "this cluster has no RBAC: every token is accepted as an administrator's\n",
         f"it is saved to {saved} each minute and at SIGTERM: kill -9 loses up to a minute\n",
@@ -208,10 +208,10 @@ def test_serve_answers_until_sigterm(tmp_path: Path) -> None:
 
 
 def test_serve_says_when_its_port_is_taken(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        done = reprieve("serve", "--port", str(taken.getsockname()[1]))
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        done = reprieve("serve", "--port", str(listener.getsockname()[1]))
 
     assert done.returncode == 4
     error = done.stderr.decode()
@@ -231,7 +231,7 @@ def test_service_started_by_one_who_ignores_how_children_end_answers_questions()
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True) as process:
         assert process.stderr is not None
         try:
-            address = said(process.stderr, r"on (http://\S+)/extender\n")
+            address = first_match(process.stderr, r"on (http://\S+)/extender\n")
             answer = httpx.post(f"{address[1]}/v1/whatif", json={"drainNodes": ["node-a1"]}, trust_env=False)
         finally:
             process.kill()

@@ -137,7 +137,8 @@ def test_go_s_tls_presents_the_certificate(service: Service, files: Files, tmp_p
     certificates = {"allowed": files.scheduler, "other": files.other, "none": None}
     nodes = ("get", "nodes", "-o", "name")
     read = {
-        name: kubectl(service, files, *nodes, certificate=each, home=tmp_path) for name, each in certificates.items()
+        name: kubectl(service, files, *nodes, certificate=certificate, home=tmp_path)
+        for name, certificate in certificates.items()
     }
     metrics = kubectl(service, files, "get", "--raw", "/metrics", certificate=files.scheduler, home=tmp_path)
 
@@ -175,12 +176,12 @@ def test_uvicorn_alone_passes_certificates_on(files: Files) -> None:
 def status(port: int, files: Files, certificate: CertificateFiles | None, path: str) -> int:
     """0 if nobody is there."""
     try:
-        return asked(port, files, certificate, path)
+        return status_of(port, files, certificate, path)
     except httpx.ConnectError:
         return 0
 
 
-def asked(port: int, files: Files, certificate: CertificateFiles | None, path: str) -> int:
+def status_of(port: int, files: Files, certificate: CertificateFiles | None, path: str) -> int:
     context = ssl.create_default_context(cafile=str(files.authority))
     if certificate is not None:
         context.load_cert_chain(*certificate)
@@ -197,13 +198,13 @@ def test_another_authority_counts_once_its_certificate_is_in_the_file(files: Fil
     trusted.write_bytes(files.authority.read_bytes())
     with guarded(files, trusted) as service:
         with pytest.raises(httpx.TransportError):
-            asked(service.port, files, caller, "/metrics")
+            status_of(service.port, files, caller, "/metrics")
         time.sleep(0.01)
         trusted.write_bytes(files.authority.read_bytes() + second.certificate.read_bytes())
         assert isinstance(service.server, Server) and service.server.certificate is not None
         service.server.certificate.renew()
 
-        assert asked(service.port, files, caller, "/metrics") == 200
+        assert status_of(service.port, files, caller, "/metrics") == 200
 
 
 @cases(

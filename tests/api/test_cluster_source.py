@@ -30,9 +30,9 @@ def chosen(configuration: Configuration | None = None, **flags: object) -> Follo
 
 
 def followed(configuration: Configuration | None = None, **flags: object) -> FollowedCluster:
-    found = chosen(configuration, **flags)
-    assert isinstance(found, FollowedCluster)
-    return found
+    cluster = chosen(configuration, **flags)
+    assert isinstance(cluster, FollowedCluster)
+    return cluster
 
 
 def kubeconfig(folder: Path) -> Path:
@@ -68,9 +68,9 @@ def test_the_kubeconfig_that_is_asked_for(tmp_path: Path) -> None:
 
 def test_the_kubeconfig_of_the_configuration(tmp_path: Path) -> None:
     """As kube-scheduler finds its API server."""
-    found = followed(configuration_naming(kubeconfig(tmp_path)))
+    cluster = followed(configuration_naming(kubeconfig(tmp_path)))
 
-    assert found.target.server == "https://near:6443"
+    assert cluster.target.server == "https://near:6443"
 
 
 def test_the_master_is_over_the_kubeconfigs_server_and_needs_none(tmp_path: Path) -> None:
@@ -101,12 +101,12 @@ def test_in_a_pod_it_is_the_cluster_of_the_pod(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret")
     environment = IN_A_POD | {"KUBECONFIG": str(kubeconfig(tmp_path))}
 
-    found = choose_cluster(read_settings({}), Configuration(), environment, tmp_path)
-    own = choose_cluster(read_settings({}, state=tmp_path / "dump.yaml"), Configuration(), environment, tmp_path)
+    pod_cluster = choose_cluster(read_settings({}), Configuration(), environment, tmp_path)
+    embedded = choose_cluster(read_settings({}, state=tmp_path / "dump.yaml"), Configuration(), environment, tmp_path)
 
-    assert isinstance(found, FollowedCluster)
-    assert found.target.server == "https://10.0.0.1:443"
-    assert isinstance(own, EmbeddedCluster)
+    assert isinstance(pod_cluster, FollowedCluster)
+    assert pod_cluster.target.server == "https://10.0.0.1:443"
+    assert isinstance(embedded, EmbeddedCluster)
 
 
 def test_a_pod_without_a_token_has_a_cluster_of_its_own(tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_a_pod_without_a_token_has_a_cluster_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_cluster_of_our_own_that_is_asked_for_wins_over_the_configuration(tmp_path: Path) -> None:
-    found = chosen(configuration_naming(kubeconfig(tmp_path)), state=tmp_path / "dump.yaml")
+    cluster = chosen(configuration_naming(kubeconfig(tmp_path)), state=tmp_path / "dump.yaml")
 
-    assert found == EmbeddedCluster(tmp_path / "dump.yaml", None, kubelet=True)
+    assert cluster == EmbeddedCluster(tmp_path / "dump.yaml", None, kubelet=True)
 
 
 def test_saved_cluster_is_continued(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ OWNER = objects.owner(name="web-7d")
 
 def of_web(number: int, cpu: str, node: str = "") -> dict[str, Any]:
     """A pod of the Deployment web."""
-    made = pod(f"web-7d-{number}", cpu, node=node)
-    made["metadata"] |= {"labels": {"app": "web", "pod-template-hash": "7d"}, "ownerReferences": [OWNER]}
-    return made
+    web_pod = pod(f"web-7d-{number}", cpu, node=node)
+    web_pod["metadata"] |= {"labels": {"app": "web", "pod-template-hash": "7d"}, "ownerReferences": [OWNER]}
+    return web_pod
 
 
 def node(name: str, cpu: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def service(file: Path) -> Iterator[Service]:
     with serving(state=file) as running:
         until(lambda: get(running, "/v1/pending")["pods"] == 3)
-        until(lambda: all(each["refusedBy"] for each in get(running, "/v1/queue")["items"]))
+        until(lambda: all(queued_pod["refusedBy"] for queued_pod in get(running, "/v1/queue")["items"]))
         yield running
 
 
@@ -60,14 +60,14 @@ def source(request: pytest.FixtureRequest, file: Path, service: Service, tmp_pat
     return [request.param, str(where[request.param])]
 
 
-def told(*arguments: str, code: int = 0, given: str = "") -> str:
-    done = reprieve(*arguments, given=given.encode())
+def printed(*arguments: str, code: int = 0, stdin: str = "") -> str:
+    done = reprieve(*arguments, stdin=stdin.encode())
     assert done.returncode == code, done.stderr.decode()
     return done.stdout.decode()
 
 
 def test_pending_pods_are_grouped_by_reason_and_workload(service: Service) -> None:
-    lines = told("pending", "--server", f"127.0.0.1:{service.port}").splitlines()
+    lines = printed("pending", "--server", f"127.0.0.1:{service.port}").splitlines()
 
     assert lines[0] == "3 pending pods, 1 reason"
     assert lines[1] == "short of: cpu (3 pods)"
@@ -75,16 +75,16 @@ def test_pending_pods_are_grouped_by_reason_and_workload(service: Service) -> No
 
 
 def test_pending_pods_of_one_namespace(source: list[str]) -> None:
-    answer = json.loads(told("pending", *source, "-n", "bank", "-o", "json"))
+    answer = json.loads(printed("pending", *source, "-n", "bank", "-o", "json"))
 
-    namespaces = [each["namespace"] for reason in answer["reasons"] for each in reason["workloads"]]
+    namespaces = [workload["namespace"] for reason in answer["reasons"] for workload in reason["workloads"]]
     assert (answer["pods"], namespaces) == (1, ["bank"])
-    assert told("pending", *source, "-n", "nobody") == "No pending pods in the namespace nobody.\n"
+    assert printed("pending", *source, "-n", "nobody") == "No pending pods in the namespace nobody.\n"
 
 
 @pytest.mark.parametrize("words", [["deploy/web"], ["deployment/web"], ["-l", "app=web"], ["-l", "app in (web, shop)"]])
 def test_why_explains_the_first_pod_that_waits_and_lists_the_others(source: list[str], words: list[str]) -> None:
-    lines = told("why", *words, "-n", "shop", *source).splitlines()
+    lines = printed("why", *words, "-n", "shop", *source).splitlines()
 
     assert lines[0] == "2 of 3 pods are pending"
     assert [line.split()[:2] for line in lines[2:5]] == [
@@ -117,44 +117,46 @@ def test_labels_that_are_none_are_refused(source: list[str]) -> None:
 
 
 def test_why_explains_a_pod_that_does_not_exist_yet(source: list[str]) -> None:
-    answer = json.loads(told("why", "-f", "-", *source, "-o", "json", given=yaml.safe_dump(pod("new", "3"))))
+    answer = json.loads(printed("why", "-f", "-", *source, "-o", "json", stdin=yaml.safe_dump(pod("new", "3"))))
 
     assert answer["state"] == "Pending"
     assert answer["message"].startswith("0/2 nodes are available: 2 Insufficient cpu.")
     assert [near["lacks"][0]["short"] for near in answer["nearest"]] == ["2", "2"]
     assert {fix["kind"] for fix in answer["fixes"]} >= {"request"}
-    assert "Best nodes now" in told("why", "-f", "-", *source, given=yaml.safe_dump(pod("small", "1")))
+    assert "Best nodes now" in printed("why", "-f", "-", *source, stdin=yaml.safe_dump(pod("small", "1")))
 
 
 def test_why_explains_the_first_pod_of_a_workload_that_does_not_exist_yet(source: list[str]) -> None:
     workload = deployment("new", pod("any", "3")["spec"], 4, namespace="shop")
 
-    lines = told("why", "-f", "-", *source, given=yaml.safe_dump(workload)).splitlines()
+    lines = printed("why", "-f", "-", *source, stdin=yaml.safe_dump(workload)).splitlines()
 
     assert lines[0].startswith("shop/new-")
     assert "note: 3 more pods would be created; this is the first" in lines
 
 
 def test_more_nodes_like_another(source: list[str]) -> None:
-    answer = json.loads(told("whatif", "--pending", "--add-nodes", "2", "--like", "n2", *source, "-o", "json", code=1))
+    answer = json.loads(
+        printed("whatif", "--pending", "--add-nodes", "2", "--like", "n2", *source, "-o", "json", code=1)
+    )
 
-    assert {each["node"] for each in answer["placements"] if each["node"]} == {"n2-new-1", "n2-new-2"}
-    assert [each["pod"]["name"] for each in answer["placements"] if not each["node"]] == ["big"]
+    assert {placement["node"] for placement in answer["placements"] if placement["node"]} == {"n2-new-1", "n2-new-2"}
+    assert [placement["pod"]["name"] for placement in answer["placements"] if not placement["node"]] == ["big"]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "reason"),
     [
         (["--add-nodes", "2"], "go together"),
         (["--add-nodes", "2", "--like", "nobody"], 'node "nobody" not found'),
         (["--pending", "--no-preempt"], "about the pods of -f"),
     ],
 )
-def test_impossible_what_if_is_refused_with_the_reason(file: Path, words: list[str], said: str) -> None:
+def test_impossible_what_if_is_refused_with_the_reason(file: Path, words: list[str], reason: str) -> None:
     done = reprieve("whatif", *words, "--dump", str(file))
 
     assert done.returncode == 2
-    assert said in done.stderr.decode()
+    assert reason in done.stderr.decode()
 
 
 def test_the_pods_of_a_file_are_tried_with_another_priority(source: list[str]) -> None:
@@ -162,8 +164,8 @@ def test_the_pods_of_a_file_are_tried_with_another_priority(source: list[str]) -
     critical = ["--priority-class", "system-node-critical"]
 
     # exit code 1: the evicted pod of the Deployment comes back and finds no room
-    evicting = json.loads(told("whatif", "-f", "-", *critical, *source, "-o", "json", given=new, code=1))
-    calm = json.loads(told("whatif", "-f", "-", *critical, "--no-preempt", *source, "-o", "json", given=new, code=1))
+    evicting = json.loads(printed("whatif", "-f", "-", *critical, *source, "-o", "json", stdin=new, code=1))
+    calm = json.loads(printed("whatif", "-f", "-", *critical, "--no-preempt", *source, "-o", "json", stdin=new, code=1))
 
     first, spared = evicting["placements"][0], calm["placements"][0]
     assert (first["pod"]["priority"], len(first["evicts"])) == (2_000_001_000, 1)
@@ -184,14 +186,14 @@ def evicting(dump: Path) -> Iterator[list[str]]:
 def test_who_preempted_command_lists_victims_by_the_beginning_of_their_names(
     evicting: list[str], words: list[str]
 ) -> None:
-    lines = told("who-preempted", *words, *evicting).splitlines()
+    lines = printed("who-preempted", *words, *evicting).splitlines()
 
     assert lines[0].split() == ["AGE", "POD", "PRIORITY", "FOR", "FOR", "PRIORITY", "NODE"]
     assert [line.split()[1:] for line in lines[1:]] == [["bank/batch-0", "0", "shop/urgent", "1000", "node-0"]]
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "reason"),
     [
         (["bank/web"], 1, "no preemption of bank/web is known"),
         (["-n", "shop"], 1, "no preemption of shop/ is known"),
@@ -199,17 +201,17 @@ def test_who_preempted_command_lists_victims_by_the_beginning_of_their_names(
     ],
 )
 def test_who_preempted_command_says_that_it_knows_no_preemption(
-    evicting: list[str], words: list[str], code: int, said: str
+    evicting: list[str], words: list[str], code: int, reason: str
 ) -> None:
     done = reprieve("who-preempted", *words, *evicting)
 
-    assert (done.returncode, said in done.stderr.decode()) == (code, True)
+    assert (done.returncode, reason in done.stderr.decode()) == (code, True)
 
 
 def test_each_plugins_score_is_in_the_wide_answer(source: list[str]) -> None:
     new = yaml.safe_dump(pod("small", "1"))
 
-    wide = told("why", "-f", "-", *source, "-o", "wide", given=new).split("Best nodes now\n")[1].splitlines()
+    wide = printed("why", "-f", "-", *source, "-o", "wide", stdin=new).split("Best nodes now\n")[1].splitlines()
 
     assert wide[0].split() == ["NODE", "SCORE", "PLUGIN", "RAW", "NORMALIZED", "WEIGHT", "WEIGHTED"]
     fits = next(line.split() for line in wide if line.split()[:1] == ["NodeResourcesFit"])
@@ -229,33 +231,33 @@ def test_unchanged_answer_is_printed_once_by_watch(
 ) -> None:
     file = tmp_path / "pod.json"
     file.write_text(json.dumps(pod("one", "1")))
-    asked = []
+    pauses = []
 
     async def next_question(seconds: float) -> None:
-        asked.append(seconds)
-        if len(asked) == 3:
+        pauses.append(seconds)
+        if len(pauses) == 3:
             raise KeyboardInterrupt
 
     monkeypatch.setattr("api.cli.showing.pause", next_question)
 
-    given = [str(file) if word == "POD" else word for word in command]
-    done = CliRunner().invoke(app, [*given, "--watch", "--server", f"127.0.0.1:{service.port}"])
+    arguments = [str(file) if word == "POD" else word for word in command]
+    done = CliRunner().invoke(app, [*arguments, "--watch", "--server", f"127.0.0.1:{service.port}"])
 
     assert done.exit_code == 0
-    assert len(asked) == 3
+    assert len(pauses) == 3
     assert len([line for line in done.stdout.splitlines() if words in line]) == 1, done.stdout
 
 
 def test_watching_prints_an_answer_again_when_it_has_changed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until Ctrl-C, which comes here with the third question."""
-    asked = []
+    pauses = []
 
     async def next_question(seconds: float) -> None:
-        asked.append(seconds)
-        if len(asked) == 1:
+        pauses.append(seconds)
+        if len(pauses) == 1:
             service.client.delete("/api/v1/namespaces/bank/pods/big")
             until(lambda: get(service, "/v1/pending")["pods"] == 2)
-        if len(asked) == 3:
+        if len(pauses) == 3:
             raise KeyboardInterrupt
 
     monkeypatch.setattr("api.cli.showing.pause", next_question)

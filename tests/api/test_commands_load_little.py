@@ -92,7 +92,7 @@ def test_a_terminal_shows_what_is_done_before_anything_heavy_is_loaded(example: 
         *(["whatif", "--drain", "node-a1", *source] for source in sources.items()), until=WITH_THE_FIRST_LINE
     )
 
-    assert [{*each} <= {"extender.client", "reprieve.cluster"} for each in loaded] == [True, True, True]
+    assert [{*modules} <= {"extender.client", "reprieve.cluster"} for modules in loaded] == [True, True, True]
 
 
 def test_help_of_engine_commands_is_printed_before_the_engine_is_loaded() -> None:
@@ -127,9 +127,9 @@ gc.callbacks.append(told)
 
 def test_the_engine_is_loaded_without_searching_for_garbage_meanwhile() -> None:
     """There is none yet, and the collector would look at all modules again and again."""
-    said = loaded_by_each(["pending", "--dump", "api/examples/cluster.yaml"], until=WHILE_LOADING)
+    printed_words = loaded_by_each(["pending", "--dump", "api/examples/cluster.yaml"], until=WHILE_LOADING)
 
-    assert ["collected", "while", "loading"] not in said
+    assert ["collected", "while", "loading"] not in printed_words
 
 
 IN_A_CHILD = """

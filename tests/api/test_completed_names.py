@@ -58,12 +58,12 @@ def kubeconfig(folder: Path, server: str) -> Path:
 def completed(home: Path, line: str) -> list[str]:
     """What a shell is told after this line; nothing is written to its terminal meanwhile."""
     words = line.split(" ")
-    told = {"_REPRIEVE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBE"))}
+    completion = {"_REPRIEVE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBE"))}
     done = subprocess.run(
         [sys.executable, "-c", "import sys; sys.argv = ['reprieve']; from api.cli import main; main()"],
         cwd=ROOT,
-        env={**kept, **told, "HOME": str(home)},
+        env={**inherited, **completion, "HOME": str(home)},
         capture_output=True,
         text=True,
         timeout=DEADLINE,

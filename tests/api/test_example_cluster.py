@@ -33,11 +33,11 @@ def true_conditions(obj: dict[str, Any]) -> set[str]:
 
 def test_its_controllers_find_nothing_to_do() -> None:
     async def names() -> tuple[set[str], set[str]]:
-        async with own_cluster(load_state(EXAMPLE_CLUSTER)) as own:
-            assert (own.report.refused, own.report.left_out) == ((), {})
-            before = {pod["metadata"]["name"] for pod in own.api.registry.list(PODS)}
+        async with own_cluster(load_state(EXAMPLE_CLUSTER)) as cluster:
+            assert (cluster.report.refused, cluster.report.left_out) == ((), {})
+            before = {pod["metadata"]["name"] for pod in cluster.api.registry.list(PODS)}
             await asyncio.sleep(60)
-            return before, {pod["metadata"]["name"] for pod in own.api.registry.list(PODS)}
+            return before, {pod["metadata"]["name"] for pod in cluster.api.registry.list(PODS)}
 
     before, after = virtual_time.run(names())
 
@@ -46,16 +46,16 @@ def test_its_controllers_find_nothing_to_do() -> None:
 
 def test_its_kubelets_and_budgets_find_nothing_to_write() -> None:
     async def statuses() -> tuple[dict[str, Any], dict[str, Any]]:
-        async with own_cluster(load_state(EXAMPLE_CLUSTER)) as own:
+        async with own_cluster(load_state(EXAMPLE_CLUSTER)) as cluster:
 
             def now() -> dict[str, Any]:
-                kept = {
+                by_object = {
                     f"{resource.kind} {obj['metadata']['name']}": obj["status"]
                     for resource in (NODES, PODS)
-                    for obj in own.api.registry.list(resource)
+                    for obj in cluster.api.registry.list(resource)
                 }
-                budgets = own.api.registry.list(POD_DISRUPTION_BUDGETS)
-                return kept | {obj["metadata"]["name"]: obj["status"]["disruptionsAllowed"] for obj in budgets}
+                budgets = cluster.api.registry.list(POD_DISRUPTION_BUDGETS)
+                return by_object | {obj["metadata"]["name"]: obj["status"]["disruptionsAllowed"] for obj in budgets}
 
             before = now()
             await asyncio.sleep(60)
@@ -95,14 +95,14 @@ def test_every_node_says_how_many_volumes_can_be_attached() -> None:
 
 
 def first_preemption_is_what_why_names(client: httpx.Client) -> None:
-    told = json.loads(reprieve("why", "shop/web-6", "--dump", str(EXAMPLE_CLUSTER), "-o", "json").stdout)
+    answer = json.loads(reprieve("why", "shop/web-6", "--dump", str(EXAMPLE_CLUSTER), "-o", "json").stdout)
 
     items = until(lambda: client.get("/v1/preemptions").json()["items"])
 
-    first, named = items[-1], told["preemption"]
+    first, prediction = items[-1], answer["preemption"]
     assert (first["by"]["name"], first["node"], first["victims"][0]["pod"]["name"]) == ("web-6", "node-a3", "report-10")
     assert {key: first[key] for key in ("node", "victims", "candidates")} == {
-        key: named[key] for key in ("node", "victims", "candidates")
+        key: prediction[key] for key in ("node", "victims", "candidates")
     }
 
 
@@ -128,7 +128,7 @@ def test_pods_of_all_sorts_of_owners_are_in_it() -> None:
 
 
 def test_a_drain_shows_where_pods_land() -> None:
-    said = reprieve("whatif", "--dump", str(EXAMPLE_CLUSTER), "--drain", "node-a2").stdout.decode()
+    output = reprieve("whatif", "--dump", str(EXAMPLE_CLUSTER), "--drain", "node-a2").stdout.decode()
 
-    assert said.startswith("4 pods would be evicted (4 would land elsewhere).")
-    assert "node-agent" not in said
+    assert output.startswith("4 pods would be evicted (4 would land elsewhere).")
+    assert "node-agent" not in output

@@ -39,11 +39,11 @@ ANSWERS_NO = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the examples name."""
-    made = tmp_path_factory.mktemp("examples")
+    directory = tmp_path_factory.mktemp("examples")
     listed = yaml.safe_load((ROOT / "api" / "examples" / "cluster.yaml").read_text())
-    (made / "cluster.json").write_text(json.dumps(listed, default=str))
-    (made / "scheduler-config.yaml").write_text(HEADER)
-    (made / "scenarios.jsonl").write_text(json.dumps(SCENARIO) + "\n")
+    (directory / "cluster.json").write_text(json.dumps(listed, default=str))
+    (directory / "scheduler-config.yaml").write_text(HEADER)
+    (directory / "scenarios.jsonl").write_text(json.dumps(SCENARIO) + "\n")
     for name, source in {
         "pod.yaml": "examples/2-urgent.yaml",
         "deployment.yaml": "examples/1-web.yaml",
@@ -51,10 +51,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "day.recording": "tests/api/data/kept/recording",
         "my_policy.py": "api/examples/plugin/my_policy.py",
     }.items():
-        shutil.copy(ROOT / source, made / name)
-    shutil.copytree(ROOT / "examples" / "rules", made / "rules")
-    assert reprieve("init", "my-policy", folder=made).returncode == 0
-    return made
+        shutil.copy(ROOT / source, directory / name)
+    shutil.copytree(ROOT / "examples" / "rules", directory / "rules")
+    assert reprieve("init", "my-policy", folder=directory).returncode == 0
+    return directory
 
 
 @pytest.fixture(scope="module")

@@ -63,10 +63,10 @@ def files(tmp_path: Path) -> dict[str, str]:
     ],
 )
 def test_every_command_ends_with_the_code_of_the_table(files: dict[str, str], command: str, code: int) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and does not listen
-        here = {**files, "CLUSTER": CLUSTER, "TAKEN": str(taken.getsockname()[1])}
-        words = [here.get(word, word.replace("TAKEN", here["TAKEN"])) for word in command.split()]
+    with socket.socket() as bound_socket:
+        bound_socket.bind(("127.0.0.1", 0))  # and does not listen
+        values = {**files, "CLUSTER": CLUSTER, "TAKEN": str(bound_socket.getsockname()[1])}
+        words = [values.get(word, word.replace("TAKEN", values["TAKEN"])) for word in command.split()]
 
         done = reprieve(*words)
 
@@ -89,15 +89,15 @@ def test_the_table_is_in_the_documentation() -> None:
 
 @pytest.mark.parametrize("command", ["pending --dump", "whatif --pending --dump", "why web-6 --dump"])
 @pytest.mark.parametrize(
-    ("file", "found"), [("empty", "it is empty"), ("map", "it has ConfigMap, but neither nodes nor pods")]
+    ("file", "reason"), [("empty", "it is empty"), ("map", "it has ConfigMap, but neither nodes nor pods")]
 )
 def test_a_file_without_nodes_and_pods_is_no_cluster(
-    files: dict[str, str], command: str, file: str, found: str
+    files: dict[str, str], command: str, file: str, reason: str
 ) -> None:
     done = reprieve(*command.split(), files[file])
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert f"{found}; kubectl get nodes,pods," in done.stderr.decode()
+    assert f"{reason}; kubectl get nodes,pods," in done.stderr.decode()
 
 
 def test_a_file_with_pods_alone_is_answered_and_told_to_have_no_nodes(tmp_path: Path) -> None:
@@ -133,16 +133,16 @@ def test_a_question_about_a_file_without_pods_is_refused(files: dict[str, str], 
 def test_bytes_that_are_no_text_are_refused_in_words(files: dict[str, str], command: str) -> None:
     done = reprieve(*command.replace("CLUSTER", CLUSTER).split(), files["bytes"])
 
-    said = (done.stderr + done.stdout).decode()
-    assert "not UTF-8" in said
-    assert "codec" not in said
+    output = (done.stderr + done.stdout).decode()
+    assert "not UTF-8" in output
+    assert "codec" not in output
 
 
 def test_a_configuration_of_another_kind_is_refused_without_a_path_of_go(files: dict[str, str]) -> None:
-    said = reprieve("print-config", "--config", files["map"]).stderr.decode()
+    error = reprieve("print-config", "--config", files["map"]).stderr.decode()
 
-    assert said.endswith("; give a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1\n")
-    assert ".go" not in said
+    assert error.endswith("; give a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1\n")
+    assert ".go" not in error
 
 
 @pytest.mark.parametrize(

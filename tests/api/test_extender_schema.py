@@ -41,7 +41,7 @@ def test_all_recorded_requests_of_a_kube_scheduler_are_valid() -> None:
     with gzip.open(RECORDED, "rt") as lines:
         requests = [json.loads(line) for line in lines]
     assert {request["verb"] for request in requests} >= {"filter", "prioritize", "preempt"}
-    assert [each["seq"] for each in requests if not validators[each["verb"]].is_valid(each["body"])] == []
+    assert [request["seq"] for request in requests if not validators[request["verb"]].is_valid(request["body"])] == []
 
 
 @pytest.mark.parametrize("verb", sorted(ANSWER_TO))

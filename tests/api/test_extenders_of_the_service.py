@@ -65,10 +65,10 @@ def test_invalid_extenders_are_refused_in_one_line_before_the_start(tmp_path: Pa
     with pytest.raises(StartUpError) as caught:
         prepare(settings(tmp_path, BAD))
 
-    said = str(caught.value)
-    assert said.startswith(f"configuration {tmp_path / 'config.yaml'}: [extenders[0].urlPrefix: ")
-    assert "\n" not in said
-    assert "[1].tlsConfig: " in said
+    error = str(caught.value)
+    assert error.startswith(f"configuration {tmp_path / 'config.yaml'}: [extenders[0].urlPrefix: ")
+    assert "\n" not in error
+    assert "[1].tlsConfig: " in error
 
 
 def test_a_service_that_does_not_schedule_does_not_mind(tmp_path: Path) -> None:
@@ -84,12 +84,12 @@ def scheduled(
     """Returns where the pod has come to, and what the extender was asked for it."""
 
     async def write(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(answer(json.dumps(answered(asked[0].requests[-1].body))))
+        writer.write(answer(json.dumps(answered(servers[0].requests[-1].body))))
         await writer.drain()
 
     async def run() -> tuple[str, Served]:
         async with serving(write) as served:
-            asked.append(served)
+            servers.append(served)
             _, opens = prepare(settings(tmp_path, [extender | {"urlPrefix": served.address}], *objects))
             async with opens() as service:
                 assert service.kubernetes is not None
@@ -104,7 +104,7 @@ def scheduled(
                         await asyncio.sleep(0.01)
             return where, served
 
-    asked: list[Served] = []
+    servers: list[Served] = []
     return asyncio.run(asyncio.wait_for(run(), 30))
 
 
@@ -138,23 +138,23 @@ def test_they_get_the_pod_as_the_api_server_has_it_and_nodes_in_full_where_they_
     if by_name:
         assert (body["NodeNames"], body["Nodes"]) == (["a", "b"], None)
     else:
-        statuses = {each["metadata"]["name"]: each["status"] for each in body["Nodes"]["items"]}
+        statuses = {item["metadata"]["name"]: item["status"] for item in body["Nodes"]["items"]}
         assert body["NodeNames"] is None
         assert statuses["a"]["addresses"] == A_NODE["status"]["addresses"]
         assert A_NODE["status"]["nodeInfo"].items() <= statuses["a"]["nodeInfo"].items()
 
 
 def test_they_get_victims_in_full(tmp_path: Path) -> None:
-    def taken(body: Any) -> object:
+    def accept_all(body: Any) -> object:
         nodes = body["NodeNameToVictims"].items()
-        by_uid = {node: [{"UID": each["metadata"]["uid"]} for each in found["Pods"]] for node, found in nodes}
+        by_uid = {node: [{"UID": victim["metadata"]["uid"]} for victim in victims["Pods"]] for node, victims in nodes}
         return {"NodeNameToMetaVictims": {node: {"Pods": pods} for node, pods in by_uid.items()}}
 
     urgent = priority_class("u", 9)
     low = {**A_POD, "metadata": {"name": "low", "namespace": "default"}, "spec": {**A_POD["spec"], "nodeName": "a"}}
     high = pod("p", "2", priorityClassName="u", nodeSelector={"zone": "z"})
 
-    where, served = scheduled(tmp_path, taken, {"preemptVerb": "preempt"}, high, urgent, low)
+    where, served = scheduled(tmp_path, accept_all, {"preemptVerb": "preempt"}, high, urgent, low)
 
     (victim,) = served.requests[0].body["NodeNameToVictims"]["a"]["Pods"]
     assert where == "a"

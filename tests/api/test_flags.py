@@ -38,7 +38,7 @@ from tools.generate_flags_page import page
 
 
 @cases(
-    "given, taken",
+    "arguments, options",
     ("a switch is off", ["--leader-elect=false"], ["--no-leader-elect"]),
     ("a switch is on", ["--leader-elect=T", "--schedule"], ["--leader-elect", "--schedule"]),
     ("short, with a value", ["-v=2"], ["--v=2"]),
@@ -53,8 +53,8 @@ from tools.generate_flags_page import page
     ("its value in it", ["--kube-api-content-type=application/json"], ["--foreign-flag=kube-api-content-type"]),
     ("without its value", ["--tls-sni-cert-key"], ["--foreign-flag=tls-sni-cert-key"]),
 )
-def test_flags_may_be_written_as_gos_programs_take_them(given: list[str], taken: list[str]) -> None:
-    assert list(as_options(given)) == taken
+def test_flags_may_be_written_as_gos_programs_take_them(arguments: list[str], options: list[str]) -> None:
+    assert list(as_options(arguments)) == options
 
 
 def test_a_switch_is_true_or_false() -> None:
@@ -107,8 +107,8 @@ def test_the_page_on_flags_is_current_and_has_every_flag() -> None:
 
     assert text == page(), "run `make docs`"
     assert [name for name in FOREIGN if f"`--{name}`" not in text] == []
-    named = {f"`{setting.flag}`": f"`{setting.variable}`" for setting in DECLARATIONS.values()}
-    assert [flag for flag, variable in named.items() if flag not in text and variable not in text] == []
+    variables_by_flag = {f"`{setting.flag}`": f"`{setting.variable}`" for setting in DECLARATIONS.values()}
+    assert [flag for flag, variable in variables_by_flag.items() if flag not in text and variable not in text] == []
 
 
 def test_a_gate_that_cannot_be_had_is_refused_under_the_flags_name() -> None:
@@ -165,29 +165,29 @@ def test_one_line_says_what_of_a_version_is_not_emulated(
     version: str, lines: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serving(schedule=False, emulated_version=version):
-        said = [each.getMessage() for each in caplog.records if "emulated version" in each.getMessage()]
+        messages = [record.getMessage() for record in caplog.records if "emulated version" in record.getMessage()]
 
-    assert len(said) == lines
+    assert len(messages) == lines
     assert all(
-        line.startswith("emulated version 1.38: feature gates are those of v1.38.0-alpha.2; pod") for line in said
+        line.startswith("emulated version 1.38: feature gates are those of v1.38.0-alpha.2; pod") for line in messages
     )
 
 
 def test_feature_gates_are_shown_in_configz_flagz_statusz_and_metrics() -> None:
     with serving(schedule=False, feature_gates="OpportunisticBatching=false", emulated_version="1.37") as service:
-        shown = {
+        pages = {
             path: httpx.get(f"http://127.0.0.1:{service.port}{path}", trust_env=False).text
             for path in ("/configz", "/flagz", "/statusz", "/metrics")
         }
 
-    gates = json.loads(shown["/configz"])["featureGates"]
+    gates = json.loads(pages["/configz"])["featureGates"]
     assert (gates["OpportunisticBatching"], gates["PodSchedulingReadiness"], gates["AllAlpha"]) == (False, True, False)
-    assert "feature-gates=OpportunisticBatching=false" in shown["/flagz"]
-    assert "emulated-version=1.37" in shown["/flagz"]
-    assert "Emulation version: 1.37" in shown["/statusz"]
-    assert 'kubernetes_feature_enabled{name="OpportunisticBatching",stage="BETA"} 0.0' in shown["/metrics"]
-    assert 'kubernetes_feature_enabled{name="PodSchedulingReadiness",stage=""} 1.0' in shown["/metrics"]
-    assert 'kubernetes_feature_enabled{name="AllBeta",stage="BETA"} 0.0' in shown["/metrics"]
+    assert "feature-gates=OpportunisticBatching=false" in pages["/flagz"]
+    assert "emulated-version=1.37" in pages["/flagz"]
+    assert "Emulation version: 1.37" in pages["/statusz"]
+    assert 'kubernetes_feature_enabled{name="OpportunisticBatching",stage="BETA"} 0.0' in pages["/metrics"]
+    assert 'kubernetes_feature_enabled{name="PodSchedulingReadiness",stage=""} 1.0' in pages["/metrics"]
+    assert 'kubernetes_feature_enabled{name="AllBeta",stage="BETA"} 0.0' in pages["/metrics"]
 
 
 def test_the_pages_behind_gates_that_are_off_are_not_there() -> None:
@@ -378,15 +378,15 @@ def test_callers_of_tls_1_2_get_the_cipher_suites_that_are_chosen(
     with serving(
         schedule=False, tls_cert_file=certificate, tls_private_key_file=key, tls_cipher_suites=suites
     ) as service:
-        found = ""
+        chosen_cipher = ""
         with (
             suppress(OSError),
             socket.create_connection(("127.0.0.1", service.port)) as plain,
             old.wrap_socket(plain, server_hostname="localhost") as secured,
         ):
-            found = secured.cipher()[0]  # type: ignore[index]
+            chosen_cipher = secured.cipher()[0]  # type: ignore[index]
 
-    assert found.endswith(cipher) and bool(found) == bool(cipher)
+    assert chosen_cipher.endswith(cipher) and bool(chosen_cipher) == bool(cipher)
 
 
 @pytest.mark.parametrize("suite", ["TLS_RSA_WITH_RC4_128_SHA", "TLS_RSA_WITH_HIGH", "HIGH", "TLS_AES_128"])

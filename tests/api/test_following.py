@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.api.test_recorded_calls import answer_to, name_of, recorded_calls
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.kit.objects import node, pod
 from tests.kit.ports import free_port
 from tests.kit.service import TWELVE_NODES, Service, items_of, kubeconfig_for, serving
@@ -39,7 +39,7 @@ def follower(twelve_nodes: Service, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.mark.slow
-@each_case(recorded_calls, named=name_of)
+@each_case(recorded_calls, name_of=name_of)
 def test_follower_answers_every_recorded_call_as_the_service_with_the_cluster_does(
     follower: Service, twelve_nodes: Service, case: dict[str, Any]
 ) -> None:
@@ -48,13 +48,13 @@ def test_follower_answers_every_recorded_call_as_the_service_with_the_cluster_do
 
 
 def test_news_of_the_cluster_count(follower: Service, twelve_nodes: Service) -> None:
-    asked = asking("fresh")
-    assert follower.call("filter", asked).json()["FailedNodes"] == {"fresh": "node not known to the extender yet"}
+    request = asking("fresh")
+    assert follower.call("filter", request).json()["FailedNodes"] == {"fresh": "node not known to the extender yet"}
 
     twelve_nodes.post("/api/v1/nodes", node("fresh")).raise_for_status()
 
     try:
-        until(lambda: follower.call("filter", asked).json()["NodeNames"] == ["fresh"])
+        until(lambda: follower.call("filter", request).json()["NodeNames"] == ["fresh"])
     finally:
         twelve_nodes.client.delete("/api/v1/nodes/fresh").raise_for_status()
 
@@ -66,14 +66,14 @@ def test_pods_are_bound_through_the_api_server(follower: Service, twelve_nodes: 
 
     # The follower hears of the pod a moment later; before that it binds nothing.
     until(lambda: follower.call("bind", binding).json()["Error"] == "")
-    again = follower.call("bind", binding)
+    repeated = follower.call("bind", binding)
     elsewhere = follower.call("bind", {**binding, "Node": items_of(TWELVE_NODES)[1]["metadata"]["name"]})
     other = follower.call("bind", {**binding, "PodUID": "00000000-0000-4000-8000-000000000000"})
     bound = twelve_nodes.client.get("/api/v1/namespaces/default/pods/to-bind").json()
     twelve_nodes.client.delete("/api/v1/namespaces/default/pods/to-bind?gracePeriodSeconds=0")
 
     assert bound["spec"]["nodeName"] == where
-    assert again.json()["Error"] == ""
+    assert repeated.json()["Error"] == ""
     assert f'already assigned to node "{where}"' in elsewhere.json()["Error"]
     assert other.json()["Error"]
 
@@ -81,20 +81,20 @@ def test_pods_are_bound_through_the_api_server(follower: Service, twelve_nodes: 
 @pytest.mark.slow
 def test_a_cluster_that_goes_away_and_comes_back_is_never_answered_for_wrongly(tmp_path: Path) -> None:
     """Its history is lost, and when it is back it has other nodes."""
-    port, asked = free_port(), asking("a", "b")
+    port, request = free_port(), asking("a", "b")
 
     with ExitStack() as stack:
         with serving(state=state_with("a", tmp_path), port=port, schedule=False):
             follower = stack.enter_context(serving(kubeconfig=kubeconfig_for(port, tmp_path)))
             until(lambda: readiness(follower) == 200)
-            assert follower.call("filter", asked).json()["NodeNames"] == ["a"]
+            assert follower.call("filter", request).json()["NodeNames"] == ["a"]
 
         until(lambda: readiness(follower) == 503)
-        assert follower.call("filter", asked).status_code == 503
+        assert follower.call("filter", request).status_code == 503
 
         with serving(state=state_with("b", tmp_path), port=port, schedule=False):
             answers: list[httpx.Response] = []
-            until(lambda: answers.append(follower.call("filter", asked)) or answers[-1].status_code == 200)  # type: ignore[func-returns-value]
+            until(lambda: answers.append(follower.call("filter", request)) or answers[-1].status_code == 200)  # type: ignore[func-returns-value]
             assert [answer.json()["NodeNames"] for answer in answers if answer.status_code == 200] == [["b"]]
             assert readiness(follower) == 200
 

@@ -16,7 +16,7 @@ import yaml
 
 from api.cli import GROUPS, SUBCOMMANDS
 from tests.api.in_process import reprieve
-from tests.api.test_commands_about_many_pods import node, told
+from tests.api.test_commands_about_many_pods import node, printed
 from tests.api.test_questions import get, pod
 from tests.kit.objects import state_file
 from tests.kit.service import serving
@@ -26,42 +26,42 @@ CLUSTER = ("--dump", "api/examples/cluster.yaml")
 
 
 def test_help_lists_every_command_in_one_of_five_groups() -> None:
-    shown = told("--help")
+    help_text = printed("--help")
 
-    headings = re.findall(r"^(\w[\w ]*):$", shown, re.MULTILINE)
-    listed = re.findall(r"^  ([a-z][a-z-]*)  ", shown, re.MULTILINE)
+    headings = re.findall(r"^(\w[\w ]*):$", help_text, re.MULTILINE)
+    listed = re.findall(r"^  ([a-z][a-z-]*)  ", help_text, re.MULTILINE)
     assert headings == ["Options", *GROUPS] == ["Options", "Ask", "Try", "Develop", "Run", "Set up"]
     assert listed == [*SUBCOMMANDS]
 
 
 @pytest.mark.parametrize(("command", "usage"), [("init", "NAME"), ("completion", "bash|zsh|fish")])
 def test_usage_names_an_argument_as_others_do(command: str, usage: str) -> None:
-    assert told(command, "--help").splitlines()[0] == f"Usage: reprieve {command} [OPTIONS] {usage}"
+    assert printed(command, "--help").splitlines()[0] == f"Usage: reprieve {command} [OPTIONS] {usage}"
 
 
 def test_names_can_be_pasted_into_why() -> None:
-    names = told("pending", "-o", "name", *CLUSTER).splitlines()
+    names = printed("pending", "-o", "name", *CLUSTER).splitlines()
 
     assert names == ["shop/web-6", "batch/train-3"]
-    assert all(told("why", name, *CLUSTER).startswith(f"{name}  Pending") for name in names)
-    assert all(name in told("pending", *CLUSTER) for name in names), "the table has them whole as well"
+    assert all(printed("why", name, *CLUSTER).startswith(f"{name}  Pending") for name in names)
+    assert all(name in printed("pending", *CLUSTER) for name in names), "the table has them whole as well"
 
 
 def test_all_namespaces_and_one_contradict_each_other() -> None:
-    assert told("pending", "-A", *CLUSTER) == told("pending", *CLUSTER)
-    assert told("pending", "-o", "name", "-n", "shop", *CLUSTER) == "shop/web-6\n"
+    assert printed("pending", "-A", *CLUSTER) == printed("pending", *CLUSTER)
+    assert printed("pending", "-o", "name", "-n", "shop", *CLUSTER) == "shop/web-6\n"
     assert "contradict each other" in reprieve("pending", "-A", "-n", "shop", *CLUSTER).stderr.decode()
 
 
 def test_pod_that_is_likely_to_be_meant_is_told_of_one_that_does_not_exist() -> None:
-    said = reprieve("why", "shop/wbe-6", *CLUSTER)
+    done = reprieve("why", "shop/wbe-6", *CLUSTER)
 
-    assert said.returncode == 1
-    assert said.stderr.decode().endswith("no recent decision about one; did you mean shop/web-6?\n")
+    assert done.returncode == 1
+    assert done.stderr.decode().endswith("no recent decision about one; did you mean shop/web-6?\n")
 
 
 def test_rows_alone_have_no_headings() -> None:
-    rows = told("pending", "--no-headers", *CLUSTER).splitlines()
+    rows = printed("pending", "--no-headers", *CLUSTER).splitlines()
 
     assert [row.split()[:4] for row in rows] == [
         ["1", "shop", "(no", "controller)"],
@@ -70,8 +70,8 @@ def test_rows_alone_have_no_headings() -> None:
 
 
 def test_times_are_ages_and_the_wide_form_has_the_moments() -> None:
-    assert re.search(r"\d{3}d +shop/web-6", told("pending", *CLUSTER))
-    assert re.search(r"2026-03-01T09:41:00Z +shop/web-6", told("pending", "-o", "wide", *CLUSTER))
+    assert re.search(r"\d{3}d +shop/web-6", printed("pending", *CLUSTER))
+    assert re.search(r"2026-03-01T09:41:00Z +shop/web-6", printed("pending", "-o", "wide", *CLUSTER))
 
 
 def test_events_that_wake_a_pod_are_in_the_wide_form_only(tmp_path: Path) -> None:
@@ -79,9 +79,9 @@ def test_events_that_wake_a_pod_are_in_the_wide_form_only(tmp_path: Path) -> Non
     state_file(tmp_path / "cluster.yaml", *items)
     with serving(state=tmp_path / "cluster.yaml") as service:
         until(lambda: get(service, "/v1/explain/shop/big").get("attempts"))
-        here = ("shop/big", "--server", f"127.0.0.1:{service.port}")
+        arguments = ("shop/big", "--server", f"127.0.0.1:{service.port}")
 
-        short, wide = told("why", *here), told("why", *here, "-o", "wide")
+        short, wide = printed("why", *arguments), printed("why", *arguments, "-o", "wide")
 
     assert "retried on" not in short
     assert "retried on " in wide
@@ -93,7 +93,7 @@ def test_pods_that_wait_alike_are_counted(tmp_path: Path) -> None:
     state_file(tmp_path / "cluster.yaml", *items)
 
     source = ("--dump", str(tmp_path / "cluster.yaml"))
-    table, wide = (told("whatif", "--pending", *more, *source, code=1) for more in ((), ("-o", "wide")))
+    table, wide = (printed("whatif", "--pending", *more, *source, code=1) for more in ((), ("-o", "wide")))
 
     assert [line.split() for line in table.splitlines()[-1:]] == [["2", "x", "as", "above", "pending"]]
     assert (table.count("Insufficient cpu"), table.count("shop/big-")) == (1, 1)
@@ -101,7 +101,7 @@ def test_pods_that_wait_alike_are_counted(tmp_path: Path) -> None:
 
 
 def test_pods_of_a_drain_are_in_one_table() -> None:
-    table = told("whatif", "--drain", "node-a1", *CLUSTER)
+    table = printed("whatif", "--drain", "node-a1", *CLUSTER)
 
     assert [line.split()[0] for line in table.splitlines() if line.startswith("shop/web-0  ")] == ["shop/web-0"]
     assert ("Pods" in table.splitlines(), "Evicted" in table.splitlines()) == (False, True)
@@ -112,14 +112,14 @@ def test_pods_of_a_drain_are_in_one_table() -> None:
     "command", ["why shop/web-6", "pending", "whatif --drain node-a1", "victims -f examples/2-urgent.yaml"]
 )
 def test_lines_of_a_table_end_with_what_is_in_them(command: str, output: str) -> None:
-    lines = told(*command.split(), "-o", output, *CLUSTER).splitlines()
+    lines = printed(*command.split(), "-o", output, *CLUSTER).splitlines()
 
     assert [line for line in lines if line != line.rstrip()] == []
 
 
 def test_a_pod_that_is_placed_has_no_message_of_a_refusal() -> None:
     (row,) = [
-        line for line in told("whatif", "--pending", *CLUSTER, code=1).splitlines() if line.startswith("shop/web-6")
+        line for line in printed("whatif", "--pending", *CLUSTER, code=1).splitlines() if line.startswith("shop/web-6")
     ]
 
     assert "node-a3" in row
@@ -136,7 +136,7 @@ esac
 
 
 def test_a_plan_is_printed_as_commands_of_kubectl(tmp_path: Path) -> None:
-    script = told(
+    script = printed(
         "plan", "--for", "examples/workloads/train.yaml", "--dump", "examples/clusters/fragmented.yaml", "-o", "sh"
     )
     (tmp_path / "kubectl").write_text(KUBECTL)
@@ -160,8 +160,8 @@ FREE: Final = ("plan", "--free-nodes", "2", "--of", "nvidia.com/gpu", "--dump", 
 
 
 def test_a_plan_that_frees_nodes_keeps_them_cordoned_until_the_last_pod_has_landed(tmp_path: Path) -> None:
-    script, log = told(*FREE, "-o", "sh"), tmp_path / "log"
-    moves = json.loads(told(*FREE, "-o", "json"))["moves"]
+    script, log = printed(*FREE, "-o", "sh"), tmp_path / "log"
+    moves = json.loads(printed(*FREE, "-o", "json"))["moves"]
     (tmp_path / "kubectl").write_text(KUBECTL)
     (tmp_path / "kubectl").chmod(0o755)
     log.write_text("")
@@ -175,7 +175,7 @@ def test_a_plan_that_frees_nodes_keeps_them_cordoned_until_the_last_pod_has_land
     assert [words[2] for words in done if words[0] == "create"] == [
         f"/api/v1/namespaces/ml/pods/{move['pod']['name']}/eviction" for move in moves
     ]
-    assert cordons == [["gpu-a2", "gpu-a4"], *(each["cordon"] for each in moves if each["cordon"])]
+    assert cordons == [["gpu-a2", "gpu-a4"], *(move["cordon"] for move in moves if move["cordon"])]
     assert done[-1] == ["uncordon", *dict.fromkeys(name for names in cordons for name in names)]
 
 
@@ -188,7 +188,12 @@ def test_a_script_that_fails_uncordons_what_it_has_cordoned(tmp_path: Path) -> N
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "LOG": str(tmp_path / "log")}
 
     done = subprocess.run(
-        ["sh", "-c", told(*FREE, "-o", "sh")], env=environment, check=False, timeout=60, capture_output=True, text=True
+        ["sh", "-c", printed(*FREE, "-o", "sh")],
+        env=environment,
+        check=False,
+        timeout=60,
+        capture_output=True,
+        text=True,
     )
 
     assert done.returncode == 1
@@ -204,20 +209,20 @@ def test_names_in_a_script_are_quoted(tmp_path: Path) -> None:
             item["metadata"]["name"] = "x; touch hacked; '"
     (tmp_path / "fleet.yaml").write_text(yaml.safe_dump(cluster))
 
-    script = told(*FREE[:-1], str(tmp_path / "fleet.yaml"), "-o", "sh")
+    script = printed(*FREE[:-1], str(tmp_path / "fleet.yaml"), "-o", "sh")
 
     (line,) = [line for line in script.splitlines() if "touch" in line]
     assert shlex.split(line)[2] == "x; touch hacked; '"
 
 
 def test_a_plan_is_drawn() -> None:
-    picture = told("plan", "--free-nodes", "3", *FREE[3:], "-o", "svg")
+    picture = printed("plan", "--free-nodes", "3", *FREE[3:], "-o", "svg")
 
     assert picture == Path("docs/images/free-nodes.svg").read_text(), "docs/how-to/free-nodes.md says how it is made"
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "expected"),
     [
         (
             ("--free-nodes", "2", "--of", "nvidia.com/gpus"),
@@ -232,18 +237,18 @@ def test_a_plan_is_drawn() -> None:
         (("--free-nodes", "8", "-o", "sh"), 1, "# Only 4 of 8 nodes would be free after "),
     ],
 )
-def test_the_exit_code_of_a_plan_says_whether_there_is_one(words: tuple[str, ...], code: int, said: str) -> None:
+def test_the_exit_code_of_a_plan_says_whether_there_is_one(words: tuple[str, ...], code: int, expected: str) -> None:
     done = reprieve("plan", *words, "--dump", "examples/clusters/fleet.yaml")
 
     assert done.returncode == code
     (line,) = [line for line in (done.stdout + done.stderr).decode().splitlines() if not line.startswith("# The")]
-    assert said in line
+    assert expected in line
 
 
 def test_a_plan_that_there_is_not_is_no_command(tmp_path: Path) -> None:
     (tmp_path / "large.yaml").write_text(yaml.safe_dump(pod("large", "9000")))
 
-    script = told("plan", "--for", str(tmp_path / "large.yaml"), *CLUSTER, "-o", "sh", code=1)
+    script = printed("plan", "--for", str(tmp_path / "large.yaml"), *CLUSTER, "-o", "sh", code=1)
 
     assert all(line.startswith("# ") for line in script.splitlines())
 
@@ -306,10 +311,10 @@ def test_an_expectation_in_per_cent_is_told_in_per_cent(tmp_path: Path) -> None:
         "nodes: {cpu: 4}\npods: [{name: a, rate: 1, for: 30s, cpu: 1m}]\nexpect: ['placed >= 99%', 'pods < 99']\n"
     )
 
-    shown = told("simulate", str(path))
+    output = printed("simulate", str(path))
 
-    assert "placed >= 99%  (found 100%)" in shown
-    assert "pods < 99  (found " in shown
+    assert "placed >= 99%  (found 100%)" in output
+    assert "pods < 99  (found " in output
 
 
 @pytest.mark.slow
@@ -319,18 +324,18 @@ def test_terminal_shows_how_far_a_large_dump_is_read(tmp_path: Path) -> None:
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}, "data": {"text": "x" * 2_000_000}}
     )
     (tmp_path / "cluster.json").write_text(json.dumps(cluster, default=str))
-    here, there = os.openpty()
+    reader, terminal = os.openpty()
     command = [sys.executable, "-m", "api.cli", "pending", "--dump", "cluster.json"]
     environment = {**os.environ, "PYTHONPATH": str(Path.cwd()), "TERM": "xterm", "COLUMNS": "200"}
 
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=there, cwd=tmp_path, env=environment, check=True)
-    os.close(there)
-    shown = b""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=terminal, cwd=tmp_path, env=environment, check=True)
+    os.close(terminal)
+    output = b""
     with suppress(OSError):  # Linux says so at the end
-        while part := os.read(here, 65536):
-            shown += part
-    os.close(here)
+        while part := os.read(reader, 65536):
+            output += part
+    os.close(reader)
 
-    assert b"reading cluster.json (2 MB)" in shown
-    assert b"working on 12 nodes and " in shown
+    assert b"reading cluster.json (2 MB)" in output
+    assert b"working on 12 nodes and " in output
     assert b"reading" not in done.stdout

@@ -106,7 +106,7 @@ def threads_that_answer() -> list[str]:
     return [str(stack) for stack in stacks if any("/extender/answers/" in entry.filename for entry in stack)]
 
 
-def asked(port: int, path: str, body: bytes = b"", method: str = "POST") -> Connection:
+def caller_with(port: int, path: str, body: bytes = b"", method: str = "POST") -> Connection:
     connection = Connection(port)
     connection.send(head(path, method=method, Content_Length=len(body)) + body)
     return connection
@@ -132,7 +132,7 @@ def test_a_question_that_was_given_up_makes_room_for_the_next(
 ) -> None:
     body = b"" if question is None else json.dumps(question).encode()
     with GATE.closed():
-        connection = asked(service.port, path, body, method)
+        connection = caller_with(service.port, path, body, method)
         GATE.wait_for_somebody()
         connection.close()
         until(lambda: is_left_alone(service))
@@ -161,7 +161,8 @@ def test_queued_callers_who_hang_up_are_forgotten(service: Service) -> None:
     body = json.dumps(pod(**SPREAD)).encode()
     with GATE.closed():
         callers = [
-            asked(service.port, f"/v1/capacity?limit={NUM_PODS}", body) for _ in range(limits.QUESTIONS_AT_ONE_TIME)
+            caller_with(service.port, f"/v1/capacity?limit={NUM_PODS}", body)
+            for _ in range(limits.QUESTIONS_AT_ONE_TIME)
         ]
         until(lambda: state_of(service).worker.taken.total() == limits.QUESTIONS_AT_ONE_TIME)
         refused = service.post("/v1/capacity", pod())
@@ -179,7 +180,7 @@ def test_queued_callers_who_hang_up_are_forgotten(service: Service) -> None:
 
 def test_an_evaluation_that_was_given_up_makes_room_for_the_next() -> None:
     with GateEngine.closed() as engine, serving(lambda _: engine) as service:
-        caller = asked(service.port, "/v1/evaluate", b"{}")
+        caller = caller_with(service.port, "/v1/evaluate", b"{}")
         engine.wait_for_callers(1)
         caller.close()
         with connected(service.port) as next_one:
@@ -194,10 +195,10 @@ async def test_an_error_in_the_moment_of_a_hang_up_stays_that_error() -> None:
     """The hang-up is heard while the block ends; nothing but the error comes out of it."""
     came: asyncio.Queue[Message] = asyncio.Queue()
     came.put_nowait({"type": "http.request", "body": b"", "more_body": False})
-    asked = Request({"type": "http", "method": "POST", "headers": []}, came.get)
+    request = Request({"type": "http", "method": "POST", "headers": []}, came.get)
 
     with pytest.raises(LookupError, match="no such node"):
-        async with UntilHangUp(asked):
+        async with UntilHangUp(request):
             for _ in range(3):
                 await asyncio.sleep(0)
             came.put_nowait({"type": "http.disconnect"})
@@ -207,7 +208,7 @@ async def test_an_error_in_the_moment_of_a_hang_up_stays_that_error() -> None:
 
 def test_half_closed_connection_counts_as_a_hang_up() -> None:
     with GateEngine.closed() as engine, serving(lambda _: engine) as service:
-        caller = asked(service.port, "/v1/evaluate", b"{}")
+        caller = caller_with(service.port, "/v1/evaluate", b"{}")
         engine.wait_for_callers(1)
         caller.socket.shutdown(socket.SHUT_WR)
         until(lambda: is_at_rest(service))
@@ -221,19 +222,19 @@ def test_questions_share_a_connection_one_after_the_other_and_one_behind_the_oth
     body = json.dumps(pod()).encode()
     asks = [head(f"/v1/capacity?limit={limit}", Content_Length=len(body)) + body for limit in range(1, 7)]
     with connected(service.port) as connection:
-        told = []
+        fits = []
         for question in asks[:3]:
             connection.send(question)
-            told.append(connection.answer().json()["fits"])
+            fits.append(connection.answer().json()["fits"])
         connection.send(b"".join(asks[3:]))
-        told += [connection.answer().json()["fits"] for _ in asks[3:]]
+        fits += [connection.answer().json()["fits"] for _ in asks[3:]]
 
-    assert told == [1, 2, 3, 4, 5, 6]
+    assert fits == [1, 2, 3, 4, 5, 6]
 
 
 def test_hang_up_with_a_second_request_queued_is_noticed_after_the_first_answer() -> None:
     with GateEngine.closed() as engine, serving(lambda _: engine) as service:
-        caller = asked(service.port, "/v1/evaluate", b"{}")
+        caller = caller_with(service.port, "/v1/evaluate", b"{}")
         engine.wait_for_callers(1)
         caller.send(head("/v1/evaluate", Content_Length=2) + b"{}")
         caller.close()
@@ -280,26 +281,26 @@ class SlowVerbs(FailingEngine):
         return {}
 
 
-@pytest.mark.parametrize(("verb", "asked"), [("filter", BY_NAME), ("prioritize", IN_FULL), ("preempt", VICTIMS_BY_UID)])
-def test_a_call_whose_caller_has_gone_while_it_waits_is_let_go(verb: str, asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("verb", "call"), [("filter", BY_NAME), ("prioritize", IN_FULL), ("preempt", VICTIMS_BY_UID)])
+def test_a_call_whose_caller_has_gone_while_it_waits_is_let_go(verb: str, call: dict[str, Any]) -> None:
     engine = SlowVerbs()
     with serving(lambda _: engine) as service, ExitStack() as stack:
         stack.callback(engine.gate.open)
         caller = Connection(service.port)
-        body = json.dumps(asked).encode()
+        body = json.dumps(call).encode()
         caller.send(head(f"/extender/{verb}", Content_Length=len(body)) + body)
         engine.gate.wait_for_callers(1)
         caller.close()
         until(lambda: not service.server.server_state.tasks)
 
-        assert engine.ended == [asked["Pod"]["metadata"]["name"]]
+        assert engine.ended == [call["Pod"]["metadata"]["name"]]
 
 
 def test_a_binding_whose_caller_has_gone_is_not_cut_short() -> None:
     engine = SlowBinder()
     with serving(lambda _: engine, serve_bind=True) as service, ExitStack() as stack:
         stack.callback(engine.gate.open)
-        caller = asked(service.port, "/extender/bind", json.dumps(BINDING).encode())
+        caller = caller_with(service.port, "/extender/bind", json.dumps(BINDING).encode())
         engine.gate.wait_for_callers(1)
         caller.close()
         until(lambda: not service.connections())
@@ -312,7 +313,7 @@ def test_a_binding_whose_caller_has_gone_is_not_cut_short() -> None:
 
 def test_streams_whose_pages_are_closed_make_room_for_others(service: Service) -> None:
     for _ in range(2):
-        streams = [asked(service.port, "/v1/stream", method="GET") for _ in range(limits.STREAMS)]
+        streams = [caller_with(service.port, "/v1/stream", method="GET") for _ in range(limits.STREAMS)]
         for stream in streams:
             assert stream._reader.readline() == b"HTTP/1.1 200 OK\r\n"
             while b"event: version" not in stream._reader.readline():
@@ -338,8 +339,8 @@ def reprieve(*arguments: str) -> "subprocess.Popen[str]":
 def interrupted(command: "subprocess.Popen[str]") -> tuple[int, str, str]:
     with command:
         command.send_signal(signal.SIGINT)
-        told, complained = command.communicate(timeout=DEADLINE)
-        return command.returncode, told, complained
+        output, complained = command.communicate(timeout=DEADLINE)
+        return command.returncode, output, complained
 
 
 @pytest.mark.parametrize(
@@ -367,8 +368,8 @@ def test_a_command_that_answers_by_itself_ends_when_it_is_interrupted(state: Pat
     asking = reprieve("fits", "-f", str(pipe), "--dump", str(state), "--limit", "100000")
     pipe.write_text(json.dumps(pod(**SPREAD)))  # waits until it is read
 
-    code, told, complained = interrupted(asking)
+    code, output, complained = interrupted(asking)
 
-    assert (code, told) == (130, "")
+    assert (code, output) == (130, "")
     # Wherever it is by now. Between two lines of asyncio's it may say that something was never awaited.
     assert "Traceback" not in complained

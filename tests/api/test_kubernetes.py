@@ -47,14 +47,14 @@ def test_objects_are_created_read_listed_bound_and_deleted_over_a_socket() -> No
             f"{PODS}/web/binding", json={"metadata": {"name": "web"}, "target": {"kind": "Node", "name": "n"}}
         )
         read = client.get(f"{PODS}/web")
-        gone = client.request("DELETE", f"{PODS}/web", json={"gracePeriodSeconds": 0})
-        missing = client.get(f"{PODS}/web")
+        deleted = client.request("DELETE", f"{PODS}/web", json={"gracePeriodSeconds": 0})
+        not_found = client.get(f"{PODS}/web")
 
-    statuses = [answer.status_code for answer in (created, listed, bound, read, gone, missing)]
+    statuses = [answer.status_code for answer in (created, listed, bound, read, deleted, not_found)]
     assert statuses == [201, 200, 201, 200, 200, 404]
     assert [item["metadata"]["name"] for item in listed.json()["items"]] == ["web"]
     assert read.json()["spec"]["nodeName"] == "n"
-    assert missing.json()["reason"] == "NotFound"
+    assert not_found.json()["reason"] == "NotFound"
 
 
 TRANSCRIPT = json.loads((Path(__file__).parents[1] / "reprieve/cluster/transcript.json").read_text())

@@ -39,7 +39,7 @@ class Replica:
     def ends(self) -> int:
         return self.process.wait(DEADLINE)
 
-    def said(self) -> str:
+    def log_text(self) -> str:
         return self.log.read_text()
 
 
@@ -55,7 +55,7 @@ def two_replicas(cluster: Service, folder: Path) -> Iterator[tuple[Replica, Repl
             port, log = free_port(), folder / f"{number}.log"
             started = stack.enter_context(process("serve", "--schedule", "--port", str(port), *files, log=log))
             replicas.append(Replica(started, port, log))
-            until(lambda: holder(cluster) != "" and "attempting to acquire leader lease" in replicas[-1].said())
+            until(lambda: holder(cluster) != "" and "attempting to acquire leader lease" in replicas[-1].log_text())
         yield replicas[0], replicas[1]
 
 
@@ -81,9 +81,9 @@ def test_it_is_said_how_many_requests_go_to_the_api_server(
     """So many pods of a backlog are bound in a second."""
     kubeconfig = kubeconfig_for(cluster.port, tmp_path)
     with caplog.at_level(logging.INFO), serving(kubeconfig=kubeconfig, schedule=decides, leader_elect=False):
-        said = "at most 50 requests a second go to the API server, bindings included (100 at once)" in caplog.text
+        is_logged = "at most 50 requests a second go to the API server, bindings included (100 at once)" in caplog.text
 
-    assert said is decides
+    assert is_logged is decides
 
 
 @pytest.mark.slow
@@ -110,16 +110,16 @@ def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
 
         assert first.ends() == 4
         assert (
-            first.said()
+            first.log_text()
             .splitlines()[-1]
             .startswith("reprieve: leader election lost: failed to renew lease kube-system/kube-scheduler")
         )
-        assert "Traceback" not in first.said()
+        assert "Traceback" not in first.log_text()
 
         second.process.send_signal(signal.SIGTERM)
         assert second.ends() == 0
         assert holder(cluster) == ""
-        assert "Traceback" not in second.said()
+        assert "Traceback" not in second.log_text()
 
 
 @pytest.mark.slow

@@ -170,9 +170,9 @@ def test_all_bodies_together_are_bounded(tight: Service) -> None:
         first.send(head(FILTER, Content_Length=len(large)) + large[1:])
         until(lambda: tight.call("filter", large).status_code == 503)
         first.send(large[:1])
-        taken = first.answer().status
+        status = first.answer().status
 
-    assert taken == 400
+    assert status == 400
     assert tight.call("filter", CALL).status_code == 200
 
 
@@ -213,7 +213,7 @@ def test_slow_bodies_cost_their_senders_only(path: str) -> None:
 @pytest.mark.parametrize(("is_there", "status"), [(True, 200), (False, 408)])
 async def test_a_body_that_is_there_is_read_however_late_the_event_loop_looks(is_there: bool, status: int) -> None:
     """Uvicorn pauses a connection whose body nobody takes, and reads on in a turn of the loop after that."""
-    come, sent = asyncio.Event(), list[Message]()
+    come, messages = asyncio.Event(), list[Message]()
 
     async def receive() -> Message:
         if is_there:
@@ -227,24 +227,24 @@ async def test_a_body_that_is_there_is_read_however_late_the_event_loop_looks(is
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        messages.append(message)
 
     headers = [(b"content-length", b"2"), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": FILTER, "headers": headers}
     await RequestLimits(app, Settings(body_seconds=10))(scope, receive, send)
 
-    assert sent[0]["status"] == status
+    assert messages[0]["status"] == status
 
 
 @pytest.mark.parametrize("path", ["/v1/evaluate", pytest.param(PODS, marks=pytest.mark.slow)])
 def test_bodies_of_others_leave_half_of_the_bytes_to_the_verbs(path: str) -> None:
     large = 3 * 2**20
     with serving(schedule=False, max_bodies=2 * large + 2000, body_seconds=5) as service, ExitStack() as connections:
-        held = [connections.enter_context(connected(service.port)) for _ in range(3)]
-        for connection in held:
+        open_connections = [connections.enter_context(connected(service.port)) for _ in range(3)]
+        for connection in open_connections:
             connection.send(head(path, Content_Length=large) + b" " * (large - 1))
 
-        assert 503 in {connection.answer().status for connection in held[1:]}
+        assert 503 in {connection.answer().status for connection in open_connections[1:]}
         assert service.call("filter", CALL + b" " * (large - 1000)).status_code == 200
 
 
@@ -265,12 +265,12 @@ def test_watches_at_one_time_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
             refused = service.client.get(PODS, params=watch)
             listed = service.client.get(PODS)
         # The service may not have noticed at once that they are gone.
-        while (again := service.client.get(PODS, params=watch).status_code) == 429:
+        while (later_status := service.client.get(PODS, params=watch).status_code) == 429:
             time.sleep(0.01)
 
     assert_is_refusal(refused, 429)
     assert refused.headers["retry-after"] == "1"
-    assert (listed.status_code, again) == (200, 200)
+    assert (listed.status_code, later_status) == (200, 200)
 
 
 def test_answers_tell_nothing_about_the_server(example: Service) -> None:

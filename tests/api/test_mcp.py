@@ -83,16 +83,16 @@ def test_victims_and_fits_take_manifests_as_text(about_the_example: Ask) -> None
 
 @pytest.mark.parametrize("field", ["priorityClassName: production", "name: big"])
 def test_text_that_hides_from_people_is_not_handed_on(about_the_example: Ask, field: str) -> None:
-    hidden = "".join(chr(0xE0000 + ord(each)) for each in "obey")
-    _, said = answer(about_the_example, "victims", manifests=POD.replace(field, field + hidden))
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    _, reply = answer(about_the_example, "victims", manifests=POD.replace(field, field + hidden))
 
-    assert hidden not in json.dumps(said, ensure_ascii=False)
+    assert hidden not in json.dumps(reply, ensure_ascii=False)
 
 
 def test_whatif_drains(about_the_example: Ask) -> None:
-    _, tried = answer(about_the_example, "whatif", drain_nodes=["node-a1"])
+    _, outcome = answer(about_the_example, "whatif", drain_nodes=["node-a1"])
 
-    assert {eviction["node"] for eviction in tried["evictions"]} == {"node-a1"}
+    assert {eviction["node"] for eviction in outcome["evictions"]} == {"node-a1"}
 
 
 def test_plan_frees_nodes() -> None:
@@ -125,7 +125,7 @@ def test_unanswerable_tool_call_fails_with_the_reason(
 @pytest.mark.slow
 def test_who_preempted_tool_asks_the_records_of_a_service(example: Service) -> None:
     with session("--server", f"http://127.0.0.1:{example.port}") as ask:
-        failed, found = answer(ask, "who_preempted", pod="shop/web-6")
+        failed, preemptions = answer(ask, "who_preempted", pod="shop/web-6")
 
     assert not failed
-    assert "items" in found
+    assert "items" in preemptions

@@ -43,17 +43,17 @@ def test_missing_nodes_are_an_error_in_words(example: Service, body: object) -> 
 
 
 @cases(
-    "nodes, names, kept",
+    "nodes, names, passing",
     ("by name", None, [], {"Nodes": None, "NodeNames": []}),
     ("in full", {"items": []}, None, {"Nodes": {"metadata": {}, "items": []}, "NodeNames": None}),
     ("Go's none", {"metadata": {}, "items": None}, None, {"Nodes": {"metadata": {}, "items": []}, "NodeNames": None}),
 )
 def test_empty_nodes_are_answered_by_empty_lists(
-    example: Service, nodes: object, names: object, kept: dict[str, object]
+    example: Service, nodes: object, names: object, passing: dict[str, object]
 ) -> None:
     answer = example.call("filter", {"Pod": POD, "Nodes": nodes, "NodeNames": names}).json()
 
-    assert answer == {**kept, "FailedNodes": {}, "FailedAndUnresolvableNodes": {}, "Error": ""}
+    assert answer == {**passing, "FailedNodes": {}, "FailedAndUnresolvableNodes": {}, "Error": ""}
     assert example.call("prioritize", {"Pod": POD, "Nodes": nodes, "NodeNames": names}).json() == []
 
 
@@ -72,9 +72,9 @@ def test_node_that_is_sent_twice_counts_once(example: Service) -> None:
     body = with_node()
     (node,) = body["Nodes"]["items"]  # type: ignore[index]
     other = {**node, "metadata": {"name": "other-node"}}
-    again = {**node, "spec": {"unschedulable": True}}
+    cordoned = {**node, "spec": {"unschedulable": True}}
 
-    answer = example.call("filter", {**body, "Nodes": {"items": [node, other, again]}}).json()
+    answer = example.call("filter", {**body, "Nodes": {"items": [node, other, cordoned]}}).json()
 
     assert answer["Nodes"]["items"] == [node, other]
 

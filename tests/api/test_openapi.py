@@ -121,15 +121,15 @@ def test_there_are_examples_for_every_body() -> None:
 
 
 def test_reader_finds_the_extender_first() -> None:
-    tags = [each["name"] for each in DOCUMENT["tags"]]
-    used = {tag for methods in DOCUMENT["paths"].values() for each in methods.values() for tag in each["tags"]}
+    tags = [tag["name"] for tag in DOCUMENT["tags"]]
+    used = {tag for methods in DOCUMENT["paths"].values() for method in methods.values() for tag in method["tags"]}
 
     assert tags == ["extender", "questions", "health", "operation"]
     assert used == set(tags)
 
 
 def test_document_says_how_callers_are_known_and_under_which_licence_it_is() -> None:
-    kinds = {name: each["type"] for name, each in DOCUMENT["components"]["securitySchemes"].items()}
+    kinds = {name: scheme["type"] for name, scheme in DOCUMENT["components"]["securitySchemes"].items()}
 
     assert kinds == {"token": "http", "certificate": "mutualTLS"}
     assert DOCUMENT["security"] == [{"token": []}, {"certificate": []}, {}]
@@ -153,23 +153,23 @@ def test_paths_for_people_who_look_into_the_process_are_described(example: Servi
 )
 def test_every_answer_to_a_get_has_an_example_of_its_form(path: str, operation: dict[str, Any]) -> None:
     (content,) = operation["responses"]["200"]["content"].values()
-    asked = {each["name"] for each in operation.get("parameters", ()) if "example" in each}
+    names_with_example = {parameter["name"] for parameter in operation.get("parameters", ()) if "example" in parameter}
 
     assert content.get("example"), "run `python -m tools.generate_answers`"
     if content["schema"] != {"type": "string"}:
         schema = {**_closed(content["schema"]), "components": _closed(DOCUMENT["components"])}
         jsonschema_rs.Draft202012Validator(schema).validate(content["example"])
-    assert set(re.findall(r"{(\w+)}", path)) <= asked
+    assert set(re.findall(r"{(\w+)}", path)) <= names_with_example
 
 
 def _closed(schema: Any) -> Any:
     """The schema, by which members that it does not name are wrong."""
     if isinstance(schema, list):
-        return [_closed(each) for each in schema]
+        return [_closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {name: _closed(each) for name, each in schema.items()}
-    return {"additionalProperties": False, **made} if "properties" in made and made.get("type") == "object" else made
+    copy = {name: _closed(member) for name, member in schema.items()}
+    return {"additionalProperties": False, **copy} if "properties" in copy and copy.get("type") == "object" else copy
 
 
 def test_the_page_for_people_loads_nothing_but_what_the_service_sends(example: Service) -> None:
@@ -177,7 +177,7 @@ def test_the_page_for_people_loads_nothing_but_what_the_service_sends(example: S
 
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     loaded = re.findall(r'(?:src|href)="([^"]+)"', page.text)
-    assert [example.client.get(f"/{each}").status_code for each in loaded] == [200, 200, 200]
+    assert [example.client.get(f"/{path}").status_code for path in loaded] == [200, 200, 200]
     (script,) = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
     digest = b64encode(sha256(script.encode()).digest()).decode()
     assert f"script-src 'self' 'sha256-{digest}'" in page.headers["content-security-policy"]
@@ -195,10 +195,10 @@ def test_head_of_what_never_ends_is_refused(example: Service) -> None:
     assert example.client.head("/v1/stream").status_code == 405
 
 
-@pytest.mark.parametrize(("path", "sent"), [("/", "gzip"), ("/ui/cells", "gzip"), ("/v1/cluster", None)])
-def test_pages_are_sent_compressed(example: Service, path: str, sent: str | None) -> None:
+@pytest.mark.parametrize(("path", "encoding"), [("/", "gzip"), ("/ui/cells", "gzip"), ("/v1/cluster", None)])
+def test_pages_are_sent_compressed(example: Service, path: str, encoding: str | None) -> None:
     plain = example.client.get(path, headers={"Accept-Encoding": "identity"})
     compressed = example.client.get(path, headers={"Accept-Encoding": "gzip, br"})
 
-    assert ("content-encoding" in plain.headers, compressed.headers.get("content-encoding")) == (False, sent)
+    assert ("content-encoding" in plain.headers, compressed.headers.get("content-encoding")) == (False, encoding)
     assert len(plain.content) == len(compressed.content) or path == "/"  # the first page tells the time

@@ -26,41 +26,41 @@ def test_metrics_are_in_prometheus_text_format(example: Service) -> None:
 
 
 def test_configz_spells_out_the_configuration_in_force(example: Service) -> None:
-    shown = example.client.get("/configz").json()
+    answer = example.client.get("/configz").json()
 
-    assert shown["componentconfig"] == written(Configuration())
-    assert shown["featureGates"]["SchedulerQueueingHints"] is True
+    assert answer["componentconfig"] == written(Configuration())
+    assert answer["featureGates"]["SchedulerQueueingHints"] is True
 
 
 def samples(text: str) -> dict[tuple[str, ...], float]:
     """(name, label values in the order of their names) -> value."""
-    found = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
-    return {(sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value for sample in found}
+    items = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return {(sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value for sample in items}
 
 
 def test_health_checks_are_counted_for_slis(example: Service) -> None:
     for path in ("/readyz", "/readyz/ping", "/livez"):
         assert example.client.get(path).text == "ok"
 
-    found = samples(example.client.get("/metrics/slis").text)
-    assert found["kubernetes_healthcheck", "ping", "livez"] == 1
-    assert found["kubernetes_healthcheck", "informer-sync", "readyz"] == 1
-    assert found["kubernetes_healthchecks_total", "ping", "success", "readyz"] >= 2
+    values = samples(example.client.get("/metrics/slis").text)
+    assert values["kubernetes_healthcheck", "ping", "livez"] == 1
+    assert values["kubernetes_healthcheck", "informer-sync", "readyz"] == 1
+    assert values["kubernetes_healthchecks_total", "ping", "success", "readyz"] >= 2
 
 
 def test_a_check_that_fails_is_counted_too() -> None:
     with serving(lambda _: FailingEngine(RuntimeError(), is_ready=False)) as service:
         service.client.get("/readyz")
 
-        found = samples(service.client.get("/metrics/slis").text)
-    assert found["kubernetes_healthcheck", "informer-sync", "readyz"] == 0
-    assert found["kubernetes_healthchecks_total", "informer-sync", "error", "readyz"] == 1
+        values = samples(service.client.get("/metrics/slis").text)
+    assert values["kubernetes_healthcheck", "informer-sync", "readyz"] == 0
+    assert values["kubernetes_healthchecks_total", "informer-sync", "error", "readyz"] == 1
 
 
 def test_resource_requests_are_exported_by_pod_and_resource(twelve_nodes: Service) -> None:
-    found = samples(twelve_nodes.client.get("/metrics/resources").text)
+    values = samples(twelve_nodes.client.get("/metrics/resources").text)
 
-    requests = {key: value for key, value in found.items() if key[0] == "kube_pod_resource_request"}
+    requests = {key: value for key, value in values.items() if key[0] == "kube_pod_resource_request"}
     assert requests
     # In the order of their names: namespace, node, pod, priority, resource, scheduler, unit.
     assert {key[5:] for key in requests} >= {("cpu", "default-scheduler", "cores")}

@@ -30,7 +30,7 @@ PODS = [
 both_modes = pytest.mark.parametrize("by_name", [True, False], ids=["by name", "in full"])
 
 
-def asked(service: Service, by_name: bool, ask: Callable[[HTTPExtender], Awaitable[T]]) -> T:
+def reply(service: Service, by_name: bool, ask: Callable[[HTTPExtender], Awaitable[T]]) -> T:
     config = Extender(
         url_prefix=f"http://127.0.0.1:{service.port}/extender",
         filter_verb="filter", prioritize_verb="prioritize", preempt_verb="preempt", bind_verb="bind", node_cache_capable=by_name,
@@ -50,22 +50,22 @@ def asked(service: Service, by_name: bool, ask: Callable[[HTTPExtender], Awaitab
 def test_filter(twelve_nodes: Service, by_name: bool) -> None:
     small, huge = make_pod().req(cpu="1m").obj(), make_pod().req(cpu="100000").obj()
 
-    some = asked(twelve_nodes, by_name, lambda extender: extender.filter(small, NODES))
-    none = asked(twelve_nodes, by_name, lambda extender: extender.filter(huge, NODES))
+    answer_to_small = reply(twelve_nodes, by_name, lambda extender: extender.filter(small, NODES))
+    answer_to_huge = reply(twelve_nodes, by_name, lambda extender: extender.filter(huge, NODES))
 
     names = {node.name for node in NODES}
-    passed = [node.name for node in some.nodes]
+    passed = [node.name for node in answer_to_small.nodes]
     assert passed
-    assert {*passed, *some.failed, *some.failed_and_unresolvable} == names
-    assert not none.nodes
-    assert {*none.failed, *none.failed_and_unresolvable} == names
+    assert {*passed, *answer_to_small.failed, *answer_to_small.failed_and_unresolvable} == names
+    assert not answer_to_huge.nodes
+    assert {*answer_to_huge.failed, *answer_to_huge.failed_and_unresolvable} == names
 
 
 @both_modes
 def test_prioritize(twelve_nodes: Service, by_name: bool) -> None:
-    scores = asked(twelve_nodes, by_name, lambda extender: extender.prioritize(make_pod().req(cpu="1m").obj(), NODES))
+    scores = reply(twelve_nodes, by_name, lambda extender: extender.prioritize(make_pod().req(cpu="1m").obj(), NODES))
 
-    assert sorted(each.host for each in scores) == sorted(node.name for node in NODES)
+    assert sorted(score.host for score in scores) == sorted(node.name for node in NODES)
 
 
 @both_modes
@@ -76,13 +76,13 @@ def test_preempt(twelve_nodes: Service, by_name: bool) -> None:
     victims = [Candidate(node, pods, 0) for node, pods in on.items() if pods]
     preemptor = make_pod().priority(10**9).req(cpu="7").obj()
 
-    left = asked(twelve_nodes, by_name, lambda extender: extender.process_preemption(preemptor, victims, snapshot))
+    rest = reply(twelve_nodes, by_name, lambda extender: extender.process_preemption(preemptor, victims, snapshot))
 
-    assert left
-    for each in left:
-        assert {pod.uid for pod in each.victims} <= {pod.uid for pod in on[each.node]}
+    assert rest
+    for candidate in rest:
+        assert {pod.uid for pod in candidate.victims} <= {pod.uid for pod in on[candidate.node]}
 
 
 def test_refusal_of_bind_gives_the_reason(twelve_nodes: Service) -> None:
     with pytest.raises(ExtenderError, match=r"^pod default/p was not bound to nowhere: node \"nowhere\" not found$"):
-        asked(twelve_nodes, True, lambda extender: extender.bind(make_pod().uid("u-1").obj(), "nowhere"))
+        reply(twelve_nodes, True, lambda extender: extender.bind(make_pod().uid("u-1").obj(), "nowhere"))

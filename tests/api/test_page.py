@@ -108,11 +108,11 @@ def rows(page: str) -> list[str]:
 
 
 def test_the_nodes_table_finds_names_and_zones(example: Service) -> None:
-    def found(part: str) -> list[str]:
+    def names_matching(part: str) -> list[str]:
         return rows(example.client.get("/ui/nodes", params={"node": part}).text)
 
-    assert found("node-b3") == ["node-b3"]
-    assert found("ZONE-A") == ["node-a1", "node-a2", "node-a3", "node-a4"]
+    assert names_matching("node-b3") == ["node-b3"]
+    assert names_matching("ZONE-A") == ["node-a1", "node-a2", "node-a3", "node-a4"]
 
 
 def test_the_nodes_table_is_sorted_on_the_server_and_keeps_what_is_looked_for(example: Service) -> None:
@@ -194,11 +194,11 @@ def test_malformed_token_is_refused(guarded: Service, token: str) -> None:
 
 def signing_out(service: Service, **headers: str) -> httpx.Response:
     """As a browser sends the form: without a body, and without a script."""
-    sent = {
+    form_headers = {
         "Content-Type": "application/x-www-form-urlencoded",
         **{key.replace("_", "-"): value for key, value in headers.items()},
     }
-    return httpx.post(f"http://127.0.0.1:{service.port}/ui/sign-out", headers=sent, trust_env=False)
+    return httpx.post(f"http://127.0.0.1:{service.port}/ui/sign-out", headers=form_headers, trust_env=False)
 
 
 def test_signing_out_removes_the_cookie(guarded: Service) -> None:
@@ -285,11 +285,11 @@ def test_victims_of_other_namespaces_are_counted_and_not_named(guarded: Service)
 
 
 def test_the_map_has_every_node_with_its_pods(example: Service) -> None:
-    shown = example.client.get("/v1/cluster").json()
+    cluster = example.client.get("/v1/cluster").json()
 
-    assert (len(shown["nodes"]), shown["hasPods"]) == (12, True)
-    assert shown["nodes"][0]["name"] == "node-a1"
-    assert {pod["pod"]["name"] for pod in shown["nodes"][0]["pods"]} >= {"web-0"}
+    assert (len(cluster["nodes"]), cluster["hasPods"]) == (12, True)
+    assert cluster["nodes"][0]["name"] == "node-a1"
+    assert {pod["pod"]["name"] for pod in cluster["nodes"][0]["pods"]} >= {"web-0"}
 
 
 def test_one_node_can_be_asked_for(example: Service) -> None:
@@ -300,12 +300,12 @@ def test_one_node_can_be_asked_for(example: Service) -> None:
 def test_news_come_as_server_sent_events(example: Service) -> None:
     with example.client.stream("GET", "/v1/stream") as answer:
         lines = answer.iter_lines()
-        told = [next(lines) for _ in range(4)]
+        first_lines = [next(lines) for _ in range(4)]
 
     assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
-    assert told[0] == "retry: 2000"
-    assert told[2] == "event: version"
-    assert told[3].startswith("data: ")
+    assert first_lines[0] == "retry: 2000"
+    assert first_lines[2] == "event: version"
+    assert first_lines[3].startswith("data: ")
 
 
 def test_callers_without_token_get_no_stream(guarded: Service) -> None:

@@ -19,8 +19,8 @@ def reasons(*arguments: str) -> dict[str, list[str]]:
     """Reason -> the pods that wait for it."""
     answer = json.loads(reprieve("pending", *arguments, "-o", "json").stdout)
     return {
-        each["reason"]: sorted(first["name"] for workload in each["workloads"] for first in workload["first"])
-        for each in answer["reasons"]
+        group["reason"]: sorted(first["name"] for workload in group["workloads"] for first in workload["first"])
+        for group in answer["reasons"]
     }
 
 
@@ -28,10 +28,10 @@ def reasons(*arguments: str) -> dict[str, list[str]]:
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     gated = pod("gated", "1")
     gated["spec"]["schedulingGates"] = [{"name": "quota"}]
-    told = pod("told", "1")
+    refused_pod = pod("told", "1")
     message = "0/1 nodes are available: 1 Insufficient licences."
-    told["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "message": message}]}
-    items: list[dict[str, Any]] = [node("n1", "4"), pod("big", "9"), pod("small", "1"), gated, told]
+    refused_pod["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "message": message}]}
+    items: list[dict[str, Any]] = [node("n1", "4"), pod("big", "9"), pod("small", "1"), gated, refused_pod]
     path = tmp_path_factory.mktemp("waiting") / "cluster.yaml"
     return state_file(path, *items)
 
@@ -56,11 +56,11 @@ def test_reasons_of_a_cluster_without_a_scheduler_are_worked_out(file: Path) -> 
 
 
 def test_the_example_cluster_says_what_why_says() -> None:
-    found = reasons("--dump", "api/examples/cluster.yaml")
+    pods_by_reason = reasons("--dump", "api/examples/cluster.yaml")
     why = json.loads(reprieve("why", "shop/web-6", "--dump", "api/examples/cluster.yaml", "-o", "json").stdout)
 
-    (reason,) = (reason for reason, pods in found.items() if "web-6" in pods)
-    assert {each["reason"] for step in why["waterfall"] for each in step["reasons"]} >= {"Insufficient cpu"}
+    (reason,) = (reason for reason, pods in pods_by_reason.items() if "web-6" in pods)
+    assert {refusal["reason"] for step in why["waterfall"] for refusal in step["reasons"]} >= {"Insufficient cpu"}
     assert "Insufficient cpu" in reason
 
 

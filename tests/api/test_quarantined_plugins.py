@@ -18,11 +18,7 @@ from tests.kit.service import serving_app
 def test_a_quarantined_plugin_is_named_under_healthz_and_does_not_end_the_process() -> None:
     reasons: list[str] = []
     engine: Any = FailingEngine(ValueError())
-    backend = Backend(
-        engine,
-        partial(evaluate_scenario, configuration=Configuration()),
-        quarantined=lambda: reasons,
-    )
+    backend = Backend(engine, partial(evaluate_scenario, configuration=Configuration()), quarantined=lambda: reasons)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[ServiceState]:

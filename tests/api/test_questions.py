@@ -30,17 +30,17 @@ PREEMPTED = "bank/batch-0"
 def pod(
     name: str, cpu: str, *, namespace: str = "shop", node: str = "", priority: int = 0, **spec: Any
 ) -> dict[str, Any]:
-    made = objects.pod(name, cpu, on=node, metadata={"namespace": namespace}, terminationGracePeriodSeconds=0)
-    made["spec"] |= {"priority": priority, **spec}
-    made["status"] = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"} if node else {"phase": "Pending"}
-    return made
+    manifest = objects.pod(name, cpu, on=node, metadata={"namespace": namespace}, terminationGracePeriodSeconds=0)
+    manifest["spec"] |= {"priority": priority, **spec}
+    manifest["status"] = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"} if node else {"phase": "Pending"}
+    return manifest
 
 
 def deployment(name: str, spec: Mapping[str, Any], replicas: int = 1, **metadata: str) -> dict[str, Any]:
     """A Deployment of pods with this spec."""
-    made = objects.workload("Deployment", name, {"spec": spec}, replicas=replicas)
-    made["metadata"] |= metadata
-    return made
+    manifest = objects.workload("Deployment", name, {"spec": spec}, replicas=replicas)
+    manifest["metadata"] |= metadata
+    return manifest
 
 
 def cluster() -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def cluster() -> list[dict[str, Any]]:
 def deciding(dump: Path) -> Iterator[Service]:
     with serving(state=dump) as service:
         until(lambda: service.client.get("/v1/explain/shop/urgent").json().get("state") == "Scheduled")
-        until(lambda: "unschedulable" in {each["queue"] for each in get(service, "/v1/queue")["items"]})
+        until(lambda: "unschedulable" in {item["queue"] for item in get(service, "/v1/queue")["items"]})
         yield service
 
 
@@ -77,11 +77,11 @@ def get(service: Service, path: str, code: int = 200, **params: str) -> Any:
 
 
 def test_a_pending_pod_is_explained(deciding: Service) -> None:
-    told = get(deciding, "/v1/explain/shop/too-large")
+    answer = get(deciding, "/v1/explain/shop/too-large")
 
-    assert told["state"] == "Pending"
-    assert told["message"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
-    assert told["waterfall"] == [
+    assert answer["state"] == "Pending"
+    assert answer["message"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
+    assert answer["waterfall"] == [
         {
             "plugin": "NodeResourcesFit",
             "reasons": [{"reason": "Insufficient cpu", "nodes": 3}],
@@ -90,12 +90,12 @@ def test_a_pending_pod_is_explained(deciding: Service) -> None:
             "left": 0,
         }
     ]
-    assert told["nearest"][0]["lacks"][0]["resource"] == "cpu"
-    assert told["queue"]["refusedBy"] == ["NodeResourcesFit"]
-    assert {"event": "Node/Add", "plugins": ["NodeResourcesFit"]} in told["queue"]["wakesOn"]
-    assert told["attempts"][-1]["outcome"] == "Unschedulable"
-    assert told["attempts"][-1]["message"] == told["message"]
-    assert told["picture"] is None
+    assert answer["nearest"][0]["lacks"][0]["resource"] == "cpu"
+    assert answer["queue"]["refusedBy"] == ["NodeResourcesFit"]
+    assert {"event": "Node/Add", "plugins": ["NodeResourcesFit"]} in answer["queue"]["wakesOn"]
+    assert answer["attempts"][-1]["outcome"] == "Unschedulable"
+    assert answer["attempts"][-1]["message"] == answer["message"]
+    assert answer["picture"] is None
 
 
 def test_the_picture_comes_when_it_is_asked_for(deciding: Service) -> None:
@@ -106,21 +106,21 @@ def test_the_picture_comes_when_it_is_asked_for(deciding: Service) -> None:
 
 
 def test_explanation_of_a_gated_pod_names_the_gating_plugin(deciding: Service) -> None:
-    told = get(deciding, "/v1/explain/shop/gated")
+    body = get(deciding, "/v1/explain/shop/gated")
 
-    assert (told["state"], told["queue"]["queue"], told["queue"]["gatedBy"]) == ("Gated", "gated", "SchedulingGates")
+    assert (body["state"], body["queue"]["queue"], body["queue"]["gatedBy"]) == ("Gated", "gated", "SchedulingGates")
 
 
 def test_a_pod_that_preempted_and_its_victim_tell_of_each_other(deciding: Service) -> None:
-    (made,) = get(deciding, "/v1/preemptions", pod=PREEMPTED)["items"]
+    (preemption,) = get(deciding, "/v1/preemptions", pod=PREEMPTED)["items"]
 
-    assert (made["by"]["namespace"], made["by"]["name"], made["node"]) == ("shop", "urgent", "node-0")
-    assert [victim["pod"]["name"] for victim in made["victims"]] == ["batch-0"]
-    assert made["numCandidates"] == 3
-    assert [candidate["node"] for candidate in made["candidates"]] == ["node-0", "node-1", "node-2"]
-    assert [bool(candidate["whyNot"]) for candidate in made["candidates"]] == [False, True, True]
-    assert made in [step["preemption"] for step in get(deciding, f"/v1/explain/{PREEMPTED}")["story"]["steps"]]
-    assert get(deciding, "/v1/preemptions", pod="shop/urgent")["items"] == [made]
+    assert (preemption["by"]["namespace"], preemption["by"]["name"], preemption["node"]) == ("shop", "urgent", "node-0")
+    assert [victim["pod"]["name"] for victim in preemption["victims"]] == ["batch-0"]
+    assert preemption["numCandidates"] == 3
+    assert [candidate["node"] for candidate in preemption["candidates"]] == ["node-0", "node-1", "node-2"]
+    assert [bool(candidate["whyNot"]) for candidate in preemption["candidates"]] == [False, True, True]
+    assert preemption in [step["preemption"] for step in get(deciding, f"/v1/explain/{PREEMPTED}")["story"]["steps"]]
+    assert get(deciding, "/v1/preemptions", pod="shop/urgent")["items"] == [preemption]
 
 
 def test_decisions_come_newest_first_and_page_by_page(deciding: Service) -> None:
@@ -136,24 +136,24 @@ def test_decisions_come_newest_first_and_page_by_page(deciding: Service) -> None
 
 
 def test_the_history_is_filtered_as_that_of_the_page(deciding: Service) -> None:
-    def names(**asked: Any) -> set[str]:
-        return {each["attempt"]["pod"]["name"] for each in get(deciding, "/v1/history", **asked)["alike"]}
+    def names(**filters: Any) -> set[str]:
+        return {group["attempt"]["pod"]["name"] for group in get(deciding, "/v1/history", **filters)["alike"]}
 
     assert {"urgent", "too-large"} <= names()
     assert names(name="shop/urg") == {"urgent"}
     assert names(plugin="NodeResourcesFit", name="too-l") == {"too-large"}
     assert names(namespace="elsewhere") == set()
     assert "too-large" not in names(outcome="scheduled")
-    assert [made["by"]["name"] for made in get(deciding, "/v1/history", namespace="shop")["preemptions"]] == ["urgent"]
+    assert [row["by"]["name"] for row in get(deciding, "/v1/history", namespace="shop")["preemptions"]] == ["urgent"]
     assert_is_refusal(deciding.client.get("/v1/history?since=yesterday"), 422)
     assert_is_refusal(deciding.client.get("/v1/history?outcome=lost"), 400)
 
 
 def test_decision_shows_which_plugin_refused_each_node(deciding: Service) -> None:
-    made = get(deciding, "/v1/decisions", pod="shop/too-large")["items"][-1]
+    decision = get(deciding, "/v1/decisions", pod="shop/too-large")["items"][-1]
 
-    assert get(deciding, f"/v1/decisions/{made['id']}") == made
-    picture = get(deciding, f"/v1/decisions/{made['id']}", picture="true")["picture"]
+    assert get(deciding, f"/v1/decisions/{decision['id']}") == decision
+    picture = get(deciding, f"/v1/decisions/{decision['id']}", picture="true")["picture"]
     assert picture["plugins"] == ["NodeResourcesFit"]
     assert picture["nodes"] == ["node-0", "node-1", "node-2"]
     assert picture["cells"] == [[0], [0], [0]]
@@ -165,14 +165,14 @@ def test_a_decision_that_is_not_remembered_is_not_found(deciding: Service) -> No
 
 
 def test_the_queue_says_where_each_pod_waits(deciding: Service) -> None:
-    told = get(deciding, "/v1/queue")
+    answer = get(deciding, "/v1/queue")
 
-    assert told["deciding"] is True
-    assert {item["pod"]["name"]: item["queue"] for item in told["items"]} == {
+    assert answer["deciding"] is True
+    assert {item["pod"]["name"]: item["queue"] for item in answer["items"]} == {
         "too-large": "unschedulable",
         "gated": "gated",
     }
-    assert told["counts"]["gated"] == 1
+    assert answer["counts"]["gated"] == 1
 
 
 def test_what_if_names_its_evictions_and_changes_nothing(deciding: Service) -> None:
@@ -182,11 +182,11 @@ def test_what_if_names_its_evictions_and_changes_nothing(deciding: Service) -> N
         "/v1/whatif", {"create": [very_high, pod("vip", "3", priority=5000, priorityClassName="very-high")]}
     )
 
-    told = answer.json()
+    body = answer.json()
     assert answer.status_code == 200
-    (placement,) = told["placements"]
+    (placement,) = body["placements"]
     assert (placement["node"], [victim["pod"]["name"] for victim in placement["evicts"]]) == ("node-1", ["batch-1"])
-    assert [eviction["why"] for eviction in told["evictions"]] == ["preempted"]
+    assert [eviction["why"] for eviction in body["evictions"]] == ["preempted"]
     assert get(deciding, "/v1/cluster") == before
 
 
@@ -298,19 +298,20 @@ def test_pods_of_other_namespaces_are_not_explained(guarded: Service) -> None:
 
 
 def test_preemptor_is_hidden_from_callers_who_see_only_the_victim(guarded: Service) -> None:
-    told = as_(guarded, "bank", f"/v1/explain/{PREEMPTED}").json()
+    answer = as_(guarded, "bank", f"/v1/explain/{PREEMPTED}").json()
 
-    (made,) = (step["preemption"] for step in told["story"]["steps"] if step["what"] == "evicted")
-    assert made["by"] == {"namespace": "", "name": "", "uid": "", "priority": 1000, "hidden": True} | {
-        key: made["by"][key] for key in made["by"].keys() - {"namespace", "name", "uid", "priority", "hidden"}
+    (preemption,) = (step["preemption"] for step in answer["story"]["steps"] if step["what"] == "evicted")
+    assert preemption["by"] == {"namespace": "", "name": "", "uid": "", "priority": 1000, "hidden": True} | {
+        key: preemption["by"][key]
+        for key in preemption["by"].keys() - {"namespace", "name", "uid", "priority", "hidden"}
     }
-    assert made["victims"][0]["pod"]["name"] == "batch-0"
-    assert "urgent" not in json.dumps(told)
+    assert preemption["victims"][0]["pod"]["name"] == "batch-0"
+    assert "urgent" not in json.dumps(answer)
 
 
 def test_victim_is_hidden_from_callers_who_see_only_the_preemptor(guarded: Service) -> None:
     of_others = ("preemptions", "decisions", "queue", "pending", "cluster", "cluster/node-1", "find?q=batch", "pods")
-    for path in ("/v1/explain/shop/urgent", *(f"/v1/{each}" for each in of_others)):
+    for path in ("/v1/explain/shop/urgent", *(f"/v1/{name}" for name in of_others)):
         answer = as_(guarded, "shop", path)
 
         assert answer.status_code == 200

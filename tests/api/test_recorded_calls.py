@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.kit.service import DATA, TWELVE_NODES, Service, items_of
 
 
@@ -30,7 +30,7 @@ def calls(verb: str, cached: bool | None = None) -> Callable[..., Any]:
         lambda: [
             call for call in recorded_calls() if call["verb"] == verb and cached in (None, call["nodeCacheCapable"])
         ],
-        named=name_of,
+        name_of=name_of,
     )
 
 
@@ -50,30 +50,30 @@ def answer_to(service: Service, call: dict[str, Any]) -> Any:
 @calls("filter")
 def test_every_asked_node_passes_or_fails_for_one_reason(twelve_nodes: Service, case: dict[str, Any]) -> None:
     body = case["body"]
-    asked = body["NodeNames"] or [node["metadata"]["name"] for node in body["Nodes"]["items"]]
+    node_names = body["NodeNames"] or [node["metadata"]["name"] for node in body["Nodes"]["items"]]
 
     answer = answer_to(twelve_nodes, case)
 
     assert list(answer) == ["Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"]
     assert answer["Error"] == ""
-    kept = (
+    passing = (
         answer["NodeNames"]
         if case["nodeCacheCapable"]
         else [node["metadata"]["name"] for node in answer["Nodes"]["items"]]
     )
     failed, unresolvable = answer["FailedNodes"], answer["FailedAndUnresolvableNodes"]
-    assert kept == [name for name in asked if name in kept]
-    assert sorted([*kept, *failed, *unresolvable]) == sorted(asked)
+    assert passing == [name for name in node_names if name in passing]
+    assert sorted([*passing, *failed, *unresolvable]) == sorted(node_names)
     for reason in [*failed.values(), *unresolvable.values()]:
         assert 0 < len(reason) <= 128
-        assert not any(name in reason for name in asked), (
+        assert not any(name in reason for name in node_names), (
             "equal reasons are counted, so that they must not tell nodes apart"
         )
 
 
 @calls("filter", cached=False)
 def test_nodes_that_pass_come_back_byte_for_byte(twelve_nodes: Service, case: dict[str, Any]) -> None:
-    sent = {node["metadata"]["name"]: as_go_writes(node) for node in case["body"]["Nodes"]["items"]}
+    sent_nodes = {node["metadata"]["name"]: as_go_writes(node) for node in case["body"]["Nodes"]["items"]}
 
     answer = twelve_nodes.call("filter", as_go_writes(case["body"]))
 
@@ -82,7 +82,7 @@ def test_nodes_that_pass_come_back_byte_for_byte(twelve_nodes: Service, case: di
         msgspec.json.decode(nodes, type=dict[str, msgspec.Raw])["items"], type=list[msgspec.Raw]
     )
     for item in items:
-        assert bytes(item) == sent[msgspec.json.decode(item)["metadata"]["name"]]
+        assert bytes(item) == sent_nodes[msgspec.json.decode(item)["metadata"]["name"]]
 
 
 @calls("filter", cached=True)
@@ -96,11 +96,11 @@ def test_asked_by_name_nodes_are_answered_by_name(twelve_nodes: Service, case: d
 @calls("prioritize")
 def test_every_asked_node_gets_one_integer_score(twelve_nodes: Service, case: dict[str, Any]) -> None:
     body = case["body"]
-    asked = body["NodeNames"] or [node["metadata"]["name"] for node in body["Nodes"]["items"]]
+    node_names = body["NodeNames"] or [node["metadata"]["name"] for node in body["Nodes"]["items"]]
 
     answer = answer_to(twelve_nodes, case)
 
-    assert [entry["Host"] for entry in answer] == asked
+    assert [entry["Host"] for entry in answer] == node_names
     assert all(
         list(entry) == ["Host", "Score"] and type(entry["Score"]) is int and 0 <= entry["Score"] <= 10
         for entry in answer
@@ -109,12 +109,12 @@ def test_every_asked_node_gets_one_integer_score(twelve_nodes: Service, case: di
 
 @calls("preempt")
 def test_victims_are_answered_by_uid_without_nulls(twelve_nodes: Service, case: dict[str, Any]) -> None:
-    asked = case["body"]["NodeNameToMetaVictims"] or case["body"]["NodeNameToVictims"]
+    proposed_victims = case["body"]["NodeNameToMetaVictims"] or case["body"]["NodeNameToVictims"]
 
     answer = answer_to(twelve_nodes, case)
 
     assert list(answer) == ["NodeNameToMetaVictims"]
-    assert answer["NodeNameToMetaVictims"].keys() <= asked.keys()
+    assert answer["NodeNameToMetaVictims"].keys() <= proposed_victims.keys()
     for victims in answer["NodeNameToMetaVictims"].values():
         assert list(victims) == ["Pods", "NumPDBViolations"]
         assert victims["Pods"]
@@ -123,7 +123,7 @@ def test_victims_are_answered_by_uid_without_nulls(twelve_nodes: Service, case: 
         assert victims["NumPDBViolations"] >= 0
 
 
-@each_case(preemptions, named=name_of)
+@each_case(preemptions, name_of=name_of)
 def test_without_the_victims_the_pod_fits(twelve_nodes: Service, case: dict[str, Any]) -> None:
     items = items_of(TWELVE_NODES)
     preemptor = case["body"]["Pod"]
@@ -132,8 +132,8 @@ def test_without_the_victims_the_pod_fits(twelve_nodes: Service, case: dict[str,
 
     assert answer
     for name, victims in answer.items():
-        gone = {pod["UID"] for pod in victims["Pods"]} | {preemptor["metadata"]["uid"]}
-        pods = [item for item in items if item["kind"] == "Pod" and item["metadata"]["uid"] not in gone]
+        removed_uids = {pod["UID"] for pod in victims["Pods"]} | {preemptor["metadata"]["uid"]}
+        pods = [item for item in items if item["kind"] == "Pod" and item["metadata"]["uid"] not in removed_uids]
         evaluated = twelve_nodes.post("/v1/evaluate", {"objects": {"nodes": nodes, "pods": pods}, "pod": preemptor})
         assert evaluated.json()["filter"][name] == {"code": "Success"}
 

@@ -33,8 +33,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example cluster, with pods that fit on several nodes."""
     folder = tmp_path_factory.mktemp("recording")
     small = [pod(name, "50m") for name in SMALL]
-    for each in small:
-        each["metadata"]["namespace"] = "default"
+    for small_pod in small:
+        small_pod["metadata"]["namespace"] = "default"
     state, file = folder / "state.json", folder / "example.recording"
     state_file(state, *load_state(EXAMPLE_CLUSTER), *small)
     with serving(state=state, record=file) as service:

@@ -12,7 +12,7 @@ import pytest
 
 from extender.values import limits
 from tests.api.raw_http import Connection, head
-from tests.api.test_hang_up import NODE, asked, is_at_rest, pod
+from tests.api.test_hang_up import NODE, caller_with, is_at_rest, pod
 from tests.kit.objects import node, state_file
 from tests.kit.service import Service, serving
 from tests.kit.waiting import until
@@ -43,17 +43,17 @@ def gets(path: str) -> Callable[[Service], object]:
 
 def hangs_up(method: str, path: str, body: Any = None) -> Callable[[Service], None]:
     content = b"" if body is None else json.dumps(body).encode()
-    return lambda service: asked(service.port, path, content, method).close()
+    return lambda service: caller_with(service.port, path, content, method).close()
 
 
 def follows(service: Service) -> None:
-    caller = asked(service.port, "/v1/stream", method="GET")
+    caller = caller_with(service.port, "/v1/stream", method="GET")
     caller.socket.recv(1)
     caller.close()
 
 
 def watches(service: Service) -> None:
-    caller = asked(service.port, "/api/v1/pods?watch=1", method="GET")
+    caller = caller_with(service.port, "/api/v1/pods?watch=1", method="GET")
     caller.socket.recv(1)
     caller.close()
 
@@ -107,7 +107,7 @@ REQUESTS: dict[str, Callable[[Service], object]] = {
 def test_a_request_that_is_over_holds_nothing(service: Service, request_made: Callable[[Service], object]) -> None:
     request_made(service)  # loads what is loaded once
     gc.collect()
-    others = requests()  # of services that other tests use
+    earlier_requests = requests()  # of services that other tests use
     gc.disable()
     try:
         for _ in range(TIMES):
@@ -116,22 +116,22 @@ def test_a_request_that_is_over_holds_nothing(service: Service, request_made: Ca
             later.get("/livez")  # connections are accepted in turn: those of callers who hung up have been
         until(lambda: is_at_rest(service))
 
-        until(lambda: {*map(id, requests())} <= {*map(id, others)}, "requests that are over are held")
+        until(lambda: {*map(id, requests())} <= {*map(id, earlier_requests)}, "requests that are over are held")
     finally:
         gc.enable()
 
 
 def test_a_request_is_seen_while_it_is_answered(service: Service) -> None:
     """Both kinds are named as they are named now, or the test above would look for nothing."""
-    others = requests()
-    caller = asked(service.port, "/v1/stream", method="GET")
+    earlier_requests = requests()
+    caller = caller_with(service.port, "/v1/stream", method="GET")
     try:
         caller.socket.recv(1)
-        seen = {name_of(request) for request in requests() if not any(request is other for other in others)}
+        kinds = {name_of(request) for request in requests() if not any(request is other for other in earlier_requests)}
     finally:
         caller.close()
 
-    assert seen == KINDS
+    assert kinds == KINDS
 
 
 def name_of(value: object) -> str:

@@ -39,7 +39,7 @@ def stage() -> Iterator[asyncio.Runner]:
 
 @pytest.mark.parametrize("num_calls", [8, pytest.param(80, marks=pytest.mark.slow)])
 async def test_reset_call_is_an_extender_error_and_nothing_more(num_calls: int, tmp_path: Path) -> None:
-    seen: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     node, pod = make_node("a").obj(), make_pod("p").obj()
     complaints: list[object] = []
     asyncio.get_running_loop().set_exception_handler(
@@ -50,10 +50,10 @@ async def test_reset_call_is_an_extender_error_and_nothing_more(num_calls: int, 
         for _ in range(num_calls):
             try:
                 passing = (await extender.filter(pod, [node])).nodes
-                seen["answered"] += 1
+                outcomes["answered"] += 1
                 assert passing == [node]
             except ExtenderError as exc:
-                seen[str(exc)] += 1
+                outcomes[str(exc)] += 1
 
     reads, writes = os.pipe()
     async with serving(
@@ -73,6 +73,6 @@ async def test_reset_call_is_an_extender_error_and_nothing_more(num_calls: int, 
     os.close(reads)
     os.close(writes)
     assert complaints == []
-    assert seen.total() == AT_ONCE * num_calls
-    assert 0 < seen.pop("answered") < AT_ONCE * num_calls
-    assert {words.rpartition(": ")[2] for words in seen} <= {"EOF", "connection reset by peer", "unexpected EOF"}
+    assert outcomes.total() == AT_ONCE * num_calls
+    assert 0 < outcomes.pop("answered") < AT_ONCE * num_calls
+    assert {words.rpartition(": ")[2] for words in outcomes} <= {"EOF", "connection reset by peer", "unexpected EOF"}

@@ -72,9 +72,9 @@ class Reviews:
 
 
 def may_list(spec: dict[str, Any]) -> bool:
-    asked = spec["resourceAttributes"]
-    assert (asked["verb"], asked["resource"], spec["groups"]) == ("list", "pods", ["people"])
-    return asked["namespace"] in MAY_LIST[spec["user"]]
+    attributes = spec["resourceAttributes"]
+    assert (attributes["verb"], attributes["resource"], spec["groups"]) == ("list", "pods", ["people"])
+    return attributes["namespace"] in MAY_LIST[spec["user"]]
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +123,9 @@ def test_administrator_sees_every_name(follower: Service, path: str) -> None:
 
 def test_each_name_is_there_for_an_administrator(follower: Service) -> None:
     names = {
-        each["pod"]["name"]
+        item["pod"]["name"]
         for node in ask(follower, "/v1/cluster", "admins-token").json()["nodes"]
-        for each in node["pods"]
+        for item in node["pods"]
     }
 
     assert names == {"batch-0", "batch-1", "batch-2"}
@@ -141,21 +141,21 @@ def test_caller_who_may_list_one_namespace_reads_no_name_of_another(follower: Se
 
 
 def test_but_those_of_his_own_and_what_the_others_leave_of_room(follower: Service) -> None:
-    told = ask(follower, "/v1/explain/shop/urgent", "annas-token").json()
+    answer = ask(follower, "/v1/explain/shop/urgent", "annas-token").json()
 
-    assert told["pod"]["name"] == "urgent"
-    assert told["message"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
-    (victim,) = told["preemption"]["victims"]
+    assert answer["pod"]["name"] == "urgent"
+    assert answer["message"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
+    (victim,) = answer["preemption"]["victims"]
     assert (victim["pod"]["hidden"], victim["pod"]["name"], victim["pod"]["priority"]) == (True, "", 0)
 
 
 def test_a_pod_of_another_namespace_is_neither_there_nor_not_there(follower: Service) -> None:
     """Whether it exists is not told, either."""
-    there, not_there = (ask(follower, f"/v1/explain/bank/{name}", "annas-token") for name in ("batch-0", "nobody"))
+    existing, absent = (ask(follower, f"/v1/explain/bank/{name}", "annas-token") for name in ("batch-0", "nobody"))
 
-    assert_is_refusal(there, 403)
-    assert there.json() == not_there.json()
-    assert there.json()["reason"] == "Forbidden"
+    assert_is_refusal(existing, 403)
+    assert existing.json() == absent.json()
+    assert existing.json()["reason"] == "Forbidden"
 
 
 def test_what_if_hides_victims_of_other_namespaces(follower: Service) -> None:
@@ -164,18 +164,18 @@ def test_what_if_hides_victims_of_other_namespaces(follower: Service) -> None:
     answer = follower.client.post("/v1/whatif", content=json.dumps({"includePending": True}), headers=headers)
 
     assert answer.status_code == 200
-    pending = {each["pod"]["name"] for each in answer.json()["placements"] if each["cause"] == "pending"}
+    pending = {placement["pod"]["name"] for placement in answer.json()["placements"] if placement["cause"] == "pending"}
     assert pending == {"urgent", "too-large", "gated"}
-    assert [each["victim"]["pod"]["hidden"] for each in answer.json()["evictions"]] == [True]
+    assert [eviction["victim"]["pod"]["hidden"] for eviction in answer.json()["evictions"]] == [True]
     assert "batch" not in answer.text
     assert "bank" not in answer.text
 
 
 def test_caller_who_may_list_nothing_still_sees_how_full_nodes_are(follower: Service) -> None:
-    told = ask(follower, "/v1/cluster", "guests-token")
+    answer = ask(follower, "/v1/cluster", "guests-token")
 
-    assert [node["name"] for node in told.json()["nodes"]] == ["node-0", "node-1", "node-2"]
-    assert "batch" not in told.text
+    assert [node["name"] for node in answer.json()["nodes"]] == ["node-0", "node-1", "node-2"]
+    assert "batch" not in answer.text
     assert_is_refusal(ask(follower, "/v1/explain/shop/urgent", "guests-token"), 403)
 
 
@@ -240,11 +240,11 @@ def test_caller_is_told_that_names_are_hidden_in_answers_about_many_namespaces(t
         until(lambda: readiness(service) == 200)
         many, one = (ask(service, path, "x") for path in ("/v1/queue", "/v1/explain/ns-7/of-7"))
         page = ask(service, "/", cookie="x")
-        told = reprieve("pending", "--server", f"http://127.0.0.1:{service.port}", "--token", "x").stderr.decode()
+        notes = reprieve("pending", "--server", f"http://127.0.0.1:{service.port}", "--token", "x").stderr.decode()
 
     words = "names are hidden in an answer about more than 256 namespaces: ask about one"
     assert {"of-7" in many.text, "of-7" in one.text} == {False, True}
     assert many.headers["warning"] == f'299 - "{words}"'
     assert words in page.text
-    assert told == f"reprieve: {words}\n"
+    assert notes == f"reprieve: {words}\n"
     assert len(reviews.asked) < 10

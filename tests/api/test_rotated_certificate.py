@@ -29,7 +29,7 @@ class Rotating:
     locked: Path
     """The second one's key, with a password."""
 
-    def put(self, certificate: bytes, key: bytes) -> None:
+    def rotate(self, certificate: bytes, key: bytes) -> None:
         """As by hand, or as the kubelet does it: other files under the same names."""
         for path, content in zip(self.live, (certificate, key), strict=True):
             new = path.with_suffix(".new")
@@ -37,9 +37,9 @@ class Rotating:
             new.replace(path)
 
     def put_pair(self, pair: CertificateFiles) -> None:
-        self.put(pair.certificate.read_bytes(), pair.key.read_bytes())
+        self.rotate(pair.certificate.read_bytes(), pair.key.read_bytes())
 
-    def shown(self) -> str:
+    def served_certificate(self) -> str:
         return ssl.get_server_certificate(("127.0.0.1", self.port))
 
 
@@ -57,21 +57,21 @@ def rotating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rotating]:
         yield Rotating(service.port, service.server.certificate, live, first, second, locked)
 
 
-def gone(files: Rotating) -> None:
+def delete_files(files: Rotating) -> None:
     for path in files.live:
         path.unlink()
 
 
 BAD: dict[str, tuple[Callable[[Rotating], None], str]] = {
-    "garbage": (lambda files: files.put(b"garbage", b"garbage"), "no certificate and key in PEM"),
-    "nothing in them": (lambda files: files.put(b"", b""), "no certificate and key in PEM"),
-    "no files": (gone, "no such file or directory"),
+    "garbage": (lambda files: files.rotate(b"garbage", b"garbage"), "no certificate and key in PEM"),
+    "nothing in them": (lambda files: files.rotate(b"", b""), "no certificate and key in PEM"),
+    "no files": (delete_files, "no such file or directory"),
     "another's key": (
-        lambda files: files.put(files.second.certificate.read_bytes(), files.first.key.read_bytes()),
+        lambda files: files.rotate(files.second.certificate.read_bytes(), files.first.key.read_bytes()),
         "KEY_VALUES_MISMATCH",
     ),
     "a key with a password": (
-        lambda files: files.put(files.second.certificate.read_bytes(), files.locked.read_bytes()),
+        lambda files: files.rotate(files.second.certificate.read_bytes(), files.locked.read_bytes()),
         "the key is encrypted: give one without a password",
     ),
 }
@@ -87,11 +87,11 @@ def test_unusable_certificate_is_reported_once_and_the_old_one_stays(
     rotating.certificate.renew()
     rotating.certificate.renew()
 
-    assert rotating.shown() == rotating.first.certificate.read_text()
+    assert rotating.served_certificate() == rotating.first.certificate.read_text()
     assert [why in record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [True]
     rotating.put_pair(rotating.second)
     rotating.certificate.renew()
-    assert rotating.shown() == rotating.second.certificate.read_text()
+    assert rotating.served_certificate() == rotating.second.certificate.read_text()
 
 
 def test_another_file_of_the_same_age_is_another_certificate(rotating: Rotating) -> None:
@@ -103,7 +103,7 @@ def test_another_file_of_the_same_age_is_another_certificate(rotating: Rotating)
         os.utime(path, ns=(time, time))
     rotating.certificate.renew()
 
-    assert rotating.shown() == rotating.second.certificate.read_text()
+    assert rotating.served_certificate() == rotating.second.certificate.read_text()
 
 
 def test_files_that_may_not_be_looked_at_do_not_end_the_service(
@@ -116,7 +116,7 @@ def test_files_that_may_not_be_looked_at_do_not_end_the_service(
         rotating.certificate.renew()
 
     assert "permission denied" in caplog.text
-    assert rotating.shown() == rotating.first.certificate.read_text()
+    assert rotating.served_certificate() == rotating.first.certificate.read_text()
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def scheduler(allowed: str = "/*") -> Starlette:
     return create_app(Settings(schedule=True, authorization_always_allow_paths=allowed))
 
 
-def told(app: Starlette, story: Callable[[httpx.AsyncClient], Awaitable[None]], root_path: str = "") -> None:
+def play(app: Starlette, story: Callable[[httpx.AsyncClient], Awaitable[None]], root_path: str = "") -> None:
     async def tell() -> None:
         transport = httpx.ASGITransport(app, root_path=root_path)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
@@ -59,20 +59,20 @@ def test_every_answer_is_the_same_before_and_after_routes_are_loaded(
                 after.content,
             )
 
-    told(app, story)
+    play(app, story)
 
 
 def test_routes_are_loaded_once_for_many_that_come_at_once() -> None:
-    app, others = scheduler(), {*threading.enumerate()}
+    app, earlier_threads = scheduler(), {*threading.enumerate()}
 
     async def story(client: httpx.AsyncClient) -> None:
         answers = await asyncio.gather(*(client.get(f"/nothing/{number}") for number in range(10)))
         probe = await client.get("/livez/ping")
 
         assert [answer.status_code for answer in (*answers, probe)] == [404] * 10 + [200]
-        assert len({*threading.enumerate()} - others) == 1
+        assert len({*threading.enumerate()} - earlier_threads) == 1
 
-    told(app, story)
+    play(app, story)
 
 
 def test_routes_that_cannot_be_loaded_are_an_error_of_the_request_and_are_tried_again(
@@ -90,7 +90,7 @@ def test_routes_that_cannot_be_loaded_are_an_error_of_the_request_and_are_tried_
         assert [answer.status_code for answer in (*failed, probe, after)] == [500, 500, 500, 200, 404]
         assert "internal error, id " in failed[0].text
 
-    told(app, story)
+    play(app, story)
 
 
 def test_a_caller_that_is_gone_keeps_no_other_from_loading() -> None:
@@ -103,7 +103,7 @@ def test_a_caller_that_is_gone_keeps_no_other_from_loading() -> None:
 
         assert (await second).status_code == 404
 
-    told(app, story)
+    play(app, story)
 
 
 @pytest.mark.parametrize("is_loaded", [False, True])
@@ -120,4 +120,4 @@ def test_probes_are_answered_behind_a_proxy_that_puts_them_below_a_path(*, is_lo
         assert [answer.status_code for answer in answers] == [200, 404, 200, 200]
         assert isinstance(app.router.default, FastAPI) is is_loaded
 
-    told(app, story, "/x")
+    play(app, story, "/x")

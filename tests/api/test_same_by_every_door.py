@@ -12,7 +12,7 @@ import pytest
 from extender.answers.phrases import its_scheduler
 from extender.answers.types import Explanation
 from extender.values.objects.decoding import convert
-from tests.api.test_asking_commands import at, reprieve
+from tests.api.test_asking_commands import reprieve, server
 from tests.api.test_questions import get
 from tests.kit.objects import node, pod
 from tests.kit.service import Service, serving
@@ -47,10 +47,10 @@ SAID = {
 
 
 def a_pod(name: str, status: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None, **spec: Any) -> Any:
-    made = pod(name, **spec)
+    manifest = pod(name, **spec)
     return {
-        **made,
-        "metadata": {**made["metadata"], "uid": name, "creationTimestamp": CREATED, **(metadata or {})},
+        **manifest,
+        "metadata": {**manifest["metadata"], "uid": name, "creationTimestamp": CREATED, **(metadata or {})},
         "status": status or {},
     }
 
@@ -96,26 +96,26 @@ def plain(text: str) -> str:
 @pytest.mark.parametrize("name", SAID)
 def test_a_pod_is_told_alike_by_every_door(beside: Service, name: str) -> None:
     state, words, reason = SAID[name]
-    told = get(beside, f"/v1/explain/default/{name}")
-    answer = convert(Explanation, told)
-    said = its_scheduler(answer) or answer.summary
-    printed = json.loads(reprieve("why", f"default/{name}", *at(beside), "-o", "json").stdout)
+    body = get(beside, f"/v1/explain/default/{name}")
+    answer = convert(Explanation, body)
+    summary = its_scheduler(answer) or answer.summary
+    printed = json.loads(reprieve("why", f"default/{name}", *server(beside), "-o", "json").stdout)
     doors = [
-        reprieve("why", f"default/{name}", *at(beside)).stdout,
-        reprieve("why", f"default/{name}", *at(beside), "-o", "wide").stdout,
-        reprieve("why", f"default/{name}", *at(beside), "-o", "html").stdout,
+        reprieve("why", f"default/{name}", *server(beside)).stdout,
+        reprieve("why", f"default/{name}", *server(beside), "-o", "wide").stdout,
+        reprieve("why", f"default/{name}", *server(beside), "-o", "html").stdout,
         words_on(beside, f"/ui/pods/default/{name}"),
     ]
 
-    assert told["state"] == printed["state"] == state
-    assert (told["standing"], told["story"]) == (printed["standing"], printed["story"])
-    assert words in said
-    assert all(said in plain(unescape(door)) and state in door for door in doors)
-    assert all(step["text"] in plain(unescape(door)) for step in told["story"]["steps"][1:] for door in doors)
+    assert body["state"] == printed["state"] == state
+    assert (body["standing"], body["story"]) == (printed["standing"], printed["story"])
+    assert words in summary
+    assert all(summary in plain(unescape(door)) and state in door for door in doors)
+    assert all(step["text"] in plain(unescape(door)) for step in body["story"]["steps"][1:] for door in doors)
     waiting = {place["pod"]["name"]: place for place in get(beside, "/v1/queue")["items"]}
     assert (name in waiting) == (reason is not None)
     if reason is not None:
-        assert waiting[name]["standing"]["text"] == told["standing"]["text"]
+        assert waiting[name]["standing"]["text"] == body["standing"]["text"]
         assert any(
             reason in group["reason"]
             and name in [first["name"] for one in group["workloads"] for first in one["first"]]
@@ -127,13 +127,13 @@ def test_every_door_counts_the_same_pods_that_wait(beside: Service) -> None:
     number = sum(reason is not None for _, _, reason in SAID.values())
 
     assert get(beside, "/v1/pending")["pods"] == len(get(beside, "/v1/queue")["items"]) == number
-    assert reprieve("pending", *at(beside)).stdout.startswith(f"{number} pending pods")
-    assert reprieve("pending", *at(beside), "-o", "wide").stdout.startswith(f"{number} pending pods")
-    assert json.loads(reprieve("pending", *at(beside), "-o", "json").stdout)["pods"] == number
-    assert len(reprieve("pending", *at(beside), "-o", "name").stdout.split()) == number
+    assert reprieve("pending", *server(beside)).stdout.startswith(f"{number} pending pods")
+    assert reprieve("pending", *server(beside), "-o", "wide").stdout.startswith(f"{number} pending pods")
+    assert json.loads(reprieve("pending", *server(beside), "-o", "json").stdout)["pods"] == number
+    assert len(reprieve("pending", *server(beside), "-o", "name").stdout.split()) == number
     assert f"{number} pending pods" in words_on(beside, "/")
     for _, _, reason in SAID.values():
-        for door in (reprieve("pending", *at(beside)).stdout, words_on(beside, "/"), words_on(beside, "/ui/pods")):
+        for door in (reprieve("pending", *server(beside)).stdout, words_on(beside, "/"), words_on(beside, "/ui/pods")):
             assert reason is None or reason in plain(door)
 
 
@@ -141,7 +141,7 @@ def test_a_file_tells_of_a_pod_what_the_service_tells(beside: Service, tmp_path:
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps(cluster()))
     for name in SAID:
-        served = json.loads(reprieve("why", f"default/{name}", *at(beside), "-o", "json").stdout)
+        served = json.loads(reprieve("why", f"default/{name}", *server(beside), "-o", "json").stdout)
         read = json.loads(reprieve("why", f"default/{name}", "--dump", str(file), "-o", "json").stdout)
 
         assert (read["state"], read["summary"]) == (served["state"], served["summary"])
@@ -152,25 +152,25 @@ def test_a_pod_that_is_gone_is_told_alike_by_every_door(dump: Path) -> None:
     with serving(state=dump) as service:
         until(lambda: get(service, "/v1/preemptions")["items"])
         until(lambda: get(service, "/v1/preemptions")["items"][0]["outcome"] == "told")
-        (made,) = get(service, "/v1/preemptions")["items"]
-        (victim,) = (each["pod"] for each in made["victims"])
+        (preemption,) = get(service, "/v1/preemptions")["items"]
+        (victim,) = (entry["pod"] for entry in preemption["victims"])
         key = f"{victim['namespace']}/{victim['name']}"
-        told = get(service, f"/v1/explain/{key}")
-        doors = [reprieve("why", key, *at(service), *form).stdout for form in ((), ("-o", "wide"), ("-o", "html"))]
+        body = get(service, f"/v1/explain/{key}")
+        doors = [reprieve("why", key, *server(service), *form).stdout for form in ((), ("-o", "wide"), ("-o", "html"))]
         page = words_on(service, f"/ui/pods/{key}")
-        found = get(service, "/v1/find", q=victim["name"])["items"]
+        items = get(service, "/v1/find", q=victim["name"])["items"]
         listed = words_on(service, f"/ui/find?q={victim['name']}")
 
-        (step,) = (each for each in told["story"]["steps"] if each["what"] == "evicted")
-        assert (told["state"], step["preemption"]) == ("Finished", made)
-        assert step["text"] == f"it was evicted from {made['node']} for shop/urgent (priority 1000)"
-        assert all(step["text"] in plain(unescape(door)) and told["summary"] in plain(unescape(door)) for door in doors)
-        assert step["text"] in page and told["summary"] in page
-        spared = [each["whyNot"] for each in made["candidates"] if each["whyNot"]]
+        (step,) = (step for step in body["story"]["steps"] if step["what"] == "evicted")
+        assert (body["state"], step["preemption"]) == ("Finished", preemption)
+        assert step["text"] == f"it was evicted from {preemption['node']} for shop/urgent (priority 1000)"
+        assert all(step["text"] in plain(unescape(door)) and body["summary"] in plain(unescape(door)) for door in doors)
+        assert step["text"] in page and body["summary"] in page
+        spared = [candidate["whyNot"] for candidate in preemption["candidates"] if candidate["whyNot"]]
         assert all(why in plain(unescape(door)) for why in spared for door in (*doors, page))
-        assert [(each["name"], each["isGone"]) for each in found] == [(victim["name"], True)]
+        assert [(item["name"], item["isGone"]) for item in items] == [(victim["name"], True)]
         assert f"{victim['name']} {victim['namespace']} gone" in listed
-        assert json.loads(reprieve("why", key, *at(service), "-o", "json").stdout)["story"] == told["story"]
-        for place in filter(lambda each: each["standing"], get(service, "/v1/queue")["items"]):
+        assert json.loads(reprieve("why", key, *server(service), "-o", "json").stdout)["story"] == body["story"]
+        for place in filter(lambda item: item["standing"], get(service, "/v1/queue")["items"]):
             why = get(service, f"/v1/explain/{place['pod']['namespace']}/{place['pod']['name']}")
             assert place["standing"]["text"] == why["standing"]["text"]

@@ -26,7 +26,7 @@ def no_internal_error(ctx: CheckContext, response: schemathesis.Response, case: 
 
 
 FOUND: Iterable[Any] = schemathesis.openapi.from_path(FILE).get_all_operations()
-OPERATIONS = [found.ok() for found in FOUND]
+OPERATIONS = [operation.ok() for operation in FOUND]
 CHECKS = [
     no_internal_error,
     status_code_conformance,

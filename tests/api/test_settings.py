@@ -55,16 +55,16 @@ def test_invalid_setting_is_refused_by_its_name(
 
 
 @pytest.mark.parametrize(
-    ("said", "elects"),
+    ("variables", "elects"),
     [({}, None), ({"REPRIEVE_LEADER_ELECT": "true"}, True), ({"REPRIEVE_LEADER_ELECT": "false"}, False)],
 )
 def test_whether_a_leader_is_elected_is_left_to_the_configuration_unless_told(
-    said: dict[str, str], elects: bool | None
+    variables: dict[str, str], elects: bool | None
 ) -> None:
-    assert read_settings(said).leader_elect is elects
+    assert read_settings(variables).leader_elect is elects
 
 
 def test_help_of_a_setting_is_one_line_without_a_full_stop() -> None:
-    helps = [each.help for each in DECLARATIONS.values()]
+    helps = [setting.help for setting in DECLARATIONS.values()]
 
     assert [text for text in helps if "\n" in text or text.endswith((".", " ")) or not text] == []

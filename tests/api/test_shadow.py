@@ -55,18 +55,18 @@ def two(packing: Path) -> Iterator[Service]:
 
 
 def test_two_configurations_of_ours_are_compared(two: Service, packing: Path) -> None:
-    found = get(two, "/v1/agreement")
+    answer = get(two, "/v1/agreement")
 
-    assert found["configuration"] == str(packing)
-    assert found["total"]["decisions"] >= 6
+    assert answer["configuration"] == str(packing)
+    assert answer["total"]["decisions"] >= 6
     assert (
-        found["total"]["different"] + found["total"]["unclear"]
-        == sum(found["byKind"].values()) - found["byKind"].get("spared", 0)
+        answer["total"]["different"] + answer["total"]["unclear"]
+        == sum(answer["byKind"].values()) - answer["byKind"].get("spared", 0)
         > 0
     )
-    assert {each["plugin"] for each in found["differences"] if each["kind"] == "elsewhere"} == {"NodeResourcesFit"}
-    assert {share["name"] for share in found["byPlugin"]} >= {"NodeResourcesFit", "TaintToleration"}
-    assert found["costs"]["seconds"] > 0
+    assert {row["plugin"] for row in answer["differences"] if row["kind"] == "elsewhere"} == {"NodeResourcesFit"}
+    assert {share["name"] for share in answer["byPlugin"]} >= {"NodeResourcesFit", "TaintToleration"}
+    assert answer["costs"]["seconds"] > 0
     assert len(get(two, "/v1/agreement", limit="1")["differences"]) == 1
 
 
@@ -84,9 +84,9 @@ def test_the_report_is_a_table_for_people(two: Service) -> None:
     done = reprieve("shadow", "report", "--server", server)
     strict = reprieve("shadow", "report", "--server", server, "--at-least", "100", "-o", "json")
 
-    shown = done.stdout.decode()
+    output = done.stdout.decode()
     assert done.returncode == 0, done.stderr
-    assert "clear decisions agree" in shown and "NodeResourcesFit gives" in shown and "of CPU time" in shown
+    assert "clear decisions agree" in output and "NodeResourcesFit gives" in output and "of CPU time" in output
     assert strict.returncode == int(json.loads(strict.stdout)["total"]["agreement"] < 1)
 
 
@@ -98,10 +98,10 @@ def test_the_cluster_of_another_scheduler_is_followed(tmp_path: Path) -> None:
         until(lambda: readiness(shadow) == 200)
         place(deciding, "a", "b", "c", "d")
         until(lambda: get(shadow, "/v1/agreement")["total"]["decisions"] >= 4)
-        found = get(shadow, "/v1/agreement")
+        answer = get(shadow, "/v1/agreement")
 
-    assert found["total"]["different"] == 0 and found["total"]["agreement"] == 1
-    assert found["configuration"] == "default"
+    assert answer["total"]["different"] == 0 and answer["total"]["agreement"] == 1
+    assert answer["configuration"] == "default"
 
 
 def test_a_command_follows_a_cluster_and_reports(tmp_path: Path) -> None:
@@ -152,10 +152,10 @@ def test_a_duration_has_a_unit(duration: str) -> None:
 
 
 def test_the_page_shows_the_same(two: Service, example: Service) -> None:
-    shown, total = two.client.get("/ui/agreement").text, get(two, "/v1/agreement")["total"]
+    page, total = two.client.get("/ui/agreement").text, get(two, "/v1/agreement")["total"]
 
-    assert f"{total['different']} different" in shown
-    assert "NodeResourcesFit gives" in shown and "default/web-" in shown
+    assert f"{total['different']} different" in page
+    assert "NodeResourcesFit gives" in page and "default/web-" in page
     assert 'href="/ui/agreement"' in two.client.get("/").text
     assert 'href="/ui/agreement"' not in example.client.get("/").text
     assert "start the service with --shadow" in example.client.get("/ui/agreement").text

@@ -44,7 +44,7 @@ class Served:
         self._http = http
         self._api = f"{api}/api/v1/namespaces/default/pods"
 
-    def asked(self, verb: str, body: Any) -> Any:
+    def answer_to(self, verb: str, body: Any) -> Any:
         answer = self._http.post(f"{self.url}/extender/{verb}", json=body)
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -56,35 +56,35 @@ class Served:
 
     def pods(self) -> dict[str, dict[str, Any]]:
         items = self._http.get(self._api).json()["items"]
-        return {each["metadata"]["name"]: {"apiVersion": "v1", "kind": "Pod", **each} for each in items}
+        return {item["metadata"]["name"]: {"apiVersion": "v1", "kind": "Pod", **item} for item in items}
 
     def delete(self, name: str) -> None:
         self._http.request("DELETE", f"{self._api}/{name}", json={"gracePeriodSeconds": 0}).raise_for_status()
 
-    def filtered(self, asked: dict[str, Any], *, full: bool) -> tuple[list[str], dict[str, str]]:
-        names = [each["metadata"]["name"] for each in NODES]
+    def filtered(self, new_pod: dict[str, Any], *, full: bool) -> tuple[list[str], dict[str, str]]:
+        names = [node["metadata"]["name"] for node in NODES]
         body = {"Nodes": {"items": NODES}} if full else {"NodeNames": names}
-        answer = self.asked("filter", {"Pod": asked, **body})
-        kept = [each["metadata"]["name"] for each in answer["Nodes"]["items"]] if full else answer["NodeNames"]
-        return kept or [], answer["FailedNodes"] or {}
+        answer = self.answer_to("filter", {"Pod": new_pod, **body})
+        passing = [node["metadata"]["name"] for node in answer["Nodes"]["items"]] if full else answer["NodeNames"]
+        return passing or [], answer["FailedNodes"] or {}
 
-    def bound(self, asked: dict[str, Any], where: str) -> str:
-        meta = asked["metadata"]
+    def bound(self, new_pod: dict[str, Any], where: str) -> str:
+        meta = new_pod["metadata"]
         body = {"PodName": meta["name"], "PodNamespace": "default", "PodUID": meta["uid"], "Node": where}
-        return str(self.asked("bind", body).get("Error") or "")
+        return str(self.answer_to("bind", body).get("Error") or "")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Python finds the example as if it were installed there."""
-    made = tmp_path_factory.mktemp("shared-gpu")
-    shutil.copy(EXAMPLE / "shared_gpu.py", made)
-    found = made / "shared_gpu-0.1.0.dist-info"
-    found.mkdir()
-    (found / "METADATA").write_text("Metadata-Version: 2.1\nName: shared-gpu\nVersion: 0.1.0\n")
-    (found / "entry_points.txt").write_text("[extender.plugins]\nSharedGpu = shared_gpu:SharedGpu\n")
-    state_file(made / "state.json", *NODES, LOW, HIGH)
-    return made
+    directory = tmp_path_factory.mktemp("shared-gpu")
+    shutil.copy(EXAMPLE / "shared_gpu.py", directory)
+    dist_info = directory / "shared_gpu-0.1.0.dist-info"
+    dist_info.mkdir()
+    (dist_info / "METADATA").write_text("Metadata-Version: 2.1\nName: shared-gpu\nVersion: 0.1.0\n")
+    (dist_info / "entry_points.txt").write_text("[extender.plugins]\nSharedGpu = shared_gpu:SharedGpu\n")
+    state_file(directory / "state.json", *NODES, LOW, HIGH)
+    return directory
 
 
 @contextmanager
@@ -101,31 +101,31 @@ def served(folder: Path) -> Iterator[Served]:
 @pytest.mark.parametrize("full", [False, True], ids=["by names", "with full nodes"])
 def test_kube_scheduler_is_told_which_pods_free_one_card(folder: Path, full: bool) -> None:
     with served(folder) as service:
-        for at in range(32):
-            low = service.create(pod(f"low-{at}", priority="low", container=limits(memory=8192)))
-            kept, _ = service.filtered(low, full=full)
-            assert service.bound(low, kept[0]) == ""
-            until(lambda: all(each["spec"].get("nodeName") for each in service.pods().values()))
+        for number in range(32):
+            low = service.create(pod(f"low-{number}", priority="low", container=limits(memory=8192)))
+            passing, _ = service.filtered(low, full=full)
+            assert service.bound(low, passing[0]) == ""
+            until(lambda: all(item["spec"].get("nodeName") for item in service.pods().values()))
         urgent = service.create(pod("urgent", priority="high", container=limits(memory=10240)))
         _, refused = service.filtered(urgent, full=full)
         before = service.pods()
-        by_uid = {each["metadata"]["uid"]: each for each in before.values()}
+        by_uid = {item["metadata"]["uid"]: item for item in before.values()}
         which, empty = "NodeNameToVictims" if full else "NodeNameToMetaVictims", {"Pods": list[Any]()}
-        answer = service.asked("preempt", {"Pod": urgent, which: dict.fromkeys(refused, empty)})
-        victims = [by_uid[each["UID"]] for each in answer["NodeNameToMetaVictims"]["n2"]["Pods"]]
-        for each in victims:
-            service.delete(each["metadata"]["name"])
+        answer = service.answer_to("preempt", {"Pod": urgent, which: dict.fromkeys(refused, empty)})
+        victims = [by_uid[victim["UID"]] for victim in answer["NodeNameToMetaVictims"]["n2"]["Pods"]]
+        for victim in victims:
+            service.delete(victim["metadata"]["name"])
         until(lambda: service.filtered(urgent, full=full)[0] == ["n2"])
-        told = service.bound(urgent, "n2")
+        error = service.bound(urgent, "n2")
         until(lambda: service.pods()["urgent"]["spec"].get("nodeName"))
 
-        assert refused == {f"n{at}": shared_gpu.NO_CARD for at in range(4)}
-        (card,) = {card for each in victims for card in cards_of(each)}
+        assert refused == {f"n{number}": shared_gpu.NO_CARD for number in range(4)}
+        (card,) = {card for victim in victims for card in cards_of(victim)}
         on_card = {
-            name for name, each in before.items() if each["spec"].get("nodeName") == "n2" and card in cards_of(each)
+            name for name, item in before.items() if item["spec"].get("nodeName") == "n2" and card in cards_of(item)
         }
-        assert {each["metadata"]["name"] for each in victims} == on_card
-        assert told == ""
+        assert {victim["metadata"]["name"] for victim in victims} == on_card
+        assert error == ""
         assert cards_of(service.pods()["urgent"]) == {card: (10240, 0)}
 
 
@@ -152,20 +152,20 @@ def _full() -> dict[str, Any]:
     """Full cards everywhere; a budget protects all pods but those of card 3 of n2."""
     low = [
         pod(
-            f"low-{at}-{card}-{half}",
-            labels={"kept": str((at, card) != (2, 3))},
-            nodeName=f"n{at}",
+            f"low-{node_number}-{card}-{half}",
+            labels={"kept": str((node_number, card) != (2, 3))},
+            nodeName=f"n{node_number}",
             priority="low",
             container=limits(memory=8192),
         )
-        for at in range(4)
+        for node_number in range(4)
         for card in range(4)
         for half in "ab"
     ]
-    for each in low:
-        name = each["metadata"]["name"]
-        each["spec"]["priority"] = 10
-        each["metadata"] |= {"namespace": "default", "uid": name, "annotations": {shared_gpu.CARD: f"{name[6]}=8192/0"}}
+    for obj in low:
+        name = obj["metadata"]["name"]
+        obj["spec"]["priority"] = 10
+        obj["metadata"] |= {"namespace": "default", "uid": name, "annotations": {shared_gpu.CARD: f"{name[6]}=8192/0"}}
     budget = {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

@@ -67,13 +67,13 @@ PERF = "examples/workloads/scheduler-perf/performance-config.yaml"
 
 @pytest.mark.slow
 def test_workloads_of_a_file_are_chosen_by_name_and_label() -> None:
-    some = reprieve("simulate", PERF, "--only", "Spread*", "--only", "Preemption/*", "--label", "short")
+    selected = reprieve("simulate", PERF, "--only", "Spread*", "--only", "Preemption/*", "--label", "short")
     none = reprieve("simulate", PERF, "--only", "Spread*", "--label", "long")
 
-    assert some.returncode == 0
-    assert "Spreading/300Nodes: 1300 of 1300 pods placed" in some.stdout.decode()
-    assert "a second (threshold 20)" in some.stdout.decode()
-    assert some.stdout.decode().endswith("\n2 of 2 workloads played\n")
+    assert selected.returncode == 0
+    assert "Spreading/300Nodes: 1300 of 1300 pods placed" in selected.stdout.decode()
+    assert "a second (threshold 20)" in selected.stdout.decode()
+    assert selected.stdout.decode().endswith("\n2 of 2 workloads played\n")
     assert (none.returncode, b"no workload has this name and label" in none.stderr) == (2, True)
 
 

@@ -160,14 +160,14 @@ def test_a_service_that_is_away(how: str, command: str, manifest: str, monkeypat
     hurry(how, monkeypatch)
     answer, words = ANSWERS[how]
     with answering(answer) as port:
-        assert words in away(*given(command, manifest), "--server", f"127.0.0.1:{port}")
+        assert words in away(*arguments_of(command, manifest), "--server", f"127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_service_at_a_closed_port(command: str, manifest: str) -> None:
-    said = away(*given(command, manifest), "--server", f"127.0.0.1:{free_port()}")
+    error = away(*arguments_of(command, manifest), "--server", f"127.0.0.1:{free_port()}")
 
-    assert "cannot be reached; is it running, and is the address right? --kubeconfig or --dump need no service" in said
+    assert "cannot be reached; is it running, and is the address right? --kubeconfig or --dump need no service" in error
 
 
 CLUSTERS = dict.fromkeys(ANSWERS, "kubectl cluster-info") | {"401": "sign in again", "403": "kubectl auth can-i"}
@@ -185,10 +185,10 @@ def test_a_cluster_that_is_away(
         monkeypatch.chdir(tmp_path)
         assert CliRunner().invoke(app, ["init", "project"]).exit_code == 0
     with answering(ANSWERS[how][0]) as port:
-        said = away(*given(command, manifest), "--kubeconfig", str(kubeconfig_for(port, tmp_path)))
+        error = away(*arguments_of(command, manifest), "--kubeconfig", str(kubeconfig_for(port, tmp_path)))
 
-    assert said.startswith(f"the cluster at http://127.0.0.1:{port} cannot be asked: ")
-    assert CLUSTERS[how] in said
+    assert error.startswith(f"the cluster at http://127.0.0.1:{port} cannot be asked: ")
+    assert CLUSTERS[how] in error
 
 
 def test_a_cluster_at_a_closed_port(tmp_path: Path) -> None:
@@ -206,10 +206,10 @@ def test_a_certificate_that_is_not_trusted(source: str, tmp_path: Path) -> None:
         config = kubeconfig_for(port, tmp_path)
         config.write_text(config.read_text().replace("http://", "https://"))
 
-        said = away("why", "shop/web-0", source, f"https://127.0.0.1:{port}" if source == "--server" else str(config))
+        error = away("why", "shop/web-0", source, f"https://127.0.0.1:{port}" if source == "--server" else str(config))
 
-    assert "certificate" in said
-    assert ("SSL_CERT_FILE" if source == "--server" else "certificate-authority-data") in said
+    assert "certificate" in error
+    assert ("SSL_CERT_FILE" if source == "--server" else "certificate-authority-data") in error
 
 
 EXTENDERS = dict.fromkeys(NEVER, "nothing more was asked") | {
@@ -259,9 +259,9 @@ def test_silent_extender_is_asked_each_question_once() -> None:
     with answering(silent) as port:
         result = CliRunner().invoke(app, ["doctor", f"http://127.0.0.1:{port}", "--timeout", "1", "-o", "json"])
 
-    in_full, by_name = (each["findings"] for each in json.loads(result.stdout))
-    assert [each["grade"] for each in in_full if each["detail"] == "no answer within 2 s"] == ["bad"]
-    assert [each["grade"] for each in by_name] == ["skipped"]
+    in_full, by_name = (report["findings"] for report in json.loads(result.stdout))
+    assert [finding["grade"] for finding in in_full if finding["detail"] == "no answer within 2 s"] == ["bad"]
+    assert [finding["grade"] for finding in by_name] == ["skipped"]
 
 
 def examined(command: str, url: str, *more: str, timeout: int = 1) -> str:
@@ -272,7 +272,7 @@ def examined(command: str, url: str, *more: str, timeout: int = 1) -> str:
     return " ".join(result.output.split())
 
 
-def given(command: str, manifest: str) -> list[str]:
+def arguments_of(command: str, manifest: str) -> list[str]:
     places = {"POD": manifest, "PROJECT": str(Path(manifest).parent / "project")}
     return [places.get(word, word) for word in {**COMMANDS, **TO_CLUSTERS}[command]]
 

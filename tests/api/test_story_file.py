@@ -56,28 +56,28 @@ class Tags(HTMLParser):
     "message", [HOSTILE, "0/1 nodes are available: 1 Insufficient cpu.", "", "]]>--></pre></body>"]
 )
 def test_the_file_needs_nothing_else_and_runs_nothing(tmp_path: Path, message: str) -> None:
-    told = reprieve("why", "web", *dumped(tmp_path, refused(message)), "-o", "html").stdout
-    tags = Tags(told).found
+    page = reprieve("why", "web", *dumped(tmp_path, refused(message)), "-o", "html").stdout
+    tags = Tags(page).found
 
-    assert told.startswith("<!doctype html>")
+    assert page.startswith("<!doctype html>")
     assert {"script", "img", "link", "iframe", "a", "base"}.isdisjoint(tag for tag, _ in tags)
     assert not [
         name for _, attributes in tags for name in attributes if name in ("src", "href", "style") or name[:2] == "on"
     ]
     assert "default-src 'none'" in str([attributes.get("content") for tag, attributes in tags if tag == "meta"])
-    assert "light dark" in told
-    assert not re.search("[\x1b\u202e]", told)
+    assert "light dark" in page
+    assert not re.search("[\x1b\u202e]", page)
     assert [tag for tag, _ in tags].count("body") == 1
 
 
 def test_the_file_has_the_whole_answer(tmp_path: Path) -> None:
     source = dumped(tmp_path, refused("full"))
-    told = reprieve("why", "web", *source, "-o", "html").stdout
+    page = reprieve("why", "web", *source, "-o", "html").stdout
     whole = json.loads(reprieve("why", "web", *source, "-o", "json").stdout)
 
-    assert whole["summary"] in told
-    assert all(fix["text"] in told for fix in whole["fixes"])
-    assert all(step["text"] in told for step in whole["story"]["steps"])
+    assert whole["summary"] in page
+    assert all(fix["text"] in page for fix in whole["fixes"])
+    assert all(step["text"] in page for step in whole["story"]["steps"])
 
 
 def test_the_file_is_about_one_pod(tmp_path: Path) -> None:
@@ -88,19 +88,19 @@ def test_the_file_is_about_one_pod(tmp_path: Path) -> None:
 def test_a_pod_that_does_not_exist_yet_has_a_file_without_a_story(tmp_path: Path) -> None:
     (tmp_path / "pod.json").write_text(json.dumps(pod("new", "99")))
 
-    told = reprieve("why", "-f", str(tmp_path / "pod.json"), *dumped(tmp_path), "-o", "html").stdout
+    page = reprieve("why", "-f", str(tmp_path / "pod.json"), *dumped(tmp_path), "-o", "html").stdout
 
-    assert "default/new" in told
-    assert "What happened" not in told
+    assert "default/new" in page
+    assert "What happened" not in page
 
 
 def test_events_of_a_dump_tell_how_often_a_pod_was_refused(tmp_path: Path) -> None:
     events = event("Pod", "web", "FailedScheduling", "full"), event("Pod", "other", "FailedScheduling", "no")
-    told = reprieve("why", "web", *dumped(tmp_path, refused("full"), *events)).stdout
+    output = reprieve("why", "web", *dumped(tmp_path, refused("full"), *events)).stdout
 
-    assert "and was refused 41 times." in told
-    assert "(x41 since " in told
-    assert "x.io/disks: full" in told
+    assert "and was refused 41 times." in output
+    assert "(x41 since " in output
+    assert "x.io/disks: full" in output
 
 
 def test_events_of_a_dump_have_the_last_word_of_a_provisioner(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_events_of_a_dump_have_the_last_word_of_a_provisioner(tmp_path: Path) ->
     )
 
     assert f"note: {note}" in reprieve("why", "web", *dumped(tmp_path, *objects)).stdout
-    without = reprieve("why", "web", *dumped(tmp_path, *objects[:-1])).stdout
-    assert "no Events of the claim data are known: the file has none" in without
+    output = reprieve("why", "web", *dumped(tmp_path, *objects[:-1])).stdout
+    assert "no Events of the claim data are known: the file has none" in output
 
 
 @pytest.mark.parametrize("about", [None, "x", {"kind": "Pod"}, {"kind": 1, "namespace": [], "name": {}}])
@@ -130,6 +130,6 @@ def test_events_about_nothing_are_left_aside(tmp_path: Path, about: object) -> N
 def test_events_that_cannot_be_read_are_said_so(tmp_path: Path) -> None:
     broken = event("Pod", "web", "FailedScheduling", "full", count="many")
 
-    told = reprieve("why", "web", *dumped(tmp_path, refused("full"), broken)).stdout
+    output = reprieve("why", "web", *dumped(tmp_path, refused("full"), broken)).stdout
 
-    assert "its Events are not known: the file has some that cannot be read" in told
+    assert "its Events are not known: the file has some that cannot be read" in output

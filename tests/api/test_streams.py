@@ -10,9 +10,9 @@ async def test_a_stream_tells_the_version_at_once_and_whenever_it_changes() -> N
     versions = iter(["1", "1", "2", "2"])
     streams = Streams()
     news = streams.follow(lambda: next(versions, "3"))
-    found = [await anext(news) for _ in range(4)]
+    messages = [await anext(news) for _ in range(4)]
 
-    assert found == [
+    assert messages == [
         b"retry: 2000\n\n",
         b"event: version\ndata: 1\n\n",
         b"event: version\ndata: 2\n\n",
@@ -25,9 +25,9 @@ async def test_a_stream_without_news_shows_that_it_is_there() -> None:
     await anext(news)
     await anext(news)
     began = asyncio.get_running_loop().time()
-    told, waited = await anext(news), asyncio.get_running_loop().time() - began
+    message, waited = await anext(news), asyncio.get_running_loop().time() - began
 
-    assert told == b": still here\n\n"
+    assert message == b": still here\n\n"
     assert waited == PINGS_EACH
 
 
@@ -37,7 +37,7 @@ async def test_streams_end_when_the_service_does() -> None:
     first = [await anext(news), await anext(news)]
     streams.close()
 
-    assert len([*first, *[each async for each in news]]) == 2
+    assert len([*first, *[message async for message in news]]) == 2
 
 
 async def test_number_of_streams_is_limited_and_a_closed_one_makes_room() -> None:

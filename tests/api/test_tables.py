@@ -21,17 +21,17 @@ MESSAGE = (
 WORDS = st.text("abcdefghij-./0123456789", min_size=1, max_size=50)
 
 
-def printed(shown: AnswerTable, width: int = 80) -> list[str]:
+def printed(answer_table: AnswerTable, width: int = 80) -> list[str]:
     output = io.StringIO()
-    Console(file=output, width=width, highlight=False, markup=False).print(shown)
+    Console(file=output, width=width, highlight=False, markup=False).print(answer_table)
     return output.getvalue().splitlines()
 
 
 def test_a_long_message_wraps_at_blanks() -> None:
-    made = table("pod", "node", "message")
-    made.add_row("shop/web-0", NODE, MESSAGE)
+    answer_table = table("pod", "node", "message")
+    answer_table.add_row("shop/web-0", NODE, MESSAGE)
 
-    lines = printed(made)
+    lines = printed(answer_table)
 
     assert max(map(len, lines)) <= 80
     assert lines[1].startswith(f"shop/web-0   {NODE}   ")
@@ -39,45 +39,45 @@ def test_a_long_message_wraps_at_blanks() -> None:
 
 
 def test_the_least_important_column_goes_first() -> None:
-    made = table("pod", "when", "node", "message", less_important=("when", "node"))
-    made.add_row("shop/web-0", "2026-11-23T05:00:00.123456Z", NODE, "Insufficient nvidia.com/gpu")
+    answer_table = table("pod", "when", "node", "message", less_important=("when", "node"))
+    answer_table.add_row("shop/web-0", "2026-11-23T05:00:00.123456Z", NODE, "Insufficient nvidia.com/gpu")
 
-    assert printed(made)[0].split() == ["POD", "NODE", "MESSAGE"]
-    assert printed(made, width=60)[0].split() == ["POD", "MESSAGE"]
-    assert printed(made, width=400)[0].split() == ["POD", "WHEN", "NODE", "MESSAGE"]
+    assert printed(answer_table)[0].split() == ["POD", "NODE", "MESSAGE"]
+    assert printed(answer_table, width=60)[0].split() == ["POD", "MESSAGE"]
+    assert printed(answer_table, width=400)[0].split() == ["POD", "WHEN", "NODE", "MESSAGE"]
 
 
 def test_names_that_are_wider_than_the_terminal_stand_below_each_other() -> None:
-    made, long, longest = table("pod", "node"), "payments-of-the-eu-region/checkout-7d4b9c6f5d-x2x9q", 90 * "x"
-    made.add_row(long, NODE)
-    made.add_row(longest, NODE)
+    answer_table, long, longest = table("pod", "node"), "payments-of-the-eu-region/checkout-7d4b9c6f5d-x2x9q", 90 * "x"
+    answer_table.add_row(long, NODE)
+    answer_table.add_row(longest, NODE)
 
-    assert printed(made)[:3] == [f"POD: {long}", f"NODE: {NODE}", ""]
-    assert "".join(printed(made)[3:6]) == f"POD:{longest}"
+    assert printed(answer_table)[:3] == [f"POD: {long}", f"NODE: {NODE}", ""]
+    assert "".join(printed(answer_table)[3:6]) == f"POD:{longest}"
 
 
 @given(st.lists(st.lists(st.lists(WORDS, max_size=8).map(" ".join), min_size=4, max_size=4), min_size=1, max_size=5))
 def test_no_word_is_cut(rows: list[list[str]]) -> None:
-    made = table("one", "two", "three", "four", less_important=("three", "two"))
+    answer_table = table("one", "two", "three", "four", less_important=("three", "two"))
     for row in rows:
-        made.add_row(*row)
+        answer_table.add_row(*row)
 
-    found = " ".join(printed(made)).replace("ONE:", "").replace("FOUR:", "").split()
+    words = " ".join(printed(answer_table)).replace("ONE:", "").replace("FOUR:", "").split()
 
     for row in rows:
-        assert {*row[0].split(), *row[3].split()} <= {*found}
+        assert {*row[0].split(), *row[3].split()} <= {*words}
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in SUBCOMMANDS)], ids=str)
 def test_help_cuts_nothing(arguments: list[str]) -> None:
-    shown = CliRunner().invoke(app, [*arguments, "-h"], env={"COLUMNS": "80", "TERM": "xterm"}).stdout
+    help_text = CliRunner().invoke(app, [*arguments, "-h"], env={"COLUMNS": "80", "TERM": "xterm"}).stdout
     group = typer.main.get_command(app)
     command = group.commands[arguments[0]].load() if arguments else group  # type: ignore[attr-defined]
 
-    assert [line for line in shown.splitlines() if len(line) > 80] == []
-    assert "…" not in shown
-    assert re.search(r"\w\.\.\.$", shown, re.MULTILINE) is None
+    assert [line for line in help_text.splitlines() if len(line) > 80] == []
+    assert "…" not in help_text
+    assert re.search(r"\w\.\.\.$", help_text, re.MULTILINE) is None
     options: list[Any] = [
-        each for each in command.params if each.param_type_name == "option" and not vars(each).get("hidden")
+        option for option in command.params if option.param_type_name == "option" and not vars(option).get("hidden")
     ]
-    assert [name for each in options for name in each.opts if name not in shown] == []
+    assert [name for option in options for name in option.opts if name not in help_text] == []

@@ -39,11 +39,11 @@ class Links(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag == "a" and given.get("href"):
-            self._open = [str(given["href"]), "", given.get("aria-label") or ""]
-        if given.get("name"):
-            self.fields.add(str(given["name"]))
+        attributes = dict(attrs)
+        if tag == "a" and attributes.get("href"):
+            self._open = [str(attributes["href"]), "", attributes.get("aria-label") or ""]
+        if attributes.get("name"):
+            self.fields.add(str(attributes["name"]))
 
     def handle_data(self, data: str) -> None:
         self.said += data
@@ -72,9 +72,9 @@ def test_page_lists_ten_questions_with_a_command_each() -> None:
 
 @pytest.mark.parametrize(("question", "clicks"), CLICKED, ids=[question for question, _ in CLICKED])
 def test_the_page_answers_in_three_clicks(example: Service, question: str, clicks: list[str]) -> None:
-    first, *further = clicks
+    first, *later_clicks = clicks
     page = Links(example.client.get("/").text)
-    for click in further:
+    for click in later_clicks:
         if click in ("Try it", "How many more fit?"):
             assert {"manifest", "drain", "like", "count", "pending"} <= page.fields and click in page.said
             continue
@@ -82,7 +82,7 @@ def test_the_page_answers_in_three_clicks(example: Service, question: str, click
         page = Links(example.client.get(target).text)
 
     assert first == "Cluster"
-    assert len(further) <= 3
-    said = " ".join(page.said.split())
+    assert len(later_clicks) <= 3
+    text = " ".join(page.said.split())
     for words in ANSWERS.get(question.split(".", maxsplit=1)[0], ["Try it"]):
-        assert words in said
+        assert words in text

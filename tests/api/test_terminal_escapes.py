@@ -19,21 +19,17 @@ EVIL = "x\x1b]0;pwn\x07\x1b[2J\r\nNODE ok\u202e\u2066\x9b31m\u2028\x7f\u200b\u20
 """A title, a cleared screen, a line, a direction, a C1 control sequence; and what nobody sees."""
 
 
-def written(value: Any) -> Any:
+def hostile(value: Any) -> Any:
     """The manifest with the hostile text in each `$`."""
     return json.loads(json.dumps(value).replace("$", json.dumps(EVIL)[1:-1]))
 
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:
-    metadata = {
-        "namespace": "shop",
-        "uid": f"u-{name}",
-        "ownerReferences": [owner("K$", "o$", "v1", uid="1")],
-    }
-    made = objects.pod(name, labels={"app": "a$"}, metadata=metadata, container={"name": "c$", "image": "i$"})
-    made["spec"] |= {"priority": 0, "priorityClassName": "p$"} | spec
+    metadata = {"namespace": "shop", "uid": f"u-{name}", "ownerReferences": [owner("K$", "o$", "v1", uid="1")]}
+    manifest = objects.pod(name, labels={"app": "a$"}, metadata=metadata, container={"name": "c$", "image": "i$"})
+    manifest["spec"] |= {"priority": 0, "priorityClassName": "p$"} | spec
     unschedulable = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: $."}
-    return made | {"status": {"phase": "Pending", "conditions": [unschedulable]}}
+    return manifest | {"status": {"phase": "Pending", "conditions": [unschedulable]}}
 
 
 NODE = {
@@ -67,7 +63,7 @@ BUDGET = {
 @pytest.fixture(scope="module")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("evil") / "dump.yaml"
-    file.write_text(yaml.safe_dump(written({"apiVersion": "v1", "kind": "List", "items": [NODE, *PODS, BUDGET]})))
+    file.write_text(yaml.safe_dump(hostile({"apiVersion": "v1", "kind": "List", "items": [NODE, *PODS, BUDGET]})))
     return file
 
 
@@ -82,7 +78,7 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> Path:
         new["metadata"]["labels"],
     )
     new["spec"]["containers"][0] |= {"name": "c", "image": "registry.example/i"}
-    file.write_text(yaml.safe_dump(written(new)))
+    file.write_text(yaml.safe_dump(hostile(new)))
     return file
 
 
@@ -94,13 +90,13 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "when": {"create": [pod("new")]},
         "then": [{"pods": "app=a$", "onNodes": "zone=$"}],
     }
-    (folder / "rule.yaml").write_text(yaml.safe_dump({"name": EVIL} | written(rule)))
+    (folder / "rule.yaml").write_text(yaml.safe_dump({"name": EVIL} | hostile(rule)))
     return folder
 
 
-def acted_on(shown: str) -> set[str]:
+def acted_on(output: str) -> set[str]:
     """The characters in it that a terminal acts on, or that are no characters of a line."""
-    return {each for each in shown.replace("\n", "") if each in EVIL and not each.isprintable()}
+    return {character for character in output.replace("\n", "") if character in EVIL and not character.isprintable()}
 
 
 def run(*arguments: str) -> str:
@@ -109,22 +105,22 @@ def run(*arguments: str) -> str:
     return (done.stdout + done.stderr).decode()
 
 
-PENDING = [each["metadata"]["name"].replace("$", EVIL) for each in PODS[2:]]
+PENDING = [item["metadata"]["name"].replace("$", EVIL) for item in PODS[2:]]
 FORMS = ["table", "wide", "json", "yaml"]
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", PENDING)
 def test_explanation_of_a_hostile_pod(dump: Path, name: str, form: str) -> None:
-    shown = run("why", f"shop/{name}", "--dump", str(dump), "-o", form)
+    output = run("why", f"shop/{name}", "--dump", str(dump), "-o", form)
 
-    assert acted_on(shown) == set()
-    assert "NODE ok" not in [line.strip() for line in shown.splitlines()]
+    assert acted_on(output) == set()
+    assert "NODE ok" not in [line.strip() for line in output.splitlines()]
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "asked",
+    "words",
     [
         ["pending"],
         ["why", "-n", "shop", "-l", "app"],
@@ -137,8 +133,8 @@ def test_explanation_of_a_hostile_pod(dump: Path, name: str, form: str) -> None:
         ["who-preempted"],
     ],
 )
-def test_answers_about_a_hostile_cluster(dump: Path, manifest: Path, asked: list[str], form: str) -> None:
-    arguments = [str(manifest) if each == "MANIFEST" else each for each in asked]
+def test_answers_about_a_hostile_cluster(dump: Path, manifest: Path, words: list[str], form: str) -> None:
+    arguments = [str(manifest) if word == "MANIFEST" else word for word in words]
 
     assert acted_on(run(*arguments, "--dump", str(dump), "-o", form)) == set()
 
@@ -174,11 +170,11 @@ def test_verdicts_on_hostile_rules(rules: Path) -> None:
         ["replay", f"/nowhere/{EVIL}"],
         [f"{EVIL}"],
     ],
-    ids=lambda each: each[0][:8].replace(EVIL[:2], "unknown"),
+    ids=lambda arguments: arguments[0][:8].replace(EVIL[:2], "unknown"),
 )
 def test_errors_about_what_is_hostile(dump: Path, tmp_path: Path, arguments: list[str]) -> None:
     bad = tmp_path / "bad.yaml"
-    bad.write_text(yaml.safe_dump(written(pod("new") | {"kind": "Pod$"})))
+    bad.write_text(yaml.safe_dump(hostile(pod("new") | {"kind": "Pod$"})))
     kubeconfig = tmp_path / "kubeconfig"
     command = {
         "apiVersion": "client.authentication.k8s.io/v1",
@@ -188,7 +184,7 @@ def test_errors_about_what_is_hostile(dump: Path, tmp_path: Path, arguments: lis
     }
     kubeconfig.write_text(
         yaml.safe_dump(
-            written(
+            hostile(
                 {
                     "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
                     "users": [{"name": "u", "user": {"exec": command}}],
@@ -200,7 +196,7 @@ def test_errors_about_what_is_hostile(dump: Path, tmp_path: Path, arguments: lis
     )
     files = {"DUMP": dump, "BAD": bad, "KUBECONFIG": kubeconfig}
 
-    shown = run(*(str(files.get(each, each)) for each in arguments))
+    output = run(*(str(files.get(word, word)) for word in arguments))
 
-    assert shown
-    assert acted_on(shown) == set()
+    assert output
+    assert acted_on(output) == set()

@@ -30,15 +30,15 @@ def text_of(screen: TopScreen, name: str) -> str:
 
 def test_top_shows_pending_pods_preempted_pods_and_an_explanation(dump: Path) -> None:
     async def looked_at(address: str) -> tuple[str, list[str], str, str]:
-        async with from_service(address, DEFAULT_SERVER, None) as asked:
-            screen = TopScreen(asked, None, 3600)
+        async with from_service(address, DEFAULT_SERVER, None) as source:
+            screen = TopScreen(source, None, 3600)
             async with screen.run_test() as pilot:
                 await pilot.pause()
                 row = [str(cell) for cell in screen.query_one(DataTable).get_row_at(0)]
-                found = text_of(screen, "#counts"), row, text_of(screen, "#preempted"), text_of(screen, "#explanation")
+                texts = text_of(screen, "#counts"), row, text_of(screen, "#preempted"), text_of(screen, "#explanation")
                 await pilot.press("q")
         assert screen.failed is None
-        return found
+        return texts
 
     with serving(state=dump) as service:
         until(lambda: get(service, "/v1/preemptions")["items"] and get(service, "/v1/pending")["pods"])
@@ -52,8 +52,8 @@ def test_top_shows_pending_pods_preempted_pods_and_an_explanation(dump: Path) ->
 
 def test_a_dump_is_shown_as_well_without_preemptions(dump: Path) -> None:
     async def looked_at() -> tuple[int, str]:
-        async with about_dump(dump, None) as asked:
-            screen = TopScreen(LocalAnswers(asked), "nobody", 3600)
+        async with about_dump(dump, None) as source:
+            screen = TopScreen(LocalAnswers(source), "nobody", 3600)
             async with screen.run_test() as pilot:
                 await pilot.pause()
                 return screen.query_one(DataTable).row_count, text_of(screen, "#explanation")
@@ -64,12 +64,12 @@ def test_a_dump_is_shown_as_well_without_preemptions(dump: Path) -> None:
 def test_a_source_that_goes_away_ends_it(dump: Path) -> None:
     async def looked_at() -> TopScreen:
         with serving(state=dump) as service:
-            asked = from_service(f"127.0.0.1:{service.port}", DEFAULT_SERVER, None)
-            answers = await asked.__aenter__()
+            source = from_service(f"127.0.0.1:{service.port}", DEFAULT_SERVER, None)
+            answers = await source.__aenter__()
         screen = TopScreen(answers, None, 3600)
         async with screen.run_test() as pilot:
             await pilot.pause()
-        await asked.__aexit__(None, None, None)
+        await source.__aexit__(None, None, None)
         return screen
 
     assert isinstance(asyncio.run(looked_at()).failed, SourceAwayError)
@@ -83,7 +83,7 @@ def test_top_without_a_terminal_is_refused_with_an_alternative(dump: Path) -> No
 
 
 def test_unreachable_service_is_reported_after_the_terminal_is_restored() -> None:
-    shown, terminal = pty.openpty()
+    reader, terminal = pty.openpty()
     try:
         command = [sys.executable, "-m", "api.cli", "top", "--server", f"127.0.0.1:{free_port()}"]
         done = subprocess.run(
@@ -91,7 +91,7 @@ def test_unreachable_service_is_reported_after_the_terminal_is_restored() -> Non
         )
     finally:
         os.close(terminal)
-        os.close(shown)
+        os.close(reader)
 
     assert done.returncode == 3
     assert b"cannot be reached; is it running, and is the address right?" in done.stderr

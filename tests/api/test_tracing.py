@@ -59,11 +59,11 @@ class Receiver:
         return [span for span in self.spans if span.name == name and span.parent_span_id not in ids]
 
     def below(self, span: Any) -> list[Any]:
-        return [each for each in self.spans if each.parent_span_id == span.span_id]
+        return [child for child in self.spans if child.parent_span_id == span.span_id]
 
 
 def attributes_of(span: Any) -> dict[str, Any]:
-    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes}
+    return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in span.attributes}
 
 
 @contextmanager
@@ -118,51 +118,53 @@ def traced() -> Iterator[tuple[Receiver, dict[str, Any]]]:
 
 
 def test_an_attempt_is_a_span_with_its_extension_points_below(traced: tuple[Receiver, dict[str, Any]]) -> None:
-    receiver, known = traced
+    receiver, records = traced
     (root,) = [span for span in receiver.roots("schedule") if attributes_of(span)["k8s.pod.name"] == "web-1"]
     attributes = attributes_of(root)
     children = receiver.below(root)
 
     assert receiver.services == {"reprieve"}
-    assert attributes["k8s.pod.uid"] == known["pod"]["metadata"]["uid"]
-    assert attributes["k8s.node.name"] == known["pod"]["spec"]["nodeName"]
+    assert attributes["k8s.pod.uid"] == records["pod"]["metadata"]["uid"]
+    assert attributes["k8s.node.name"] == records["pod"]["spec"]["nodeName"]
     assert (attributes["reprieve.result"], attributes["reprieve.profile"]) == ("scheduled", "default-scheduler")
-    (decision,) = [each for each in known["decisions"] if each["id"] == attributes["reprieve.decision.id"]]
+    (decision,) = [
+        decision for decision in records["decisions"] if decision["id"] == attributes["reprieve.decision.id"]
+    ]
     assert decision["pod"]["name"] == "web-1"
     assert [span.name for span in children][:2] == ["PreFilter", "Filter"] and "Bind" in {
         span.name for span in children
     }
     assert all(
         root.start_time_unix_nano
-        <= each.start_time_unix_nano
-        <= each.end_time_unix_nano
+        <= child.start_time_unix_nano
+        <= child.end_time_unix_nano
         <= root.end_time_unix_nano + 1000
-        for each in children
+        for child in children
     )
     assert {span.trace_id for span in children} == {root.trace_id}
 
 
 def test_span_of_a_refused_pod_has_the_message(traced: tuple[Receiver, dict[str, Any]]) -> None:
     receiver, _ = traced
-    found = [
+    refusals = [
         attributes_of(span) for span in receiver.roots("schedule") if attributes_of(span)["k8s.pod.name"] == "too-large"
     ]
 
-    assert found and {each["reprieve.result"] for each in found} == {"unschedulable"}
-    assert "Insufficient cpu" in found[0]["reprieve.message"]
+    assert refusals and {refusal["reprieve.result"] for refusal in refusals} == {"unschedulable"}
+    assert "Insufficient cpu" in refusals[0]["reprieve.message"]
 
 
 def test_a_verb_is_a_part_of_the_callers_trace(traced: tuple[Receiver, dict[str, Any]]) -> None:
-    receiver, known = traced
-    (asked,) = receiver.roots("filter")
-    attributes = attributes_of(asked)
+    receiver, records = traced
+    (root,) = receiver.roots("filter")
+    attributes = attributes_of(root)
 
-    assert (asked.trace_id.hex(), asked.parent_span_id.hex()) == (TRACE_ID, SPAN_ID)
-    said = [attributes[key] for key in ("k8s.pod.uid", "reprieve.result", "reprieve.nodes.evaluated")]
-    assert said == ["u-1", "answered", 2]
-    recorded = {each["id"] for each in known["decisions"] if each["outcome"] == "Filter"}
+    assert (root.trace_id.hex(), root.parent_span_id.hex()) == (TRACE_ID, SPAN_ID)
+    values = [attributes[key] for key in ("k8s.pod.uid", "reprieve.result", "reprieve.nodes.evaluated")]
+    assert values == ["u-1", "answered", 2]
+    recorded = {decision["id"] for decision in records["decisions"] if decision["outcome"] == "Filter"}
     assert attributes["reprieve.decision.id"] in recorded
-    assert {"PreFilter", "Filter"} <= {span.name for span in receiver.below(asked)}
+    assert {"PreFilter", "Filter"} <= {span.name for span in receiver.below(root)}
     assert [span.trace_id.hex() != TRACE_ID for span in receiver.roots("prioritize")] == [True]
 
 

@@ -20,10 +20,10 @@ def samples(service: Service) -> dict[str, float]:
     """Every sample whose name begins with reprieve_verb, as `name{label values in the order of the labels' names}`."""
     families = text_string_to_metric_families(service.client.get("/metrics").text)
     return {
-        f"{each.name}{{{','.join(each.labels[name] for name in sorted(each.labels))}}}": each.value
+        f"{sample.name}{{{','.join(sample.labels[name] for name in sorted(sample.labels))}}}": sample.value
         for family in families
-        for each in family.samples
-        if each.name.startswith("reprieve_verb")
+        for sample in family.samples
+        if sample.name.startswith("reprieve_verb")
     }
 
 
@@ -57,9 +57,9 @@ def test_rejected_nodes_are_counted_by_reason() -> None:
     with serving(schedule=False) as service:
         service.call("filter", {"Pod": LARGE, "NodeNames": NODES})
         service.call("filter", {"Pod": LARGE, "NodeNames": NODES})
-        found = {name: value for name, value in samples(service).items() if "rejected" in name}
+        rejected = {name: value for name, value in samples(service).items() if "rejected" in name}
 
-    assert found == {
+    assert rejected == {
         "reprieve_verb_rejected_nodes_total{Insufficient cpu}": 4,
         "reprieve_verb_rejected_nodes_total{node not known to the extender yet}": 2,
     }
@@ -70,7 +70,7 @@ def test_reasons_take_a_bounded_number_of_series() -> None:
 
     metrics.rejected(f"no licence on rack {number}" for number in range(5 * limits.METRIC_REASONS))
 
-    (family,) = (each for each in metrics.collect() if each.name == "reprieve_verb_rejected_nodes")
+    (family,) = (family for family in metrics.collect() if family.name == "reprieve_verb_rejected_nodes")
     assert len(family.samples) == limits.METRIC_REASONS + 1
     assert sum(sample.value for sample in family.samples) == 5 * limits.METRIC_REASONS
 

@@ -140,22 +140,22 @@ def test_missing_rules_are_an_error(rules: Path, name: str) -> None:
 
 
 def test_every_field_of_a_rule_is_explained_beside_the_examples() -> None:
-    told = (EXAMPLES / "README.md").read_text()
+    text = (EXAMPLES / "README.md").read_text()
 
     fields = [
         field.encode_name
         for part in (Given, When, Expectation, NodeGroup, Spread)
         for field in msgspec.structs.fields(part)
     ]
-    assert [name for name in fields if f"`{name}`" not in told] == []
+    assert [name for name in fields if f"`{name}`" not in text] == []
 
 
 def test_printed_lines_match_the_readme_of_the_examples() -> None:
-    (shown,) = re.findall(
+    (example_output,) = re.findall(
         r"```console\n\$ reprieve verify examples/rules\n(.*?)```", (EXAMPLES / "README.md").read_text(), re.DOTALL
     )
 
-    assert [re.sub(r"  \d+ ms$", "", line) for line in shown.splitlines()] == lines(reprieve(EXAMPLES))
+    assert [re.sub(r"  \d+ ms$", "", line) for line in example_output.splitlines()] == lines(reprieve(EXAMPLES))
 
 
 # Versions, and golden files.
@@ -171,15 +171,15 @@ def test_several_versions_decide_in_turn(rules: Path) -> None:
 
 def test_a_version_has_its_own_features(rules: Path) -> None:
     """A DeviceTaintRule keeps pods off devices where the gate DRADeviceTaintRules is on: from 1.37 on."""
-    there = [device_class(), devices("node", "gpu-1"), rule({})]
-    given = {"nodes": {}, "objects": there}
-    asked = {
+    objects = [device_class(), devices("node", "gpu-1"), rule({})]
+    cluster = {"nodes": {}, "objects": objects}
+    version_rule = {
         "name": "a tainted device is used",
-        "given": given,
+        "given": cluster,
         "when": {"create": [wanting("web")]},
         "then": [{"placed": 1}],
     }
-    (rules / "rule.yaml").write_text(json.dumps(asked))
+    (rules / "rule.yaml").write_text(json.dumps(version_rule))
 
     result = reprieve(rules, "--k8s", "1.36,1.37")
 

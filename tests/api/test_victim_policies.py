@@ -41,7 +41,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return state_file(file, *items)
 
 
-def asked(
+def victims_with(
     state: Path, folder: Path, call: Mapping[str, Any], **args: Any
 ) -> tuple[dict[str, list[str]], dict[str, Any] | None]:
     """Returns the victims by node that the verb answers with under a policy, and the newest recorded preemption."""
@@ -55,12 +55,12 @@ def loss(uids: list[str]) -> int:
     return sum(10 if PODS[uid]["metadata"]["labels"].get("tier") == "web" else 1 for uid in uids)
 
 
-def given(call: Mapping[str, Any]) -> dict[str, list[str]]:
+def proposed_victims(call: Mapping[str, Any]) -> dict[str, list[str]]:
     return uids_of(call["body"]["NodeNameToMetaVictims"])
 
 
-def uids_of(found: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {name: [each["UID"] for each in victims["Pods"]] for name, victims in found.items()}
+def uids_of(victims_by_node: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {name: [victim["UID"] for victim in victims["Pods"]] for name, victims in victims_by_node.items()}
 
 
 each_call = pytest.mark.parametrize(
@@ -71,17 +71,17 @@ each_call = pytest.mark.parametrize(
 @each_call
 def test_protected_pods_are_replaced_or_their_node_is_vetoed(state: Path, tmp_path: Path, call: dict[str, Any]) -> None:
     protected = {"selector": {"matchLabels": {"tier": "web"}}}
-    answer, recorded = asked(state, tmp_path, call, protect=protected)
+    answer, recorded = victims_with(state, tmp_path, call, protect=protected)
 
-    assert answer.keys() < given(call).keys()
+    assert answer.keys() < proposed_victims(call).keys()
     assert all(PODS[uid]["metadata"]["labels"]["tier"] != "web" for uids in answer.values() for uid in uids)
     if not answer:
         assert recorded is None
         return
     assert recorded is not None
-    assert recorded["withoutPolicies"]["node"] in given(call)
-    assert {each["pod"]["uid"] for each in recorded["withoutPolicies"]["victims"]} == {
-        *given(call)[recorded["withoutPolicies"]["node"]]
+    assert recorded["withoutPolicies"]["node"] in proposed_victims(call)
+    assert {victim["pod"]["uid"] for victim in recorded["withoutPolicies"]["victims"]} == {
+        *proposed_victims(call)[recorded["withoutPolicies"]["node"]]
     }
 
 
@@ -89,11 +89,11 @@ def test_protected_pods_are_replaced_or_their_node_is_vetoed(state: Path, tmp_pa
 def test_no_node_loses_more_than_with_the_victims_of_kube_scheduler(
     state: Path, tmp_path: Path, call: dict[str, Any]
 ) -> None:
-    answer, _ = asked(state, tmp_path, call, cost=WEB_IS_DEAR)
-    without, _ = asked(state, tmp_path, call)
+    answer, _ = victims_with(state, tmp_path, call, cost=WEB_IS_DEAR)
+    without_policy, _ = victims_with(state, tmp_path, call)
 
-    assert answer.keys() == without.keys()
-    assert all(loss(uids) <= loss(without[node]) for node, uids in answer.items())
+    assert answer.keys() == without_policy.keys()
+    assert all(loss(uids) <= loss(without_policy[node]) for node, uids in answer.items())
 
 
 @each_call
@@ -112,12 +112,12 @@ def test_budgets_are_kept_where_that_is_the_rule(state: Path, tmp_path: Path, ca
 
 @each_call
 def test_a_preemptor_that_has_to_wait_gets_no_node(state: Path, tmp_path: Path, call: dict[str, Any]) -> None:
-    waits, _ = asked(state, tmp_path, call, delay={"default": "1h"})
-    is_exempt, _ = asked(state, tmp_path, call, delay={"default": "1h", "byPriorityClass": {"high": "0s"}})
-    without, recorded = asked(state, tmp_path, call)
+    waits, _ = victims_with(state, tmp_path, call, delay={"default": "1h"})
+    is_exempt, _ = victims_with(state, tmp_path, call, delay={"default": "1h", "byPriorityClass": {"high": "0s"}})
+    without_policy, recorded = victims_with(state, tmp_path, call)
 
     assert waits == {}
-    assert is_exempt == without
+    assert is_exempt == without_policy
     assert recorded is not None
     assert recorded["withoutPolicies"] is None
 
@@ -132,10 +132,10 @@ def gpu_cluster(folder: Path) -> tuple[Path, Path]:
 
     def training(name: str, **annotations: str) -> dict[str, Any]:
         gpus = {"example.com/gpu": "4"}
-        made = pod(name, nodeName="n", container={"resources": {"requests": gpus, "limits": gpus}})
+        manifest = pod(name, nodeName="n", container={"resources": {"requests": gpus, "limits": gpus}})
         started = "2026-01-01T00:00:00Z" if name == "long" else "2026-01-02T00:00:00Z"
-        made["metadata"] |= {"namespace": "default", "uid": name, "annotations": annotations}
-        return made | {"status": {"phase": "Running", "startTime": started}}
+        manifest["metadata"] |= {"namespace": "default", "uid": name, "annotations": annotations}
+        return manifest | {"status": {"phase": "Running", "startTime": started}}
 
     one = node("n", "9")
     one["status"]["allocatable"]["example.com/gpu"] = "8"
@@ -165,8 +165,8 @@ def test_victims_says_what_is_lost_and_what_kube_scheduler_alone_would_lose(tmp_
     assert preemption["gpuHoursWithoutPolicies"] > 4 * 24
     assert preemption["gpuHoursWithoutPolicies"] == preemption["withoutPolicies"]["victims"][0]["gpuHours"]
 
-    told = reprieve("victims", "-f", wants, "--dump", dump, "--config", config)
-    assert "GPU time lost: 0.0 GPU-hours; kube-scheduler alone would evict default/late on n, and lose " in told
+    output = reprieve("victims", "-f", wants, "--dump", dump, "--config", config)
+    assert "GPU time lost: 0.0 GPU-hours; kube-scheduler alone would evict default/late on n, and lose " in output
 
 
 def test_without_policies_both_numbers_are_the_same(tmp_path: Path) -> None:

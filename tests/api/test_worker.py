@@ -15,7 +15,7 @@ import yaml
 
 from extender.answers.questions import Questions
 from tests.api.gated_plugin import CONFIGURATION, GATE, installed
-from tests.api.test_hang_up import NODE, asked, is_at_rest, is_left_alone, pod
+from tests.api.test_hang_up import NODE, caller_with, is_at_rest, is_left_alone, pod
 from tests.extender.values.concurrency.test_child_process import children
 from tests.kit.objects import state_file
 from tests.kit.service import Service, assert_is_refusal, serving
@@ -56,7 +56,7 @@ QUESTIONS = [
 def test_child_ends_when_its_caller_hangs_up(service: Service, path: str, question: object) -> None:
     before = children()
     with GATE.closed():
-        caller = asked(service.port, path, json.dumps(question).encode())
+        caller = caller_with(service.port, path, json.dumps(question).encode())
         GATE.wait_for_somebody()
         working = children() - before
         caller.close()
@@ -68,7 +68,7 @@ def test_child_ends_when_its_caller_hangs_up(service: Service, path: str, questi
 
 def test_other_questions_do_not_wait_for_a_simulation(service: Service) -> None:
     with GATE.closed():
-        caller = asked(service.port, "/v1/evaluate", json.dumps(SCENARIO).encode())
+        caller = caller_with(service.port, "/v1/evaluate", json.dumps(SCENARIO).encode())
         GATE.wait_for_somebody()
 
         assert service.client.get("/v1/explain/default/nobody").status_code == 404
@@ -83,9 +83,9 @@ def test_answer_that_takes_too_long_is_refused_in_words(state: Path, tmp_path: P
             refused = [hurried.post(path, question) for path, question in QUESTIONS]
         answered = hurried.post("/v1/whatif", {"create": [pod()]})
 
-    for each in refused:
-        assert_is_refusal(each, 503)
-        assert each.json()["message"] == "no answer within 0.5 s: ask about less"
+    for answer in refused:
+        assert_is_refusal(answer, 503)
+        assert answer.json()["message"] == "no answer within 0.5 s: ask about less"
     assert answered.status_code == 200
     assert children() <= before
 

@@ -7,8 +7,8 @@ from typing import Any
 from api.documents.documentation import POD
 
 
-def asking(pod: object = POD, **others: object) -> dict[str, object]:
-    return {"Pod": pod, "Nodes": None, "NodeNames": ["node-a1"], **others}
+def asking(pod: object = POD, **fields: object) -> dict[str, object]:
+    return {"Pod": pod, "Nodes": None, "NodeNames": ["node-a1"], **fields}
 
 
 def with_node(**fields: object) -> dict[str, object]:

@@ -30,18 +30,18 @@ def sources() -> list[Path]:
 def parsed(path: Path) -> Source:
     text = path.read_text()
     tree = ast.parse(text)
-    found = Source(text, ast.get_docstring(tree), [], [], [], set())
+    source = Source(text, ast.get_docstring(tree), [], [], [], set())
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
-            found.classes.append(node.name)
+            source.classes.append(node.name)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            found.functions.append((node.name, (node.end_lineno or node.lineno) - node.lineno + 1))
+            source.functions.append((node.name, (node.end_lineno or node.lineno) - node.lineno + 1))
         elif isinstance(node, ast.Import):
-            found.imports.update(alias.name for alias in node.names)
+            source.imports.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.imports.update((node.module, *(f"{node.module}.{alias.name}" for alias in node.names)))
+            source.imports.update((node.module, *(f"{node.module}.{alias.name}" for alias in node.names)))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
-            said := ast.get_docstring(node)
+            docstring := ast.get_docstring(node)
         ):
-            found.docstrings.append(said)
-    return found
+            source.docstrings.append(docstring)
+    return source

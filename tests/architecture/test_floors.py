@@ -14,7 +14,7 @@ from extender.engine.framework import Plugin
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import implemented_points
 from tests.architecture.sources import ROOT, parsed, sources
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.kit.waiting import DEADLINE
 
 MAX_LINES = 550
@@ -22,7 +22,7 @@ MAX_LINES_OF_A_FUNCTION = 85
 DRAWERS = ("utils", "util", "helpers", "helper", "common", "core", "manager", "base", "misc")
 
 
-def named(path: Path) -> str:
+def relative_name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
@@ -62,7 +62,7 @@ def test_only_kind_of_looks_up_of_what_type_an_object_is() -> None:
     """A pod or node that remembers its JSON is of a subclass, which no table has."""
     looks_up = re.compile(r"(\[|\.get\()type\(")
 
-    assert [named(path) for path in sources() if looks_up.search(parsed(path).text)] == [*OF_NO_OBJECT]
+    assert [relative_name(path) for path in sources() if looks_up.search(parsed(path).text)] == [*OF_NO_OBJECT]
 
 
 LOADING_LATE = (
@@ -77,7 +77,7 @@ LOADING_LATE = (
 """Load what takes long when it is first needed, so that a command answers sooner. None of it imports them."""
 
 
-@each_case(sources, named=named)
+@each_case(sources, name_of=relative_name)
 def test_a_file_means_one_thing(case: Path) -> None:
     source = parsed(case)
     text = source.text
@@ -86,9 +86,11 @@ def test_a_file_means_one_thing(case: Path) -> None:
     assert len(text.splitlines()) <= MAX_LINES
     assert [name for name, lines in source.functions if lines > MAX_LINES_OF_A_FUNCTION] == []
     assert source.docstring, "a file begins with what it is"
-    assert not any(re.search(r"\.go(:\d|#L\d|, line)", said) for said in source.docstrings), "line numbers do not last"
+    assert not any(re.search(r"\.go(:\d|#L\d|, line)", words) for words in source.docstrings), (
+        "line numbers do not last"
+    )
     # A door may name for mypy what it loads when it is asked for, and so may these.
-    may_name = case.name == "__init__.py" or named(case) in LOADING_LATE
+    may_name = case.name == "__init__.py" or relative_name(case) in LOADING_LATE
     assert "TYPE_CHECKING" not in text or may_name, "a cycle of types is a cycle"
     assert "__future__.annotations" not in source.imports
     assert not re.search(r"NotImplementedError|\b(TODO|FIXME|XXX)\b", text), "nothing is left open"
@@ -102,15 +104,15 @@ def test_a_class_name_stands_for_one_thing() -> None:
     """An API type and the plugin that enforces it may share upstream's name for both, and the library's classes have
     the names of what they are for its users.
     """
-    found: dict[str, list[str]] = {}
+    paths_by_class: dict[str, list[str]] = {}
     for path in sources():
         if path.parent == ROOT / "reprieve" and path.stem in ("library", "results", "trials"):
             continue
         for name in parsed(path).classes:
             if not name.startswith("_"):
-                found.setdefault(name, []).append(named(path))
+                paths_by_class.setdefault(name, []).append(relative_name(path))
 
-    repeated = {name: paths for name, paths in found.items() if len(paths) > 1 and name not in IN_TREE}
+    repeated = {name: paths for name, paths in paths_by_class.items() if len(paths) > 1 and name not in IN_TREE}
     assert repeated == {}
 
 

@@ -63,28 +63,28 @@ def test_architecture_is_read_in_ten_minutes() -> None:
 
 
 def test_every_module_of_a_walk_exists() -> None:
-    named = re.findall(r"`([a-z_/0-9]+\.py)`", section("Walks"))
+    modules = re.findall(r"`([a-z_/0-9]+\.py)`", section("Walks"))
 
-    assert len(named) > 30
-    assert [name for name in named if not any((above / name).exists() for above in (ROOT, ROOT / "extender"))] == []
+    assert len(modules) > 30
+    assert [name for name in modules if not any((above / name).exists() for above in (ROOT, ROOT / "extender"))] == []
 
 
 def test_every_home_of_state_is_a_class() -> None:
     rows = re.findall(r"^\| (`.*?) \|", section("Where state lives"), re.MULTILINE)
 
-    named = {name for row in rows for name in re.findall(r"`(.*?)`", row)}
+    class_names = {name for row in rows for name in re.findall(r"`(.*?)`", row)}
 
-    assert len(named) > 20
-    assert named - classes() == set()
+    assert len(class_names) > 20
+    assert class_names - classes() == set()
 
 
 def test_every_class_among_the_words_exists() -> None:
     rows = re.findall(r"^\| (.*?) \|", (ROOT / "docs/maintain/words.md").read_text(), re.MULTILINE)
 
-    named = {name for row in rows for name in re.findall(r"`([A-Z]\w+)`", row)}
+    class_names = {name for row in rows for name in re.findall(r"`([A-Z]\w+)`", row)}
 
-    assert len(named) > 30
-    assert named - classes() == set()
+    assert len(class_names) > 30
+    assert class_names - classes() == set()
 
 
 def test_every_change_of_the_guide_names_its_files_and_tests() -> None:
@@ -113,17 +113,17 @@ def test_every_path_in_back_ticks_exists() -> None:
     ours = re.compile(
         r"`((?:api|bench|deploy|docs|examples|extender|reprieve|tests|tools)/[\w./-]+|[a-z_]+(?:/[a-z_0-9]+)*/[a-z_0-9]+\.py)`"
     )
-    named = {
+    mentions = {
         (str(paper.relative_to(ROOT)), path)
         for paper in papers
         if paper.name != _MOVES
         for path in ours.findall(paper.read_text())
     }
 
-    assert len(named) > 200
+    assert len(mentions) > 200
     assert (
         sorted(
-            (paper, path) for paper, path in named if not any(file.endswith("/" + path.rstrip("/")) for file in tree)
+            (paper, path) for paper, path in mentions if not any(file.endswith("/" + path.rstrip("/")) for file in tree)
         )
         == []
     )
@@ -133,7 +133,7 @@ def test_every_known_difference_names_a_test_that_exists() -> None:
     """A difference without a test would be an excuse."""
     table = (ROOT / "docs/reference/differences.md").read_text()
 
-    named = re.findall(r"`(tests/[\w/]+\.py)`", table)
+    test_paths = re.findall(r"`(tests/[\w/]+\.py)`", table)
 
-    assert len(named) > 5
-    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert len(test_paths) > 5
+    assert [name for name in test_paths if not (ROOT / name).exists()] == []

@@ -36,29 +36,29 @@ def listed(resource: str, *objects: Seen, version: int = 10) -> Listed:
     return Listed(0.1, 0, "witness", resource, version, [*objects])
 
 
-def event(resource: str, seen: Seen, kind: str = "MODIFIED", watch: int = 1) -> Event:
-    return Event(seen.version / 10, 0, "witness", resource, watch, 10, kind, seen)
+def event(resource: str, sight: Seen, kind: str = "MODIFIED", watch: int = 1) -> Event:
+    return Event(sight.version / 10, 0, "witness", resource, watch, 10, kind, sight)
 
 
-def lease(by: str, holder: str, version: int) -> list[Record]:
+def lease(who: str, holder: str, version: int) -> list[Record]:
     request = Request(
-        version / 10, version / 10, 0, by, "update", "leases", name=LEASE, status=200, version=version, holder=holder
+        version / 10, version / 10, 0, who, "update", "leases", name=LEASE, status=200, version=version, holder=holder
     )
     return [request, event("leases", Seen(LEASE, "lease-uid", version, holder=holder), watch=2)]
 
 
-def created(seen: Seen) -> list[Record]:
-    at = seen.version / 10
+def created(sight: Seen) -> list[Record]:
+    time = sight.version / 10
     return [
-        Request(at, at, 0, CLIENT, "create", "pods", "", seen.name, seen.uid, 201, seen.version),
-        event("pods", seen, "ADDED"),
+        Request(time, time, 0, CLIENT, "create", "pods", "", sight.name, sight.uid, 201, sight.version),
+        event("pods", sight, "ADDED"),
     ]
 
 
-def binding(by: str, seen: Seen, status: int = 201, at: float = 0.0) -> Request:
-    at = at or seen.version / 10 - 0.05
+def binding(who: str, sight: Seen, status: int = 201, time: float = 0.0) -> Request:
+    time = time or sight.version / 10 - 0.05
     return Request(
-        at, seen.version / 10, 0, by, "create", "pods", "binding", seen.name, seen.uid, status, node=seen.node
+        time, sight.version / 10, 0, who, "create", "pods", "binding", sight.name, sight.uid, status, node=sight.node
     )
 
 
@@ -93,8 +93,8 @@ def test_two_pods_bound_one_after_the_other_are_no_violation() -> None:
     assert violations(Told().history()) == []
 
 
-def elsewhere(seen: Seen, version: int, node: str) -> Seen:
-    return msgspec.structs.replace(seen, version=version, node=node)
+def elsewhere(sight: Seen, version: int, node: str) -> Seen:
+    return msgspec.structs.replace(sight, version=version, node=node)
 
 
 def at_the_end(pod: Seen, **changes: Any) -> Told:
@@ -147,13 +147,11 @@ WRONG: list[tuple[str, str, Callable[[], Told]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("check", "words", "told"), [pytest.param(*each, id=f"{each[0]}: {each[1]}") for each in WRONG]
-)
-def test_each_forbidden_history_is_a_violation(check: str, words: str, told: Callable[[], Told]) -> None:
-    found = violations(told().history())
+@pytest.mark.parametrize(("check", "words", "story"), [pytest.param(*row, id=f"{row[0]}: {row[1]}") for row in WRONG])
+def test_each_forbidden_history_is_a_violation(check: str, words: str, story: Callable[[], Told]) -> None:
+    sentences = violations(story().history())
 
-    assert any(sentence.startswith(f"{check}: ") and words in sentence for sentence in found), found
+    assert any(sentence.startswith(f"{check}: ") and words in sentence for sentence in sentences), sentences
 
 
 OF_THE_SERVER = Seen("apiserver-x", "its-uid", 12, holder="apiserver-x_1")
@@ -172,7 +170,7 @@ RIGHT: list[tuple[str, Callable[[], Told]]] = [
     ("a copy that was refused has done nothing", lambda: Told(more=[binding("b1", BOUND, status=409)])),
     (
         "a write that was on its way for longer than the old leader's lease may come after the new one's",
-        lambda: Told(second_binding=[binding("a1", SECOND_BOUND, at=0.3)]),
+        lambda: Told(second_binding=[binding("a1", SECOND_BOUND, time=0.3)]),
     ),
     (
         "processes that do not get a processor cannot be judged by what they have not done yet",
@@ -202,9 +200,9 @@ RIGHT: list[tuple[str, Callable[[], Told]]] = [
 ]
 
 
-@pytest.mark.parametrize("told", [pytest.param(told, id=name) for name, told in RIGHT])
-def test_each_permitted_history_is_no_violation(told: Callable[[], Told]) -> None:
-    assert violations(told().history()) == []
+@pytest.mark.parametrize("story", [pytest.param(story, id=name) for name, story in RIGHT])
+def test_each_permitted_history_is_no_violation(story: Callable[[], Told]) -> None:
+    assert violations(story().history()) == []
 
 
 def test_a_history_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -29,7 +29,7 @@ def test_short_run_has_no_violations(seed: int, command: ForkServer, tmp_path: P
     history = run(seed, command, tmp_path, faulty_seconds=SECONDS)
 
     assert violations(history) == []
-    assert any(isinstance(each, Request) and each.is_binding and each.is_done for each in history)
+    assert any(isinstance(record, Request) and record.is_binding and record.is_done for record in history)
 
 
 @pytest.mark.slow
@@ -48,7 +48,7 @@ def test_short_run_against_a_kube_apiserver_has_no_violations(command: ForkServe
     history = run(24, command, tmp_path, faulty_seconds=SECONDS, assets=assets)
 
     assert violations(history) == []
-    assert any(isinstance(each, Request) and each.is_binding and each.is_done for each in history)
+    assert any(isinstance(record, Request) and record.is_binding and record.is_done for record in history)
 
 
 def test_a_seed_draws_the_same_faults_each_time() -> None:

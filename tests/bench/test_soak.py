@@ -36,6 +36,6 @@ def test_memory_descriptors_and_tasks_do_not_grow(tmp_path: Path) -> None:
 
 def test_leaks_of_each_kind_are_found(tmp_path: Path) -> None:
     with a_service(tmp_path, leaks="memory, descriptors, tasks, cycles") as service:
-        found = asyncio.run(soaked(service, 24))
+        samples = asyncio.run(soaked(service, 24))
 
-    assert [sentence.split()[0] for sentence in leaks(found)] == ["rss", "descriptors", "tasks", "cycles"]
+    assert [sentence.split()[0] for sentence in leaks(samples)] == ["rss", "descriptors", "tasks", "cycles"]

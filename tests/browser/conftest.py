@@ -20,7 +20,7 @@ from tests.kit.service import Running, running
 from tests.kit.waiting import DEADLINE
 
 CHROMIUM = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
 QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -82,7 +82,7 @@ class Profiles:
     def close(self) -> None:
         for context in self._contexts:
             context.close()
-        unexpected = [said for said in self._said if not any(part in said for part in self.expected)]
+        unexpected = [message for message in self._said if not any(part in message for part in self.expected)]
         assert unexpected == [], "the console is silent"
         assert set(self._asked) <= self._hosts, "nobody else is asked"
 

@@ -33,12 +33,12 @@ def many_nodes(path: Path, pods_each: int = 1, waiting_pods: int = 0) -> Path:
         share = min(1.0, max(0.02, chance.gauss(0.72, 0.2)))
         requests = {"cpu": f"{int(16000 * share / pods_each)}m", "memory": f"{int(64 * share / pods_each)}Gi"}
         for place in range(pods_each):
-            named = f"pod-{number}" if pods_each == 1 else f"pod-{number}-{place}"
-            items.append(pod(named, requests, priority=chance.choice([0, 10, 100, 1000]), node=name))
+            pod_name = f"pod-{number}" if pods_each == 1 else f"pod-{number}-{place}"
+            items.append(pod(pod_name, requests, priority=chance.choice([0, 10, 100, 1000]), node=name))
     for number in range(waiting_pods):
         lacks, kind = ("nvidia.com/gpu", "Job") if number % 5 else ("cpu", "StatefulSet")
-        made = owned(pod(f"waits-{number}", {"cpu": "1"}, priority=100), kind, f"owner-{number % 7}")
-        items.append(waiting(made, f"0/{MANY} nodes are available: {MANY - number} Insufficient {lacks}."))
+        waiting_pod = owned(pod(f"waits-{number}", {"cpu": "1"}, priority=100), kind, f"owner-{number % 7}")
+        items.append(waiting(waiting_pod, f"0/{MANY} nodes are available: {MANY - number} Insufficient {lacks}."))
     items.append(pod("too-large", {"cpu": "20"}, priority=100))
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return path
@@ -78,12 +78,12 @@ def busy_cluster(path: Path) -> Path:
         meta = {"name": f"node-{number}", "labels": labels}
         items.append({"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status})
     for number in range(6):
-        made = owned(
+        web_pod = owned(
             pod(f"web-5d9-{number}", {"cpu": f"{2 * number + 2}"}, priority=1000, node=f"node-{number}"),
             "ReplicaSet",
             "web-5d9",
         )
-        items.append(made)
+        items.append(web_pod)
     items.append(owned(pod("trains", {"cpu": "1", "nvidia.com/gpu": "3"}, node="node-6"), "Job", "train-0"))
     devices = {
         "driver": "nic.example.com",
@@ -98,7 +98,7 @@ def busy_cluster(path: Path) -> Path:
         {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "fast-nic"}, "spec": {}}
     )
     more = (pod(f"web-5d9-more-{number}", {"cpu": "30"}, priority=1000) for number in range(4))
-    items += [waiting(owned(each, "ReplicaSet", "web-5d9"), SHORT_OF_CPU) for each in more]
+    items += [waiting(owned(extra, "ReplicaSet", "web-5d9"), SHORT_OF_CPU) for extra in more]
     for number in range(12):
         train = pod(f"train-{number}", {"cpu": "1", "nvidia.com/gpu": "4"}, priority=10)
         items.append(waiting(owned(train, "Job", f"train-{number % 2}"), SHORT_OF_GPUS))
@@ -106,29 +106,29 @@ def busy_cluster(path: Path) -> Path:
     return path
 
 
-def owned(made: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
+def owned(obj: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
     """The pod, as this controller makes it."""
     group = "batch/v1" if kind == "Job" else "apps/v1"
-    made["metadata"]["ownerReferences"] = [
+    obj["metadata"]["ownerReferences"] = [
         {"apiVersion": group, "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}
     ]
     if kind == "ReplicaSet":
-        made["metadata"]["labels"] = {"pod-template-hash": name.rpartition("-")[2]}
-    return made
+        obj["metadata"]["labels"] = {"pod-template-hash": name.rpartition("-")[2]}
+    return obj
 
 
-def waiting(made: dict[str, Any], message: str) -> dict[str, Any]:
+def waiting(obj: dict[str, Any], message: str) -> dict[str, Any]:
     """The pod, as its scheduler has left it."""
-    made["status"]["conditions"] = [
+    obj["status"]["conditions"] = [
         {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
     ]
-    return made
+    return obj
 
 
 def pod(name: str, requests: dict[str, str], *, priority: int | str = 0, node: str = "") -> dict[str, Any]:
     """A pod as a manifest; its priority as a number, or as the name of a class."""
-    made = objects.pod(name, container={"resources": {"requests": requests, "limits": requests}})
-    made["metadata"]["namespace"] = "default"
-    made["spec"] |= {"priorityClassName" if isinstance(priority, str) else "priority": priority}
-    made["spec"] |= {"nodeName": node} if node else {}
-    return made | {"status": {"phase": "Running" if node else "Pending"}}
+    obj = objects.pod(name, container={"resources": {"requests": requests, "limits": requests}})
+    obj["metadata"]["namespace"] = "default"
+    obj["spec"] |= {"priorityClassName" if isinstance(priority, str) else "priority": priority}
+    obj["spec"] |= {"nodeName": node} if node else {}
+    return obj | {"status": {"phase": "Running" if node else "Pending"}}

@@ -39,22 +39,22 @@ LARGE = ["/", "/ui/pods/default/too-large"]
 
 def violations(page: Page) -> list[str]:
     """Each with the rule and the element."""
-    found: list[dict[str, Any]] = Axe().run(page, options=OPTIONS).response["violations"]
-    return [f"{rule['id']}: {node['html'][:160]}" for rule in found for node in rule["nodes"]]
+    broken_rules: list[dict[str, Any]] = Axe().run(page, options=OPTIONS).response["violations"]
+    return [f"{rule['id']}: {node['html'][:160]}" for rule in broken_rules for node in rule["nodes"]]
 
 
 def on_each_screen(
     page: Page, looks: Iterable[tuple[int, Literal["light", "dark"]]] = LOOKS[:2]
 ) -> dict[str, list[str]]:
     """By width and light, what was found; where nothing was is left out. The colours do not depend on the width."""
-    found: dict[str, list[str]] = {}
+    violations_by_look: dict[str, list[str]] = {}
     page.mouse.move(0, 0)  # nothing under the pointer has its tooltip open
     for width, light in looks:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=light, reduced_motion="reduce")
-        if said := violations(page):
-            found[f"{width} {light}"] = said
-    return found
+        if texts := violations(page):
+            violations_by_look[f"{width} {light}"] = texts
+    return violations_by_look
 
 
 @pytest.mark.parametrize("view", MAIN)
@@ -98,7 +98,7 @@ def test_axe_finds_nothing_with_thousands_of_nodes(large: Running, open_page: Op
 @pytest.mark.slow
 def test_axe_finds_nothing_on_pages_of_decisions(deciding: Running, open_page: OpenPage) -> None:
     items = httpx.get(f"{deciding.url}/v1/decisions", timeout=DEADLINE, trust_env=False).json()["items"]
-    refused = next(each["id"] for each in items if each["outcome"] == "Unschedulable")
+    refused = next(decision["id"] for decision in items if decision["outcome"] == "Unschedulable")
 
     for view in ("/ui/history", f"/ui/decisions/{refused}"):
         assert on_each_screen(open_page(f"{deciding.url}{view}")) == {}

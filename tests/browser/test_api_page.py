@@ -22,8 +22,8 @@ def test_request_can_be_tried_on_the_page_of_the_api(still: Running, open_page: 
 
 def test_token_can_be_given_on_the_page_of_the_api(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/docs")
-    sent: list[str | None] = []
-    page.on("request", lambda request: sent.append(request.headers.get("authorization")))
+    authorizations: list[str | None] = []
+    page.on("request", lambda request: authorizations.append(request.headers.get("authorization")))
 
     page.get_by_role("button", name="Authorize").first.click()
     page.get_by_label("auth-bearer-value").fill("a-token")
@@ -34,5 +34,5 @@ def test_token_can_be_given_on_the_page_of_the_api(still: Running, open_page: Op
     operation.get_by_role("button", name="Execute").click()
 
     expect(operation.locator(".live-responses-table .response-col_status").last).to_contain_text("200")
-    assert "Bearer a-token" in sent
+    assert "Bearer a-token" in authorizations
     assert page.locator(".opblock-tag").first.get_attribute("data-tag") == "extender"

@@ -132,7 +132,7 @@ def test_nodes_with_a_label_stand_out(busy: Running, open_page: OpenPage) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "node_names"),
     [
         ("nvidia.com/gpu=present", ["node-6", "node-7"]),
         ("cordoned", ["node-5"]),
@@ -141,15 +141,15 @@ def test_nodes_with_a_label_stand_out(busy: Running, open_page: OpenPage) -> Non
     ],
 )
 def test_the_table_is_filtered_by_taint_label_and_condition(
-    busy: Running, open_page: OpenPage, words: str, found: list[str]
+    busy: Running, open_page: OpenPage, words: str, node_names: list[str]
 ) -> None:
     page = open_page(f"{busy.url}/ui/nodes")
 
     page.get_by_role("searchbox", name="Find a node").fill(words)
     page.keyboard.press("Enter")
 
-    expect(page.locator("h1")).to_have_text(f"Nodes {len(found)} of 8")
-    assert names(page, "tbody th") == found
+    expect(page.locator("h1")).to_have_text(f"Nodes {len(node_names)} of 8")
+    assert names(page, "tbody th") == node_names
     expect(page.locator("mark").first).to_be_visible()
 
 
@@ -183,13 +183,13 @@ def test_on_a_phone_nothing_is_hidden_and_the_name_stays_beside_its_row(busy: Ru
 def test_a_bar_of_the_chart_opens_its_time_in_the_history(deciding: Running, open_page: OpenPage) -> None:
     page = open_page(deciding.url)
     tip = page.locator("#recent .timeline .unplaced").first.get_attribute("data-tip") or ""
-    counted = sum(int(line.split()[0]) for line in tip.splitlines()[1:])
+    number = sum(int(line.split()[0]) for line in tip.splitlines()[1:])
 
     page.locator("#recent .timeline a:has(.unplaced)").first.click()
 
     expect(page.locator("h1")).to_contain_text("History")
     # Equal attempts share a row, so that rows are no measure.
-    expect(page.locator("#over-time h2")).to_have_text(re.compile(f"^{counted} decision"))
+    expect(page.locator("#over-time h2")).to_have_text(re.compile(f"^{number} decision"))
 
 
 @pytest.mark.slow

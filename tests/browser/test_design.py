@@ -57,7 +57,7 @@ def lightness(page: Page, name: str) -> float:
     )
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (int(each) / 255 for each in re.findall(r"\d+", colour)[:3])
+        for part in (int(number) / 255 for number in re.findall(r"\d+", colour)[:3])
     )
     return float(116 * (0.2126 * red + 0.7152 * green + 0.0722 * blue) ** (1 / 3) - 16)
 
@@ -129,4 +129,4 @@ def test_layout_does_not_shift_while_a_page_is_drawn(still: Running, open_page: 
 
 def test_scripts_and_styles_are_few(still: Running, open_page: OpenPage) -> None:
     """All that a browser loads for the page, before it is packed."""
-    assert sum(len(each.content) for each in assets().files.values()) < 100_000
+    assert sum(len(file.content) for file in assets().files.values()) < 100_000

@@ -16,7 +16,7 @@ def typed(page: Page, keys: str, words: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", ["/", "Control+k"])
 @pytest.mark.parametrize(
-    ("words", "shown", "heading"),
+    ("words", "option", "heading"),
     [
         pytest.param("train-3", "pod train-3", "train-3", id="a pod"),
         pytest.param("node-4", "node node-4", "node-4", id="a node"),
@@ -25,12 +25,12 @@ def typed(page: Page, keys: str, words: str) -> None:
     ],
 )
 def test_anything_is_found_while_one_types(
-    busy: Running, open_page: OpenPage, keys: str, words: str, shown: str, heading: str
+    busy: Running, open_page: OpenPage, keys: str, words: str, option: str, heading: str
 ) -> None:
     page = open_page(f"{busy.url}/ui/what-if")
 
     typed(page, keys, words)
-    expect(page.locator("#found").get_by_role("option").first).to_contain_text(shown)
+    expect(page.locator("#found").get_by_role("option").first).to_contain_text(option)
     page.keyboard.press("Enter")
 
     expect(page.locator("h1")).to_contain_text(heading)

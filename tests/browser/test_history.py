@@ -23,11 +23,11 @@ def happened(deciding: Running) -> Running:
 
 def filtered(page: Page, **fields: str) -> Page:
     for label, value in fields.items():
-        asked = page.get_by_role("search", name="Decisions")
+        form = page.get_by_role("search", name="Decisions")
         if label == "Outcome":
-            asked.get_by_role("combobox", name=label).select_option(label=value)
+            form.get_by_role("combobox", name=label).select_option(label=value)
         else:
-            asked.get_by_role("textbox", name=label.replace("_", " ")).fill(value)
+            form.get_by_role("textbox", name=label.replace("_", " ")).fill(value)
     page.get_by_role("button", name="Filter").click()
     return page
 
@@ -42,20 +42,20 @@ def history(happened: Running, open_page: OpenPage) -> Page:
 @pytest.mark.slow
 def test_decisions_are_found_by_outcome_pod_namespace_node_and_plugin(happened: Running, open_page: OpenPage) -> None:
     page = history(happened, open_page)
-    found = page.locator("#decisions tbody tr")
+    rows = page.locator("#decisions tbody tr")
 
     filtered(page, Outcome="unschedulable", Pod_or_workload="never")
-    expect(found).to_have_count(1)
-    expect(found).to_contain_text("default/never")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("default/never")
     filtered(page, Refused_by_plugin="NodeResourcesFit")
-    expect(found).to_have_count(1)
+    expect(rows).to_have_count(1)
     filtered(page, Refused_by_plugin="NodePorts")
     expect(page.locator("#decisions .empty")).to_have_text("No decisions match.")
     page.get_by_role("link", name="Show all").click()
     filtered(page, Namespace="default", Outcome="found a node")
-    node = found.filter(has_text="default/vip").locator("td a").last.inner_text()
+    node = rows.filter(has_text="default/vip").locator("td a").last.inner_text()
     filtered(page, Node=node)
-    expect(found.filter(has_text="default/vip")).to_have_count(1)
+    expect(rows.filter(has_text="default/vip")).to_have_count(1)
 
 
 @pytest.mark.slow
@@ -120,17 +120,17 @@ def test_equal_attempts_share_a_row(happened: Running, open_page: OpenPage) -> N
     row = page.locator("#decisions tbody tr", has_text="never")
     expect(row.first).to_contain_text("of 1")
     filtered(page, Pod_or_workload="never")
-    kept = page.request.get(f"{happened.url}/v1/decisions?pod=default/never").json()["items"]
-    assert len(kept) > 1
-    messages = {each["message"] for each in kept}
+    decisions = page.request.get(f"{happened.url}/v1/decisions?pod=default/never").json()["items"]
+    assert len(decisions) > 1
+    messages = {decision["message"] for decision in decisions}
     expect(row).to_have_count(len(messages))
 
 
-@pytest.mark.parametrize("asked", ["outcome=nothing", "range=1y", "since=yesterday", "until=0000-99-99"])
-def test_an_address_that_cannot_be_read_says_what_can(still: Running, open_page: OpenPage, asked: str) -> None:
+@pytest.mark.parametrize("query", ["outcome=nothing", "range=1y", "since=yesterday", "until=0000-99-99"])
+def test_an_address_that_cannot_be_read_says_what_can(still: Running, open_page: OpenPage, query: str) -> None:
     open_page.expected.append("400")
-    page = open_page(f"{still.url}/ui/history?{asked}")
+    page = open_page(f"{still.url}/ui/history?{query}")
 
     expect(page.locator("h1")).to_have_text("This address cannot be read")
-    expect(page.locator(".problem p").first).to_contain_text(asked.partition("=")[0])
+    expect(page.locator(".problem p").first).to_contain_text(query.partition("=")[0])
     expect(page.get_by_role("navigation", name="Views")).to_be_visible()

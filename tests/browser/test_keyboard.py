@@ -34,10 +34,10 @@ def test_each_step_of_the_tab_key_is_seen(still: Running, open_page: OpenPage, v
     steps = []
     for _ in range(120):
         page.keyboard.press("Tab")
-        found = page.evaluate(FOCUSED)
-        if found is None:
+        focused = page.evaluate(FOCUSED)
+        if focused is None:
             break
-        steps.append(found)
+        steps.append(focused)
 
     assert len(steps) > 10
     assert [step["what"] for step in steps if not (step["isSeen"] and step["isThere"])] == []

@@ -73,8 +73,8 @@ def test_scores_that_were_not_kept_are_worked_out_again_and_marked(still: Runnin
 def test_a_pending_pod_says_since_when_and_whose_it_is_and_shows_itself(deciding: Running, open_page: OpenPage) -> None:
     spec = pod("x", {"cpu": "900"})["spec"]
     del spec["priority"]
-    made = deployment("huge", spec, namespace="default")
-    deciding.create("/apis/apps/v1/namespaces/default/deployments", made)
+    obj = deployment("huge", spec, namespace="default")
+    deciding.create("/apis/apps/v1/namespaces/default/deployments", obj)
     page = open_page(f"{deciding.url}/ui/history")
     page.locator("#pending a.row", has_text="huge-").click()
     facts = page.locator(".facts")
@@ -92,15 +92,15 @@ def test_a_pending_pod_says_since_when_and_whose_it_is_and_shows_itself(deciding
 def test_events_of_other_components_are_shown_on_request(deciding: Running, open_page: OpenPage) -> None:
     deciding.create("/api/v1/namespaces/default/pods", pod("talked-about", {"cpu": "900"}, priority="default"))
     about = {"kind": "Pod", "namespace": "default", "name": "talked-about"}
-    said = {"reason": "FailedMount", "type": "Warning", "message": "<b>no such volume</b>", "count": 7}
-    made = {
+    message = {"reason": "FailedMount", "type": "Warning", "message": "<b>no such volume</b>", "count": 7}
+    event = {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": "talked-about.1", "namespace": "default"},
         "involvedObject": about,
     }
-    by = {"source": {"component": "kubelet"}, "lastTimestamp": "2026-01-01T00:00:00Z"}
-    deciding.create("/api/v1/namespaces/default/events", {**made, **by, **said})
+    source = {"source": {"component": "kubelet"}, "lastTimestamp": "2026-01-01T00:00:00Z"}
+    deciding.create("/api/v1/namespaces/default/events", {**event, **source, **message})
     page = open_page(f"{deciding.url}/ui/pods/default/talked-about")
     page.get_by_role("link", name="Show the events").click()
     row = page.locator("#events tbody tr", has_text="FailedMount")

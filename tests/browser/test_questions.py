@@ -32,8 +32,8 @@ def test_the_page_says_what_v1_says(still: Running, open_page: OpenPage) -> None
     expect(page.locator("#summary")).to_have_text(answer["summary"])
     expect(page.locator("p.message code")).to_have_text(answer["message"])
     expect(page.locator("#preemption tr.chosen th")).to_have_text(answer["preemption"]["node"])
-    shown = page.locator("#preemption tr.chosen .victim > a").all_inner_texts()
-    assert shown == [f"{each['pod']['namespace']}/{each['pod']['name']}" for each in answer["preemption"]["victims"]]
+    victims = page.locator("#preemption tr.chosen .victim > a").all_inner_texts()
+    assert victims == [f"{row['pod']['namespace']}/{row['pod']['name']}" for row in answer["preemption"]["victims"]]
 
 
 def test_a_preemption_is_seen_before_and_after_with_those_that_lost(still: Running, open_page: OpenPage) -> None:
@@ -72,7 +72,7 @@ def test_a_pasted_pod_is_tried_and_nothing_is_created(still: Running, open_page:
     expect(page.locator("#result .change rect.arrives").first).to_be_attached()
     expect(page.locator("#result .change rect.leaves").first).to_be_attached()
     expect(page.locator("#result .grid path.framed").first).to_be_attached()
-    assert [each["metadata"]["uid"] for each in still.pods()] == [each["metadata"]["uid"] for each in before]
+    assert [item["metadata"]["uid"] for item in still.pods()] == [item["metadata"]["uid"] for item in before]
 
 
 def test_draining_a_node_shows_where_its_pods_would_go(still: Running, open_page: OpenPage) -> None:

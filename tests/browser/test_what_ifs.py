@@ -27,7 +27,7 @@ profiles: [{schedulerName: default-scheduler, plugins: {filter: {disabled: [{nam
 """
 
 
-def tried(page: Page) -> Page:
+def try_it(page: Page) -> Page:
     page.get_by_role("button", name="Try it").click()
     expect(page.locator("#result .summary")).to_be_visible()
     return page
@@ -36,7 +36,7 @@ def tried(page: Page) -> Page:
 def test_the_sample_works_as_it_is(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_role("button", name="Insert a sample pod").click()
-    tried(page)
+    try_it(page)
 
     expect(page.locator("#result .placements tbody tr")).to_contain_text(["default/sample"])
 
@@ -56,15 +56,15 @@ def test_a_what_if_can_be_sent_as_a_link(still: Running, open_page: OpenPage) ->
     page.get_by_label("Objects to create").fill("")
     page.get_by_label("Nodes to drain").fill("node-a1 node-a2")
     page.get_by_label("Schedule the pending pods").check()
-    answer = tried(page).locator("#result .summary").inner_text()
+    answer = try_it(page).locator("#result .summary").inner_text()
     assert "drain=node-a1" in page.url
 
-    again = open_page(page.url)
+    later_page = open_page(page.url)
 
-    expect(again.get_by_label("Nodes to drain")).to_have_value("node-a1 node-a2")
-    expect(again.get_by_label("Objects to create")).to_have_value("")
-    expect(again.get_by_label("Schedule the pending pods")).to_be_checked()
-    expect(tried(again).locator("#result .summary")).to_have_text(answer)
+    expect(later_page.get_by_label("Nodes to drain")).to_have_value("node-a1 node-a2")
+    expect(later_page.get_by_label("Objects to create")).to_have_value("")
+    expect(later_page.get_by_label("Schedule the pending pods")).to_be_checked()
+    expect(try_it(later_page).locator("#result .summary")).to_have_text(answer)
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_more_nodes_like_one_say_by_themselves_whether_pending_pods_would_fit(
     page.get_by_role("group", name="Nodes to add").get_by_label("How many").fill("3")
     page.get_by_label("Like the node").fill("node-a1")
 
-    expect(tried(page).locator("#result .summary")).to_contain_text("1 of 2 pending pods would now fit")
+    expect(try_it(page).locator("#result .summary")).to_contain_text("1 of 2 pending pods would now fit")
     page.get_by_label("Schedule the pending pods").check()
     page.get_by_role("button", name="Try it").click()
     expect(page.locator("#result .placements")).to_contain_text(re.compile(r"shop/web-6.*node-a1-new-\d"))
@@ -119,7 +119,7 @@ def test_another_configuration_is_tried(still: Running, open_page: OpenPage) -> 
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Objects to create").fill("")
     page.get_by_label("Schedule the pending pods").check()
-    tried(page)
+    try_it(page)
     expect(page.locator("#result .placements .badge.bad")).not_to_have_count(0)
 
     page.get_by_text("A different scheduler configuration").click()
@@ -133,7 +133,7 @@ def test_another_configuration_is_tried(still: Running, open_page: OpenPage) -> 
 def test_rows_that_say_the_same_are_one(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Objects to create").fill(WORKLOAD)
-    tried(page)
+    try_it(page)
 
     expect(page.locator("#result .placements tbody tr")).to_have_count(1)
     expect(page.locator("#result .placements tbody")).to_contain_text("and 8 more like it")
@@ -143,7 +143,7 @@ def test_rows_that_say_the_same_are_one(still: Running, open_page: OpenPage) -> 
 def test_the_command_that_asks_the_same_can_be_copied(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Nodes to drain").fill("node-a1")
-    tried(page)
+    try_it(page)
     page.get_by_text("The same as a command").click()
 
     command = page.locator("#result .command button[data-copy]").get_attribute("data-copy") or ""

@@ -32,8 +32,8 @@ def objects_of(text: str) -> tuple[Object, ...]:
 
 
 def one(kind: str, objects: Iterable[Object]) -> Object:
-    (found,) = (obj for obj in objects if obj["kind"] == kind)
-    return found
+    (sole_object,) = (obj for obj in objects if obj["kind"] == kind)
+    return sole_object
 
 
 def pod_spec(objects: Iterable[Object]) -> Object:
@@ -42,8 +42,8 @@ def pod_spec(objects: Iterable[Object]) -> Object:
 
 
 def container(objects: Iterable[Object], name: str = "reprieve") -> Object:
-    (found,) = (each for each in pod_spec(objects)["containers"] if each["name"] == name)
-    return dict(found)
+    (sole_container,) = (item for item in pod_spec(objects)["containers"] if item["name"] == name)
+    return dict(sole_container)
 
 
 def reprieves_own(objects: Iterable[Object]) -> list[Object]:
@@ -55,17 +55,17 @@ def reprieves_own(objects: Iterable[Object]) -> list[Object]:
 def released_as(variant: str) -> tuple[Object, ...]:
     """A variant's manifest under names of its own, so that one API server can have several variants."""
 
-    def named(reference: Object) -> Object:
-        own = reference["name"].startswith("reprieve")
+    def renamed(reference: Object) -> Object:
+        ours = reference["name"].startswith("reprieve")
         return (
-            reference | {"name": reference["name"].replace("reprieve", f"reprieve-{variant}", 1)} if own else reference
+            reference | {"name": reference["name"].replace("reprieve", f"reprieve-{variant}", 1)} if ours else reference
         )
 
     return tuple(
         obj
-        | {"metadata": named(obj["metadata"])}
+        | {"metadata": renamed(obj["metadata"])}
         | (
-            {"roleRef": named(obj["roleRef"]), "subjects": [named(each) for each in obj["subjects"]]}
+            {"roleRef": renamed(obj["roleRef"]), "subjects": [renamed(subject) for subject in obj["subjects"]]}
             if role_of(obj)
             else {}
         )

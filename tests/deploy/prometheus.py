@@ -29,13 +29,13 @@ NOT_HERE: Final = "Prometheus is not installed, and apt-get cannot bring Debian'
 @cache
 def program(name: str) -> str:
     """Where `prometheus` or `promtool` is. The test is skipped where there is none."""
-    found = shutil.which(name) or shutil.which(name, path=str(CACHE))
-    if found is None:
+    path = shutil.which(name) or shutil.which(name, path=str(CACHE))
+    if path is None:
         _bring()
-        found = shutil.which(name, path=str(CACHE))
-    if found is None:
+        path = shutil.which(name, path=str(CACHE))
+    if path is None:
         pytest.skip(NOT_HERE)
-    return found
+    return path
 
 
 def _bring() -> None:
@@ -68,7 +68,7 @@ class Prometheus:
         answer = self.client.get("/api/v1/query", params={"query": expression}).json()
         assert answer["status"] == "success", f"{expression}: {json.dumps(answer)}"
         result: list[dict[str, Any]] = answer["data"]["result"]
-        numbers = [float(each["value"][1]) for each in result]
+        numbers = [float(series["value"][1]) for series in result]
         return [number for number in numbers if number == number]  # noqa: PLR0124 - NaN is the one that is not
 
 

@@ -47,8 +47,8 @@ class World:
     client: Client
 
     async def create(self, *pods: Object, seconds: float = 15.0) -> None:
-        for each in pods:
-            self.cluster.create(PODS, "default", each)
+        for obj in pods:
+            self.cluster.create(PODS, "default", obj)
             await asyncio.sleep(seconds)
 
     def pod(self, name: str = "web") -> Object:
@@ -76,9 +76,9 @@ async def a_world(
         faults: what else goes wrong between the service and the API server.
     """
     configuration = Configuration()
-    async with own_cluster(objects, rng=random.Random(1)) as own:
+    async with own_cluster(objects, rng=random.Random(1)) as cluster:
         await asyncio.sleep(1)
-        transport = FaultyTransport(EmbeddedTransport(own.api), *role.faults(), *faults)
+        transport = FaultyTransport(EmbeddedTransport(cluster.api), *role.faults(), *faults)
         client, elector = Client(Target("http://embedded"), transport=transport), None
         if decides:
             (lease,) = {grant.name for grant in role.grants if grant.right.plural == "leases" and grant.name}
@@ -93,7 +93,7 @@ async def a_world(
             configuration, writing, LiveOptions(decides=decides), elector=elector, rng=random.Random(1)
         ) as backend:
             await asyncio.sleep(5)
-            yield World(own.api.registry, backend, client)
+            yield World(cluster.api.registry, backend, client)
 
 
 def no_streamed_lists() -> Fault:
@@ -118,7 +118,7 @@ async def knows_the_priority_classes(role: Rbac, *faults: Fault) -> bool:
         await asyncio.sleep(120)
         informers = world.backend.informers
         assert informers is not None and informers.has_synced, "no decision depends on them"
-        (classes,) = [each.objects for each in informers.reflectors if each.kind is PRIORITY_CLASSES]
+        (classes,) = [reflector.objects for reflector in informers.reflectors if reflector.kind is PRIORITY_CLASSES]
         return ("", "high") in classes
 
 
@@ -139,8 +139,8 @@ async def knows_who_a_caller_is(role: Rbac) -> bool:
 async def shows_the_events_about_a_pod(role: Rbac) -> bool:
     async with a_world(role, node("a"), pod("web"), decides=False) as world:
         questions = world.backend.questions
-        told = None if questions is None else await questions.explain("default", "web", events=True)
-        return told is not None and told.events is not None and not told.events.why_none
+        explanation = None if questions is None else await questions.explain("default", "web", events=True)
+        return explanation is not None and explanation.events is not None and not explanation.events.why_none
 
 
 async def tells_that_a_victim_was_spared(role: Rbac, times: int = 1) -> bool:

@@ -116,8 +116,8 @@ def test_a_gate_that_watches_more_kinds_adds_the_rights_to_do_so(mode: str) -> N
     gates = r"--set=featureGates=GenericWorkload=true\,DRADeviceTaintRules=false"
 
     def granted(*more: str) -> set[Right]:
-        made = objects_of(rendered(f"--set=mode={mode}", f"--set={CERT_MANAGER}", *more))
-        return {grant.right for grant in Rbac(reprieves_own(made), ACCOUNT).grants}
+        rendered_objects = objects_of(rendered(f"--set=mode={mode}", f"--set={CERT_MANAGER}", *more))
+        return {grant.right for grant in Rbac(reprieves_own(rendered_objects), ACCOUNT).grants}
 
     added = BY_GATE["GenericWorkload"]["scheduler" if "scheduler" in mode else "follow"]
     assert granted(gates) == granted() | added
@@ -212,8 +212,8 @@ def test_a_pod_is_guarded_from_eviction_neighbours_and_callers(mode: str) -> Non
     assert "podAntiAffinity" in spec["affinity"]
     assert one("PodDisruptionBudget", every)["spec"]["maxUnavailable"] == 1
     assert any(obj["kind"] == "NetworkPolicy" for obj in every) == (mode != "scheduler")
-    for each in spec["containers"]:
-        assert {"startupProbe", "readinessProbe", "livenessProbe"} <= each.keys()
+    for item in spec["containers"]:
+        assert {"startupProbe", "readinessProbe", "livenessProbe"} <= item.keys()
     assert container(every)["lifecycle"] == {"preStop": {"sleep": {"seconds": 5}}}
     assert container(every)["image"].endswith("@sha256:" + "0" * 64)
 
@@ -221,10 +221,10 @@ def test_a_pod_is_guarded_from_eviction_neighbours_and_callers(mode: str) -> Non
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "scheduler"])
 def test_pod_calls_only_the_addresses_that_are_given(mode: str) -> None:
     anywhere = one("NetworkPolicy", objects(f"{mode} with a certificate"))["spec"]["egress"]
-    named = one("NetworkPolicy", objects(f"{mode} with everything"))["spec"]["egress"]
+    restricted = one("NetworkPolicy", objects(f"{mode} with everything"))["spec"]["egress"]
 
     assert [rule.get("to") for rule in anywhere] == [None, None]
-    assert [rule.get("to") for rule in named] == [
+    assert [rule.get("to") for rule in restricted] == [
         [{"ipBlock": {"cidr": "10.0.0.10/32"}}],
         [{"podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}],
         None,
@@ -249,17 +249,17 @@ def test_dashboards_and_alerts_come_with_the_chart_as_they_are_in_its_files() ->
 
     assert {name: json.loads(text) for name, text in dashboards.items()} == files
     assert one("PrometheusRule", every)["spec"] == yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())
-    assert [each["path"] for each in one("ServiceMonitor", every)["spec"]["endpoints"]] == ["/metrics", "/metrics/slis"]
+    assert [item["path"] for item in one("ServiceMonitor", every)["spec"]["endpoints"]] == ["/metrics", "/metrics/slis"]
 
 
 def test_two_releases_do_not_meet() -> None:
     first, second = (objects_of(rendered(release=name)) for name in ("one", "two"))
 
-    named = [{(obj["kind"], obj["metadata"]["name"]) for obj in each} for each in (first, second)]
-    assert not named[0] & named[1]
+    identities = [{(obj["kind"], obj["metadata"]["name"]) for obj in release} for release in (first, second)]
+    assert not identities[0] & identities[1]
     assert [
-        one("Deployment", each)["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"]
-        for each in (first, second)
+        one("Deployment", release)["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"]
+        for release in (first, second)
     ] == ["one", "two"]
 
 
@@ -292,14 +292,12 @@ def test_every_value_is_described() -> None:
 
 
 def test_helm_shows_a_page_that_names_values_and_modes_that_there_are() -> None:
-    shown = subprocess.run(
-        [program("helm"), "show", "readme", CHART], capture_output=True, text=True, check=True
-    ).stdout
+    page = subprocess.run([program("helm"), "show", "readme", CHART], capture_output=True, text=True, check=True).stdout
     values = _keys(yaml.safe_load((CHART / "values.yaml").read_text()))
     modes = json.loads((CHART / "values.schema.json").read_text())["properties"]["mode"]["enum"]
 
     tables = [[re.findall(r"`([\w.-]+)`", row.split("|")[1]) for row in part.splitlines() if row.startswith("| `")]
-              for part in shown.split("\n## ")[1:]]  # fmt: skip
+              for part in page.split("\n## ")[1:]]  # fmt: skip
     assert {name for (name,) in tables[0]} == set(modes)
     assert {name for row in tables[1] for name in row} <= values
 
@@ -309,11 +307,11 @@ def _without_metrics(every: list[Object]) -> list[Object]:
 
 
 def _keys(values: dict[str, Any], prefix: str = "") -> set[str]:
-    found = {f"{prefix}{key}" for key in values}
+    keys = {f"{prefix}{key}" for key in values}
     for key, value in values.items():
         if isinstance(value, dict) and key not in ("resources", "labels"):
-            found |= _keys(value, f"{prefix}{key}.")
-    return found
+            keys |= _keys(value, f"{prefix}{key}.")
+    return keys
 
 
 def _described(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:

@@ -37,11 +37,11 @@ def test_every_flag_of_kube_scheduler_is_taken_ignored_in_words_or_refused_in_wo
     name = flag.lstrip("-").partition("=")[0]
     done = reprieve("serve", "--schedule", *DEFAULTS, flag, "--write-config-to=/dev/null")
 
-    said = done.stderr.decode()
+    error = done.stderr.decode()
     if done.returncode:
-        assert re.match(rf"reprieve: (.*--{name}\b|configuration \S+: )", said)
+        assert re.match(rf"reprieve: (.*--{name}\b|configuration \S+: )", error)
     elif name in FOREIGN:
-        assert f'"A flag has no effect" flag="--{name}" reason="' in said
+        assert f'"A flag has no effect" flag="--{name}" reason="' in error
 
 
 @pytest.mark.slow
@@ -49,10 +49,10 @@ def test_the_manifest_of_kubeadm_starts(tmp_path: Path) -> None:
     (container,) = yaml.safe_load(MANIFEST.read_text())["spec"]["containers"]
     port, probe = container["ports"][0]["containerPort"], container["readinessProbe"]["httpGet"]
     ready = f"{probe['scheme'].lower()}://{probe['host']}:{port}{probe['path']}"
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket() as probe_socket:
+        probe_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            tried.bind((probe["host"], port))
+            probe_socket.bind((probe["host"], port))
         except OSError:
             pytest.skip(f"another scheduler has port {port}")
     with serving(schedule=False) as cluster:
@@ -73,9 +73,9 @@ def test_a_certificate_of_its_own_signing_is_kept_in_its_folder(tmp_path: Path) 
     with with_certificate(settings) as first:
         signed = [path.read_bytes() for path in _pair(first)]
     with with_certificate(settings) as second:
-        again = [path.read_bytes() for path in _pair(second)]
+        later = [path.read_bytes() for path in _pair(second)]
 
-    assert again == signed
+    assert later == signed
     assert stat.S_IMODE((tmp_path / "new" / "kube-scheduler.key").stat().st_mode) == 0o600
 
 

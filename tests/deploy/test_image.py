@@ -47,7 +47,7 @@ class Stage:
     entrypoint: list[str] = field(default_factory=list)
     command: list[str] = field(default_factory=list)
 
-    def at(self, path: str) -> Path:
+    def path_of(self, path: str) -> Path:
         return self.root / Path("/", self.workdir, path).relative_to("/")
 
 
@@ -67,11 +67,11 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     context = folder / "context"
     context.mkdir()
     for line in (ROOT / ".dockerignore").read_text().splitlines():
-        sent = ROOT / line.removeprefix("!")
-        if line.startswith("!") and sent.is_dir():
-            shutil.copytree(sent, context / sent.name, ignore=shutil.ignore_patterns("__pycache__"))
+        source_path = ROOT / line.removeprefix("!")
+        if line.startswith("!") and source_path.is_dir():
+            shutil.copytree(source_path, context / source_path.name, ignore=shutil.ignore_patterns("__pycache__"))
         elif line.startswith("!"):
-            shutil.copy(sent, context)
+            shutil.copy(source_path, context)
     base = folder / "base"
     subprocess.run([sys.executable, "-m", "venv", base], check=True)
     stages: dict[str, Stage] = {}
@@ -81,28 +81,28 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Stage:
             case "FROM":
                 source, _, called = rest.partition(" AS ")
                 path = f"{base / 'bin'}:{os.environ['PATH']}"
-                kept = {
+                inherited = {
                     key: os.environ[key] for key in ("HOME", "SSL_CERT_FILE", "PIP_CONFIG_FILE") if key in os.environ
                 }
                 stage = Stage(
                     folder / f"stage{number}",
-                    {**kept, **(stages[source].environment if source in stages else {}), "PATH": path},
+                    {**inherited, **(stages[source].environment if source in stages else {}), "PATH": path},
                 )
                 stage.root.mkdir()
                 stages[called or "image"] = stage
             case "WORKDIR":
                 stage.workdir = rest
-                stage.at(".").mkdir(parents=True)
+                stage.path_of(".").mkdir(parents=True)
             case "ENV":
-                for each in shlex.split(rest.replace("$PATH", stage.environment["PATH"])):
-                    key, _, value = each.partition("=")
+                for assignment in shlex.split(rest.replace("$PATH", stage.environment["PATH"])):
+                    key, _, value = assignment.partition("=")
                     stage.environment[key] = value.replace("/opt/", f"{stage.root}/opt/")
             case "COPY":
                 _copy(rest, stage, stages, context)
             case "RUN":
                 placed = rest.replace("/opt/", f"{stage.root}/opt/")
                 done = subprocess.run(
-                    ["bash", "-ec", placed], cwd=stage.at("."), env=stage.environment,
+                    ["bash", "-ec", placed], cwd=stage.path_of("."), env=stage.environment,
                     capture_output=True, text=True, check=False,
                 )  # fmt: skip
                 if "(from versions: none)" in done.stderr:
@@ -132,9 +132,9 @@ def _copy(rest: str, stage: Stage, stages: dict[str, Stage], context: Path) -> N
     *sources, target = parts
     for source in sources:
         if (context / source).is_dir():
-            shutil.copytree(context / source, stage.at(target))
+            shutil.copytree(context / source, stage.path_of(target))
         else:
-            shutil.copy(context / source, stage.at(target))
+            shutil.copy(context / source, stage.path_of(target))
 
 
 def test_image_runs_as_an_unprivileged_user_and_starts_the_command(image: Stage) -> None:
@@ -161,11 +161,11 @@ def test_installed_program_knows_its_version_without_the_repository(image: Stage
     assert program is not None
     assert Path(program).is_relative_to(image.root)
 
-    said = subprocess.run(
+    output = subprocess.run(
         [program, "--version"], env=image.environment, cwd="/", capture_output=True, text=True, check=True
     ).stdout
 
-    assert __version__ in said
+    assert __version__ in output
 
 
 def test_image_adds_little_to_its_base(image: Stage) -> None:

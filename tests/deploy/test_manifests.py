@@ -22,8 +22,8 @@ SELECTOR: Final = {"app.kubernetes.io/name": "reprieve", "app.kubernetes.io/inst
 
 
 def containers(variant: str) -> Sequence[dict[str, Any]]:
-    found: Sequence[dict[str, Any]] = pod_spec(shipped(variant))["containers"]
-    return found
+    specs: Sequence[dict[str, Any]] = pod_spec(shipped(variant))["containers"]
+    return specs
 
 
 @each_variant
@@ -42,7 +42,7 @@ def test_the_parts_find_each_other(variant: str) -> None:
             assert obj["spec"]["selector"] == {"matchLabels": SELECTOR}
         if obj["kind"] == "Service":
             assert obj["spec"]["selector"] == SELECTOR
-            assert [(each["port"], each["targetPort"]) for each in obj["spec"]["ports"]] == [(443, port["name"])]
+            assert [(entry["port"], entry["targetPort"]) for entry in obj["spec"]["ports"]] == [(443, port["name"])]
         if obj["kind"] == "NetworkPolicy":
             assert obj["spec"]["podSelector"] == {"matchLabels": SELECTOR}
     assert mounts.keys() == {volume["name"] for volume in spec["volumes"]}
@@ -64,8 +64,8 @@ def test_a_container_may_do_nothing_but_serve(variant: str) -> None:
         "fsGroup": 65532,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
-    for each in containers(variant):
-        assert each["securityContext"] == {
+    for container_spec in containers(variant):
+        assert container_spec["securityContext"] == {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
@@ -84,10 +84,10 @@ def test_the_memory_limit_is_twice_what_a_large_cluster_was_measured_to_take(var
 
 @each_variant
 def test_no_container_may_fill_the_disk_of_its_node(variant: str) -> None:
-    resources = [each["resources"] for each in containers(variant)]
+    resources = [container_spec["resources"] for container_spec in containers(variant)]
 
-    assert {each["limits"]["ephemeral-storage"] for each in resources} == {"512Mi"}
-    assert {each["requests"]["ephemeral-storage"] for each in resources} == {"64Mi"}
+    assert {amounts["limits"]["ephemeral-storage"] for amounts in resources} == {"512Mi"}
+    assert {amounts["requests"]["ephemeral-storage"] for amounts in resources} == {"64Mi"}
 
 
 @each_variant
@@ -116,8 +116,8 @@ def test_the_profiles_are_those_that_the_readme_advises(variant: str) -> None:
             "disabled": [{"name": "*"}],
             "enabled": [{"name": "PrioritySort"}, {"name": "DefaultBinder"}],
         }
-    own = variant in ("second-scheduler", "sidecar")
-    assert profile["schedulerName"] == ("reprieve" if own else "default-scheduler")
+    has_own_name = variant in ("second-scheduler", "sidecar")
+    assert profile["schedulerName"] == ("reprieve" if has_own_name else "default-scheduler")
 
 
 @pytest.mark.slow

@@ -51,9 +51,9 @@ def alerts() -> dict[str, dict[str, Any]]:
 def all_expressions() -> dict[str, str]:
     """By the dashboard or alert that it is of; with what Grafana puts in."""
     of_dashboards = {f"{name} {expression}": expression for name in DASHBOARDS for expression in expressions(name)}
-    found = of_dashboards | {name: rule["expr"] for name, rule in alerts().items()}
+    queries = of_dashboards | {name: rule["expr"] for name, rule in alerts().items()}
     return {
-        name: text.replace("$__rate_interval", "1m").replace("$job", ".*reprieve.*") for name, text in found.items()
+        name: text.replace("$__rate_interval", "1m").replace("$job", ".*reprieve.*") for name, text in queries.items()
     }
 
 
@@ -92,9 +92,9 @@ class FailingServer:
             return
 
         async def sent(message: Message) -> None:
-            for said, changed in self.NO_LABEL.items():
-                if said in message.get("body", b""):
-                    message["body"] = message["body"].replace(said, changed)
+            for original, changed in self.NO_LABEL.items():
+                if original in message.get("body", b""):
+                    message["body"] = message["body"].replace(original, changed)
             await send(message)
 
         await self._served(scope, receive, sent)
@@ -132,19 +132,19 @@ class Traffic:
         if number % 32 == 8:
             # As many in a row as it takes until the plugin is not called any more.
             for _ in range(10):
-                self._ask("filter", {"Pod": _asked(f"asked-failing-{number}", behaviour="fail"), "NodeNames": NODES})
+                self._ask("filter", {"Pod": _pod(f"asked-failing-{number}", behaviour="fail"), "NodeNames": NODES})
         self._create(pod(f"web-{number}"))
         self._create(pod(f"large-{number}", cpu="900"))
         self._create(pod(f"urgent-{number}", cpu="3500m", priority_class="urgent"))
         self._create(pod(f"failing-{number}", behaviour="fail"))
         if number % 2 == 0:
             self._create(pod(f"slow-{number}", behaviour="slow"))
-            self._ask("filter", {"Pod": _asked(f"asked-slow-{number}", behaviour="very-slow"), "NodeNames": NODES})
-        self._ask("filter", {"Pod": _asked(f"asked-{number}", cpu="2"), "NodeNames": NODES})
-        self._ask("filter", {"Pod": _asked(f"without-nodes-{number}")})
-        self._ask("prioritize", {"Pod": _asked(f"asked-{number}"), "NodeNames": NODES[:3]})
+            self._ask("filter", {"Pod": _pod(f"asked-slow-{number}", behaviour="very-slow"), "NodeNames": NODES})
+        self._ask("filter", {"Pod": _pod(f"asked-{number}", cpu="2"), "NodeNames": NODES})
+        self._ask("filter", {"Pod": _pod(f"without-nodes-{number}")})
+        self._ask("prioritize", {"Pod": _pod(f"asked-{number}"), "NodeNames": NODES[:3]})
         victims = {"node-a1": {"Pods": [], "NumPDBViolations": 0}}
-        self._ask("preempt", {"Pod": _asked(f"asked-{number}"), "NodeNameToMetaVictims": victims})
+        self._ask("preempt", {"Pod": _pod(f"asked-{number}"), "NodeNameToMetaVictims": victims})
         self._ask("bind", {"PodName": "web", "PodNamespace": "default", "PodUID": "1", "Node": "node-a1"})
         for client in (self._answering, self._blind):
             client.get("/readyz")
@@ -158,9 +158,9 @@ class Traffic:
 
     def _rob(self) -> None:
         path = "/api/v1/namespaces/default/pods"
-        for each in self._cluster.client.get(path).json()["items"]:
-            name = each["metadata"]["name"]
-            if name.startswith("back-") and each["metadata"].keys() >= {"deletionTimestamp", "finalizers"}:
+        for item in self._cluster.client.get(path).json()["items"]:
+            name = item["metadata"]["name"]
+            if name.startswith("back-") and item["metadata"].keys() >= {"deletionTimestamp", "finalizers"}:
                 self._put_back(int(name.removeprefix("back-")) + 1)
                 patched = self._cluster.client.patch(
                     f"{path}/{name}",
@@ -176,7 +176,7 @@ class Traffic:
         self._answering.post(f"/extender/{verb}", content=json.dumps(body).encode(), headers=JSON)
 
 
-def _asked(name: str, cpu: str = "10m", behaviour: str = "") -> dict[str, Any]:
+def _pod(name: str, cpu: str = "10m", behaviour: str = "") -> dict[str, Any]:
     body = pod(name, cpu, behaviour)
     body["metadata"] |= {"uid": name, "namespace": "default"}
     return body
@@ -189,8 +189,8 @@ def prometheus_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Iter
     with ExitStack() as stack:
         settings = Settings.model_validate({"port": 0, "schedule": False})
         cluster = stack.enter_context(serving_app(FailingServer(create_app(settings, opens)), settings))
-        held = {"holderIdentity": "somebody", "leaseDurationSeconds": 3600, "renewTime": "2099-01-01T00:00:00.000000Z"}
-        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "held"}, "spec": held}
+        spec = {"holderIdentity": "somebody", "leaseDurationSeconds": 3600, "renewTime": "2099-01-01T00:00:00.000000Z"}
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "held"}, "spec": spec}
         cluster.post("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", lease).raise_for_status()
         deciding = stack.enter_context(service(folder / "deciding", cluster.port, "--schedule", "--serve-bind"))
         waiting = stack.enter_context(service(folder / "waiting", cluster.port, "--schedule", lease="held"))
@@ -198,8 +198,8 @@ def prometheus_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Iter
             lost = until_lost.enter_context(serving(schedule=False))
             blind = stack.enter_context(service(folder / "blind", lost.port, "-v=4", log="/dev/full"))
             clients = [
-                stack.enter_context(httpx.Client(base_url=f"http://{at}", trust_env=False, timeout=DEADLINE))
-                for at in (deciding, blind)
+                stack.enter_context(httpx.Client(base_url=f"http://{address}", trust_env=False, timeout=DEADLINE))
+                for address in (deciding, blind)
             ]
             for client in clients:
                 until(partial(_is_ready, client))
@@ -219,14 +219,14 @@ def _is_ready(client: httpx.Client) -> bool:
 def test_every_expression_has_data(prometheus_with_everything: tuple[Prometheus, Traffic]) -> None:
     """Rounds go on until each has had some."""
     prometheus, traffic = prometheus_with_everything
-    left = all_expressions()
+    unanswered = all_expressions()
     for _ in range(MOST_ROUNDS):
         traffic.round()
-        left = {name: expression for name, expression in left.items() if not prometheus.values(expression)}
-        if not left:
+        unanswered = {name: expression for name, expression in unanswered.items() if not prometheus.values(expression)}
+        if not unanswered:
             break
 
-    assert left == {}
+    assert unanswered == {}
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)

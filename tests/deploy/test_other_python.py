@@ -23,7 +23,7 @@ def program(path: Path, does: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("own", "there", "chosen"),
+    ("own_version", "programs", "chosen"),
     [
         pytest.param("3.11", {}, None, id="none"),
         pytest.param("3.11", {"path/python3.11": RUNS}, None, id="its own only"),
@@ -43,13 +43,13 @@ def program(path: Path, does: str) -> Path:
     ],
 )
 def test_the_newest_other_python_that_runs_is_found(
-    tmp_path: Path, own: str, there: dict[str, str], chosen: str | None
+    tmp_path: Path, own_version: str, programs: dict[str, str], chosen: str | None
 ) -> None:
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "other-python", tmp_path / ".ci")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    program(tmp_path / ".venv" / "bin" / "python", f"echo {own}")
-    for path, does in there.items():
+    program(tmp_path / ".venv" / "bin" / "python", f"echo {own_version}")
+    for path, does in programs.items():
         program(tmp_path / path, does)
     system = tmp_path / "system"
     system.mkdir()

@@ -113,15 +113,15 @@ def test_a_static_pod_starts_from_the_folder_of_its_machine(name: str, tmp_path:
 
 
 def test_configuration_of_kube_scheduler_names_the_extender_of_the_recipes() -> None:
-    told = load((RECIPES / "kubeadm" / "kube-scheduler-config.yaml").read_text())
-    (extender,) = told.extenders
-    (port,) = {each["ports"][0]["containerPort"] for name in PODS for each in pod_of(name)["spec"]["containers"]}
+    configuration = load((RECIPES / "kubeadm" / "kube-scheduler-config.yaml").read_text())
+    (extender,) = configuration.extenders
+    (port,) = {item["ports"][0]["containerPort"] for name in PODS for item in pod_of(name)["spec"]["containers"]}
     patch = read(RECIPES / "kind" / "kind.yaml")["nodes"][0]
     ours = read(RECIPES / "kubeadm" / "kubeadm-config.yaml")["scheduler"]
 
     assert extender.url_prefix == f"http://127.0.0.1:{port}/extender"
     assert ours == yaml.safe_load(patch["kubeadmConfigPatches"][0])["scheduler"]
-    assert {each["value"] for each in ours["extraArgs"]} == {volume["mountPath"] for volume in ours["extraVolumes"]}
+    assert {arg["value"] for arg in ours["extraArgs"]} == {volume["mountPath"] for volume in ours["extraVolumes"]}
     assert patch["extraMounts"][0]["containerPath"] == ours["extraVolumes"][0]["hostPath"]
     assert (ROOT / patch["extraMounts"][0]["hostPath"]).exists()
     assert ours["extraVolumes"][0]["hostPath"].startswith(PLACE)
@@ -150,7 +150,7 @@ def test_on_kind_kube_scheduler_and_reprieve_meet_on_loopback() -> None:
 
 
 def test_the_page_names_files_that_are_there() -> None:
-    named = set(re.findall(r"(?<![\w/])deploy/[\w./-]+\w", (RECIPES / "README.md").read_text()))
+    paths = set(re.findall(r"(?<![\w/])deploy/[\w./-]+\w", (RECIPES / "README.md").read_text()))
 
-    assert len(named) > 8
-    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert len(paths) > 8
+    assert [name for name in paths if not (ROOT / name).exists()] == []

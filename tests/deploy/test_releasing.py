@@ -68,15 +68,15 @@ def test_a_workflow_may_do_little_and_keeps_no_credentials(path: Path) -> None:
 
 @each_workflow
 def test_the_make_targets_that_run_exist(path: Path) -> None:
-    named = {
+    targets = {
         target
         for step in steps(path)
         for call in re.findall(r"^make ([a-z -]+)", step.get("run", ""), re.MULTILINE)
         for target in call.split()
     }
 
-    assert named
-    assert named <= TARGETS
+    assert targets
+    assert targets <= TARGETS
 
 
 def test_tests_run_on_every_version_of_python_that_is_promised() -> None:
@@ -107,8 +107,8 @@ def test_publishing_needs_the_checks() -> None:
 
     def needs(name: str) -> set[str]:
         direct = jobs[name].get("needs", [])
-        each = {direct} if isinstance(direct, str) else set(direct)
-        return each.union(*map(needs, each)) if each else each
+        needed = {direct} if isinstance(direct, str) else set(direct)
+        return needed.union(*map(needs, needed)) if needed else needed
 
     assert all("check" in needs(name) for name in jobs if name != "check")
     assert [step["run"] for step in jobs["check"]["steps"] if step.get("run", "").startswith("make ")] == [
@@ -120,10 +120,10 @@ def test_publishing_needs_the_checks() -> None:
 
 def test_the_guide_names_targets_and_files_that_exist() -> None:
     guide = (ROOT / "docs" / "maintain" / "releasing.md").read_text()
-    named = {target for call in re.findall(r"\$ make ([a-z -]+)", guide) for target in call.split()}
+    targets = {target for call in re.findall(r"\$ make ([a-z -]+)", guide) for target in call.split()}
 
-    assert named == {"check", "docs", "figures", "manifests", "release-check", "test-all"}
-    assert named <= TARGETS
+    assert targets == {"check", "docs", "figures", "manifests", "release-check", "test-all"}
+    assert targets <= TARGETS
     assert [
         path for path in re.findall(r"`((?:extender|deploy|tools)/[\w./]+)`", guide) if not (ROOT / path).exists()
     ] == []

@@ -58,14 +58,7 @@ def over_http(pod: RunningPod, authority: Authority | None) -> Iterator[httpx.Cl
 
 @pytest.mark.usefixtures("helm")
 @pytest.mark.parametrize(
-    "values",
-    [
-        pytest.param((), id="over loopback"),
-        pytest.param(
-            (SECURED,),
-            id="with a certificate",
-        ),
-    ],
+    "values", [pytest.param((), id="over loopback"), pytest.param((SECURED,), id="with a certificate")]
 )
 def test_every_recorded_call_of_a_kube_scheduler_is_answered(values: tuple[str, ...], tmp_path: Path) -> None:
     answered = Counter[str]()
@@ -89,9 +82,9 @@ def test_every_recorded_call_of_a_kube_scheduler_is_answered(values: tuple[str, 
                 if call["verb"] == "filter" and call["run"] == "twelve-nodes":
                     assert answer.json()["NodeNames"] == call["body"]["NodeNames"]
                 if call["verb"] == "preempt" and call["run"] == "twelve-nodes":
-                    proposed, left = call["body"]["NodeNameToMetaVictims"], answer.json()["NodeNameToMetaVictims"]
-                    assert left
-                    assert all(_uids(victims) == _uids(proposed[node]) for node, victims in left.items())
+                    proposed, chosen = (call["body"]["NodeNameToMetaVictims"], answer.json()["NodeNameToMetaVictims"])
+                    assert chosen
+                    assert all(_uids(victims) == _uids(proposed[node]) for node, victims in chosen.items())
                 answered[call["verb"]] += 1
 
         assert pod.passes("liveness")
@@ -109,9 +102,9 @@ def test_a_scheduler_with_the_configuration_of_the_pods_kube_scheduler_binds_pod
             cluster.post("/api/v1/namespaces/default/pods", web)
             until(lambda: node_of(cluster, "web") != "")
 
-            asked = ours.get("/metrics").text
+            metrics = ours.get("/metrics").text
     for verb in ("filter", "prioritize"):
-        assert f'reprieve_verb_requests_total{{result="answered",verb="{verb}"}}' in asked
+        assert f'reprieve_verb_requests_total{{result="answered",verb="{verb}"}}' in metrics
 
 
 @contextmanager

@@ -56,9 +56,9 @@ def test_files_that_the_image_copies_are_sent_to_its_build() -> None:
     copied = {
         name for line in re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()
     }
-    sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    sent_files = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
 
-    assert copied == sent
+    assert copied == sent_files
 
 
 def test_licences_are_listed_and_allow_redistribution() -> None:
@@ -67,24 +67,24 @@ def test_licences_are_listed_and_allow_redistribution() -> None:
             r"^\| (\S+) \| [^|]+ \| [^|]+ \| ([^|]+) \|$", PAGE.read_text().partition("--- |\n")[2], re.MULTILINE
         )
     )
-    named = {
+    licences = {
         package: set(re.split(r" AND | OR ", text.replace("(Apache-2.0 OR MIT)", "MIT")))
         for package, text in listed.items()
     }
 
     assert listed.keys() == set(packages())
     assert {
-        package: found - PERMISSIVE - BY_FILE for package, found in named.items() if found - PERMISSIVE - BY_FILE
+        package: names - PERMISSIVE - BY_FILE for package, names in licences.items() if names - PERMISSIVE - BY_FILE
     } == {}
 
 
 def test_page_says_who_needs_each_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    named = {re.split(r"[><=;]", each)[0] for each in project["dependencies"]}
-    told = dict(re.findall(r"^\| (\w\S+) \| [\d.-]+ \| ([^|]+) \| [^|]+ \|$", PAGE.read_text(), re.MULTILINE))
+    dependencies = {re.split(r"[><=;]", requirement)[0] for requirement in project["dependencies"]}
+    purposes = dict(re.findall(r"^\| (\w\S+) \| [\d.-]+ \| ([^|]+) \| [^|]+ \|$", PAGE.read_text(), re.MULTILINE))
 
-    assert named == NEEDED_FOR.keys()
-    assert told == needed_by()
+    assert dependencies == NEEDED_FOR.keys()
+    assert purposes == needed_by()
 
 
 @pytest.mark.slow
@@ -112,4 +112,4 @@ def test_the_bill_of_materials_has_every_locked_package_with_its_hashes(tmp_path
 def test_updates_are_proposed_for_python_packages_actions_and_images() -> None:
     updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text())["updates"]
 
-    assert {each["package-ecosystem"] for each in updates} == {"uv", "github-actions", "docker"}
+    assert {update["package-ecosystem"] for update in updates} == {"uv", "github-actions", "docker"}

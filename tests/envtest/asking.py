@@ -64,7 +64,7 @@ def _node(name: str, cpu: str, **labels: str) -> Object:
 
 def _pod(name: str, cpu: str, namespace: str = HOME, labels: Object | None = None, **spec: Any) -> Object:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": SAID}
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": SAID}
     # A new node is not ready, and has the taint for it, until a controller takes it away.
     spec = {"tolerations": [{"operator": "Exists"}], **spec}
     spec["nodeSelector"] = {"asking": "yes", **spec.get("nodeSelector", {})}
@@ -73,7 +73,7 @@ def _pod(name: str, cpu: str, namespace: str = HOME, labels: Object | None = Non
         "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
         "spec": {"containers": [container], "terminationGracePeriodSeconds": 0, **spec},
-        "status": {"phase": "Pending", "conditions": [] if "nodeName" in spec else [said]},
+        "status": {"phase": "Pending", "conditions": [] if "nodeName" in spec else [condition]},
     }
 
 

@@ -155,14 +155,14 @@ DOORS: Final = [
 
 
 @pytest.mark.parametrize(
-    ("user", "command", "code", "words"), DOORS, ids=[f"{user} {of[0]}" for user, of, _, _ in DOORS]
+    ("user", "command", "code", "words"), DOORS, ids=[f"{user} {command[0]}" for user, command, _, _ in DOORS]
 )
 def test_every_door_says_what_is_not_known(
     asks: Asks, one_more: str, user: str, command: list[str], code: int, words: str
 ) -> None:
-    found, answer, beside = asks(user, *command, "-n", HOME, "-f", one_more)
+    exit_code, answer, beside = asks(user, *command, "-n", HOME, "-f", one_more)
 
-    assert (found, words in answer + beside) == (code, True), answer + beside
+    assert (exit_code, words in answer + beside) == (code, True), answer + beside
 
 
 @pytest.mark.parametrize("user", ROLES)

@@ -127,8 +127,8 @@ async def test_fields_select_the_pods_that_wait_for_a_node(room: Room):
         "status.phase!=Pending": [],
         "spec.schedulerName=another,spec.nodeName=": ["foreign"],
     }.items():
-        found = await room.get(room.pod_path(), fieldSelector=selector)
-        assert [item["metadata"]["name"] for item in found["items"]] == names, selector
+        pods = await room.get(room.pod_path(), fieldSelector=selector)
+        assert [item["metadata"]["name"] for item in pods["items"]] == names, selector
 
 
 async def test_version_from_the_future_is_distinguished_from_a_slow_server(room: Room):
@@ -145,13 +145,13 @@ async def test_a_pod_is_bound_once(room: Room):
     with pytest.raises(errors.Conflict, match="Precondition failed: UID in precondition: another, UID in object meta"):
         await room.bind("web", "another", room.node)
     await room.bind("web", uid, room.node)
-    for again in (room.node, "elsewhere"):
+    for node_name in (room.node, "elsewhere"):
         with pytest.raises(errors.Conflict, match=f'pod web is already assigned to node "{room.node}"'):
-            await room.bind("web", uid, again)
+            await room.bind("web", uid, node_name)
     bound = await room.get(room.pod_path("web"))
 
     assert bound["spec"]["nodeName"].startswith("node-")
-    scheduled = [each["status"] for each in bound["status"]["conditions"] if each["type"] == "PodScheduled"]
+    scheduled = [item["status"] for item in bound["status"]["conditions"] if item["type"] == "PodScheduled"]
     assert scheduled == ["True"]
 
 
@@ -207,9 +207,9 @@ async def test_a_nomination_comes_and_goes(room: Room):
     await room.create_pod("web")
     where = room.pod_path("web", "status")
     set_to = [{"status": {"nominatedNodeName": name}} for name in ("n1", None)]
-    found = [(await room.patch(where, patch, MERGE_PATCH))["status"].get("nominatedNodeName") for patch in set_to]
+    nominations = [(await room.patch(where, patch, MERGE_PATCH))["status"].get("nominatedNodeName") for patch in set_to]
 
-    assert found == ["n1", None]
+    assert nominations == ["n1", None]
 
 
 async def test_the_status_is_not_the_place_for_the_spec(room: Room):
@@ -278,8 +278,8 @@ async def test_a_watch_that_begins_with_what_is_there_says_when_that_was_all(roo
             raise
         pytest.skip(f"its etcd is too old: {error}")
 
-    seen = sorted((event["type"], event["object"]["metadata"]["name"]) for event in initial)
-    assert seen == [("ADDED", "a"), ("ADDED", "b")]
+    events = sorted((event["type"], event["object"]["metadata"]["name"]) for event in initial)
+    assert events == [("ADDED", "a"), ("ADDED", "b")]
     assert bookmark["type"] == "BOOKMARK"
     assert bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true"
 
@@ -316,9 +316,9 @@ async def test_an_event_tells_of_a_pod(room: Room):
         "reportingInstance": "default-scheduler-1",
     }
     await room.create(path("events.k8s.io", "v1", "events", namespace=room.namespace), event)
-    seen = await room.get(path("", "v1", "events", namespace=room.namespace))
+    event_list = await room.get(path("", "v1", "events", namespace=room.namespace))
 
-    assert [item["message"] for item in seen["items"]] == ["Successfully assigned"]
+    assert [item["message"] for item in event_list["items"]] == ["Successfully assigned"]
 
 
 async def test_a_priority_class_gives_its_value_and_an_unknown_one_nothing(room: Room):

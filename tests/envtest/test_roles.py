@@ -124,16 +124,16 @@ async def _settled(client: Client, mode: str, lost: Right | None) -> None:
 
 def _rules(role: dict[str, Any], lost: Right | None) -> list[dict[str, Any]]:
     """The rules without one right: that resource's verbs are in a rule of their own."""
-    found = []
+    rules = []
     for rule in role["rules"]:
         if lost is None or lost.group not in rule["apiGroups"] or lost.resource not in rule["resources"]:
-            found.append(rule)
+            rules.append(rule)
             continue
-        found.append(rule | {"resources": [each for each in rule["resources"] if each != lost.resource]})
-        found.append(
+        rules.append(rule | {"resources": [resource for resource in rule["resources"] if resource != lost.resource]})
+        rules.append(
             rule | {"resources": [lost.resource], "verbs": [verb for verb in rule["verbs"] if verb != lost.verb]}
         )
-    return [rule for rule in found if rule["resources"] and rule["verbs"]]
+    return [rule for rule in rules if rule["resources"] and rule["verbs"]]
 
 
 async def is_allowed(client: Client, right: Right, name: str = NO_NAME) -> bool:
@@ -174,9 +174,9 @@ def test_an_account_may_do_what_its_role_says_and_nothing_else(server: Server, m
         return {right for right, may in zip(ALL, answers, strict=True) if may}
 
     with client_of(server, mode) as make:
-        found = run(make, ask)
+        allowed = run(make, ask)
 
-    assert found == granted.keys()
+    assert allowed == granted.keys()
 
 
 def test_the_lease_of_another_component_is_out_of_reach(server: Server) -> None:

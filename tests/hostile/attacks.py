@@ -18,26 +18,26 @@ NUM_NODES: Final = 200
 DRIVER: Final = "gpu.example.com"
 
 
-def as_many(make: Callable[[int], Any], most: int) -> list[Any]:
+def as_many(make: Callable[[int], Any], num_bytes: int) -> list[Any]:
     """Returns as many different items as JSON of so many bytes has."""
-    return [make(number) for number in range(most // (len(json.dumps(make(99_999), separators=(",", ":"))) + 1))]
+    return [make(number) for number in range(num_bytes // (len(json.dumps(make(99_999), separators=(",", ":"))) + 1))]
 
 
 # Pods.
 
 
-def _affinity(kind: str, most: int, *, is_required: bool = True) -> Object:
+def _affinity(kind: str, num_bytes: int, *, is_required: bool = True) -> Object:
     """Terms with a selector and a topology key each."""
 
     def term(number: int) -> Object:
-        written = {
+        affinity_term = {
             "labelSelector": {"matchLabels": {"app": f"web-{number}"}},
             "topologyKey": f"nowhere-{number}" if number % 2 else "zone",
         }
-        return written if is_required else {"weight": 1 + number % 100, "podAffinityTerm": written}
+        return affinity_term if is_required else {"weight": 1 + number % 100, "podAffinityTerm": affinity_term}
 
     when = "required" if is_required else "preferred"
-    return {"affinity": {kind: {f"{when}DuringSchedulingIgnoredDuringExecution": as_many(term, most)}}}
+    return {"affinity": {kind: {f"{when}DuringSchedulingIgnoredDuringExecution": as_many(term, num_bytes)}}}
 
 
 def _spread(number: int) -> Object:
@@ -49,25 +49,25 @@ def _spread(number: int) -> Object:
     }
 
 
-def _node_affinity(most: int) -> Object:
-    expressions = as_many(lambda number: {"key": "zone", "operator": "NotIn", "values": [f"z{number}"]}, most)
+def _node_affinity(num_bytes: int) -> Object:
+    expressions = as_many(lambda number: {"key": "zone", "operator": "NotIn", "values": [f"z{number}"]}, num_bytes)
     terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
     return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
 
 
-def _resources(most: int) -> Object:
+def _resources(num_bytes: int) -> Object:
     """Resources that no node has, of each one."""
-    names = as_many(lambda number: [f"example.com/thing-{number}", "1", f"example.com/thing-{number}", "1"], most)
+    names = as_many(lambda number: [f"example.com/thing-{number}", "1", f"example.com/thing-{number}", "1"], num_bytes)
     amounts = {name: amount for name, amount, *_ in names}
     container = {"name": "main", "image": "registry.example/app:1"}
     return {"containers": [{**container, "resources": {"requests": amounts, "limits": amounts}}]}
 
 
-def _containers(most: int) -> Object:
+def _containers(num_bytes: int) -> Object:
     def container(number: int) -> Object:
         return {"name": f"c{number}", "image": f"i{number}", "resources": {"requests": {"cpu": f"{number}u"}}}
 
-    return {"containers": as_many(container, most)}
+    return {"containers": as_many(container, num_bytes)}
 
 
 def _toleration(number: int) -> Object:
@@ -75,11 +75,11 @@ def _toleration(number: int) -> Object:
 
 
 PODS: Final[dict[str, Callable[[int], Object]]] = {
-    "anti-affinity": lambda most: _affinity("podAntiAffinity", most),
-    "preferred affinity": lambda most: _affinity("podAffinity", most, is_required=False),
-    "spread constraints": lambda most: {"topologySpreadConstraints": as_many(_spread, most)},
+    "anti-affinity": lambda num_bytes: _affinity("podAntiAffinity", num_bytes),
+    "preferred affinity": lambda num_bytes: _affinity("podAffinity", num_bytes, is_required=False),
+    "spread constraints": lambda num_bytes: {"topologySpreadConstraints": as_many(_spread, num_bytes)},
     "node affinity": _node_affinity,
-    "tolerations": lambda most: {"tolerations": as_many(_toleration, most)},
+    "tolerations": lambda num_bytes: {"tolerations": as_many(_toleration, num_bytes)},
     "resources": _resources,
     "containers": _containers,
 }
@@ -87,8 +87,8 @@ PODS: Final[dict[str, Callable[[int], Object]]] = {
 
 
 def hostile_pod(name: str, spec: Object) -> Object:
-    made = pod(name, "1m", priority=100, **spec)
-    return {**made, "metadata": {**made["metadata"], "labels": {"app": "web"}}}
+    obj = pod(name, "1m", priority=100, **spec)
+    return {**obj, "metadata": {**obj["metadata"], "labels": {"app": "web"}}}
 
 
 def shop(*items: Object) -> Object:
@@ -128,12 +128,12 @@ def cluster_of_pods(attack: Callable[[int], Object], beyond: int = BEYOND) -> Ob
 # Claims.
 
 
-def _nested(depth: int, least: int) -> str:
+def _nested(depth: int, minimum: int) -> str:
     """Two lists in each other, so many deep; some milliseconds of work."""
     inner = "1"
     for place in range(depth):
         inner = f"[0,0].map(v{place}, {inner})"
-    return f"{inner}.size() > {least}"
+    return f"{inner}.size() > {minimum}"
 
 
 _LOOPS: Final = [_nested(11, -place) for place in range(1, 6)] + [_nested(11, 5000)]
@@ -146,12 +146,12 @@ _DISTINCT: Final = [f'device.attributes["{DRIVER}"].numa != {place}' for place i
 def _claim(name: str, *expressions: str, requests: int = 1, **more: Any) -> Object:
     exactly = {"deviceClassName": "any", "allocationMode": "ExactCount", "count": 1}
     selectors = [{"cel": {"expression": expression}} for expression in expressions]
-    named = [{"name": f"r{place}", "exactly": {**exactly, "selectors": selectors}} for place in range(requests)]
+    items = [{"name": f"r{place}", "exactly": {**exactly, "selectors": selectors}} for place in range(requests)]
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {"name": name, "namespace": "shop"},
-        "spec": {"devices": {"requests": named, **more}},
+        "spec": {"devices": {"requests": items, **more}},
     }
 
 
@@ -237,7 +237,7 @@ BUDGETS: Final[dict[str, Callable[[], Iterator[Object]]]] = {
 def cluster_of_budgets(budgets: Iterator[Object], *more: Object) -> Object:
     """Nodes that are full of pods, and budgets that protect these."""
     running = [pod(f"running-{number}", "1m", nodeName=f"node-{number % NUM_FULL}") for number in range(NUM_GUARDED)]
-    for number, each in enumerate(running):
-        each["metadata"]["labels"] = {"app": f"app-{number}"}
-        each["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    for number, obj in enumerate(running):
+        obj["metadata"]["labels"] = {"app": f"app-{number}"}
+        obj["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     return shop(*nodes(NUM_FULL), *running, *budgets, *more)

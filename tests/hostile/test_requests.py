@@ -17,7 +17,7 @@ from tests.api.raw_http import connected, head
 from tests.api.test_hang_up import replicas
 from tests.api.test_questions import pod
 from tests.hostile.attacks import BEYOND, PODS, Object, hostile_pod, nodes, shop
-from tests.hostile.test_objects import IN_SHOP, why_not, written
+from tests.hostile.test_objects import IN_SHOP, dump, why_not
 from tests.kit.service import Service, serving
 
 NUM_NODES, NUM_PODS = 1000, 3000
@@ -28,7 +28,7 @@ ASKED = pod("asked", "100m")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A thousand nodes with three pods each; nobody decides."""
     running = [pod(f"web-{number}", "1", nodeName=f"node-{number % NUM_NODES}") for number in range(NUM_PODS)]
-    state = written(tmp_path_factory.mktemp("large"), shop(*nodes(NUM_NODES), *running))
+    state = dump(tmp_path_factory.mktemp("large"), shop(*nodes(NUM_NODES), *running))
     with serving(state=state, schedule=False) as service:
         yield service
 
@@ -45,9 +45,9 @@ def answers_others(service: Service) -> bool:
 def test_a_preemption_with_victims_on_every_node_is_answered(in_full: bool, large: Service) -> None:
     running = large.client.get(IN_SHOP).json()["items"]
     victims: dict[str, Object] = {}
-    for each in running:
-        found = victims.setdefault(each["spec"]["nodeName"], {"Pods": [], "NumPDBViolations": 0})
-        found["Pods"].append(each if in_full else {"UID": each["metadata"]["uid"]})
+    for obj in running:
+        node_victims = victims.setdefault(obj["spec"]["nodeName"], {"Pods": [], "NumPDBViolations": 0})
+        node_victims["Pods"].append(obj if in_full else {"UID": obj["metadata"]["uid"]})
     candidates = {"NodeNameToVictims" if in_full else "NodeNameToMetaVictims": victims}
 
     answer = large.call("preempt", {"Pod": pod("urgent", "4", priority=100), **candidates})
@@ -58,11 +58,11 @@ def test_a_preemption_with_victims_on_every_node_is_answered(in_full: bool, larg
 
 def test_calls_with_unknown_nodes_in_full_are_answered(large: Service) -> None:
     """Every call has other nodes."""
-    calls = [[each | {"metadata": {"name": f"{turn}-{at}"}} for at, each in enumerate(nodes(3000))] for turn in (0, 1)]
+    calls = [[obj | {"metadata": {"name": f"{turn}-{key}"}} for key, obj in enumerate(nodes(3000))] for turn in (0, 1)]
 
-    kept = [large.call("filter", {"Pod": ASKED, "Nodes": {"items": unknown}}).json()["Nodes"] for unknown in calls]
+    lists = [large.call("filter", {"Pod": ASKED, "Nodes": {"items": unknown}}).json()["Nodes"] for unknown in calls]
 
-    assert [len(each["items"]) for each in kept] == [3000, 3000]
+    assert [len(node_list["items"]) for node_list in lists] == [3000, 3000]
     assert answers_others(large)
 
 
@@ -81,7 +81,10 @@ def test_calls_with_unknown_nodes_in_full_are_answered(large: Service) -> None:
         ),
         pytest.param(
             "/v1/whatif",
-            {"create": [ASKED], "configuration": {"profiles": [{"schedulerName": f"s{at}"} for at in range(10_000)]}},
+            {
+                "create": [ASKED],
+                "configuration": {"profiles": [{"schedulerName": f"s{number}"} for number in range(10_000)]},
+            },
             {422},
             id="a configuration of ten thousand profiles",
         ),

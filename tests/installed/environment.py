@@ -116,13 +116,13 @@ def link_distribution(name: str, libraries: Path) -> None:
 
 def link_with_requirements(name: str, libraries: Path) -> None:
     """Installs a package of this process's environment with all that it requires."""
-    missing, done = [name], set[str]()
-    while missing:
-        package = re.split(r"[^A-Za-z0-9._-]", missing.pop())[0].lower().replace("_", "-")
+    packages, done = [name], set[str]()
+    while packages:
+        package = re.split(r"[^A-Za-z0-9._-]", packages.pop())[0].lower().replace("_", "-")
         if package not in done:
             done.add(package)
             link_distribution(package, libraries)
             try:
-                missing += [each for each in distribution(package).requires or [] if "extra ==" not in each]
+                packages += [item for item in distribution(package).requires or [] if "extra ==" not in item]
             except PackageNotFoundError:
                 continue  # for another system, by its marker

@@ -105,7 +105,7 @@ def _frame(screen: pyte.Screen, seconds: float) -> Frame:
     return Frame(tuple(lines), seconds)
 
 
-def told(frames: Sequence[Frame]) -> list[str]:
+def screens(frames: Sequence[Frame]) -> list[str]:
     """What the screen shows after each command, without what differs each time."""
     return [_VARYING.sub("N ms", frame.text) for frame in frames if frame.seconds == PAUSE]
 
@@ -131,7 +131,7 @@ def picture(frames: Sequence[Frame], title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
         f'aria-label="{html.escape(title)}">'
-        f"<title>{html.escape(title)}</title><desc>{html.escape(_BETWEEN.join(told(frames)))}</desc>"
+        f"<title>{html.escape(title)}</title><desc>{html.escape(_BETWEEN.join(screens(frames)))}</desc>"
         "<style>text{font:14px "
         "ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre}.f{visibility:hidden}"
         "@media "
@@ -161,5 +161,5 @@ def _line(row: int, runs: tuple[tuple[str, str, bool], ...]) -> str:
 
 def screens_in(svg: str) -> list[str]:
     """The description of what each command printed, as the picture holds it for those who do not see it."""
-    found = re.search(r"<desc>(.*?)</desc>", svg, re.DOTALL)
-    return html.unescape(found[1]).split(_BETWEEN) if found else []
+    match = re.search(r"<desc>(.*?)</desc>", svg, re.DOTALL)
+    return html.unescape(match[1]).split(_BETWEEN) if match else []

@@ -157,9 +157,9 @@ def test_no_link_of_the_site_leads_nowhere(site: Path) -> None:
             if parts.scheme or parts.netloc or link.startswith("data:"):
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            known = pages.get(target)
+            target_page = pages.get(target)
             if not target.exists() or (
-                parts.fragment and known is not None and unquote(parts.fragment) not in known.anchors
+                parts.fragment and target_page is not None and unquote(parts.fragment) not in target_page.anchors
             ):
                 lost.append((str(path.relative_to(site)), link))
 
@@ -192,7 +192,7 @@ def test_every_page_is_in_the_site(site: Path) -> None:
 def test_former_addresses_lead_to_pages(site: Path) -> None:
     led = {path: re.search(r"url=([^\"]+)", path.read_text()) for path in site.rglob("*.html")}
 
-    moved = {path: found[1] for path, found in led.items() if found}
+    moved = {path: match[1] for path, match in led.items() if match}
     assert "performance.html" in {path.name for path in moved}
     assert [path for path, target in moved.items() if not (path.parent / target).exists()] == []
 
@@ -205,13 +205,13 @@ def test_generated_pages_are_up_to_date(name: str) -> None:
 def test_every_command_and_option_has_a_place_in_the_reference() -> None:
     page = (FOLDER / "commands.md").read_text() + (DOCS / "flags.md").read_text()
     group: Any = typer.main.get_command(app)
-    shown = [
-        each
+    parameters = [
+        parameter
         for command in SUBCOMMANDS
-        for each in group.commands[command].load().params
-        if not getattr(each, "hidden", False)
+        for parameter in group.commands[command].load().params
+        if not getattr(parameter, "hidden", False)
     ]
-    options = {name for each in shown for name in each.opts if name.startswith("-")}
+    options = {name for parameter in parameters for name in parameter.opts if name.startswith("-")}
 
     assert [command for command in SUBCOMMANDS if f"## reprieve {command}\n" not in page] == []
     assert [name for name in sorted(options) if f"`{name}`" not in page] == []
@@ -250,35 +250,35 @@ def test_the_commands_of_a_page_do_what_it_says(place: Environment, tmp_path: Pa
         (tmp_path / folder).parent.mkdir(exist_ok=True)
         (tmp_path / folder).symlink_to(ROOT / folder)
     stand_in(tmp_path)  # for the page that has a real kube-scheduler
-    missing = {program for program in ("curl", "kubectl") if shutil.which(program) is None}
+    absent_programs = {program for program in ("curl", "kubectl") if shutil.which(program) is None}
     left_out: list[str] = []
-    with ExitStack() as others:
+    with ExitStack() as background:
         for command, output in typed(ROOT / name):
-            if command.split()[0] in missing:
+            if command.split()[0] in absent_programs:
                 left_out.append(command)
                 continue
-            here = with_ports(command, ports).replace(
+            line = with_ports(command, ports).replace(
                 "pip install .", "pip install --no-build-isolation --no-deps --no-index ."
             )
-            if here.startswith("cd "):
-                journey.cd(here.removeprefix("cd "))
-            elif here == "kill %1":
-                others.close()
-            elif here.endswith("&"):
+            if line.startswith("cd "):
+                journey.cd(line.removeprefix("cd "))
+            elif line == "kill %1":
+                background.close()
+            elif line.endswith("&"):
                 settings = " ".join(f"{key}={value}" for key, value in variables.items())
-                others.enter_context(journey.beside(f"env {settings} {here[:-1]}")).until_ready(f"{server}/readyz")
+                background.enter_context(journey.beside(f"env {settings} {line[:-1]}")).until_ready(f"{server}/readyz")
                 if name in AT_REST:
                     until_at_rest(server)
             else:
                 # Of the example cluster a pod waits for a GPU whatever is tried.
-                printed = journey.type(here, fails="whatif --pending" in here, also=variables)
+                printed = journey.type(line, fails="whatif --pending" in line, also=variables)
                 assert is_as_said([with_ports(line, ports) for line in output], printed), f"{command}\n{printed}"
         if name == "docs/tutorial.md":
             assert {node_of_a_new_pod(ports["8080"], number) for number in range(4)} <= WITH_SSD
     journey.environment.run("pip uninstall --yes my-policy shared-gpu")
     print(journey.report())
     if left_out:
-        pytest.skip(f"all but {len(left_out)} commands were run: {', '.join(sorted(missing))} not installed")
+        pytest.skip(f"all but {len(left_out)} commands were run: {', '.join(sorted(absent_programs))} not installed")
 
 
 def node_of_a_new_pod(kube: str, number: int) -> str:
@@ -298,18 +298,18 @@ def node_of_a_new_pod(kube: str, number: int) -> str:
 
 
 def with_ports(text: str, ports: dict[str, str]) -> str:
-    for shown, real in ports.items():
-        text = text.replace(f"127.0.0.1:{shown}", f"127.0.0.1:{real}")
+    for page_port, real in ports.items():
+        text = text.replace(f"127.0.0.1:{page_port}", f"127.0.0.1:{real}")
     return text
 
 
-def is_as_said(said: list[str], printed: str) -> bool:
+def is_as_said(quoted: list[str], printed: str) -> bool:
     """Whether the lines are those that were said, any number of them where `...` stands, and whatever where nothing is
     said.
     """
-    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(_fixed(line)) + r"\n" for line in said)
+    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(_fixed(line)) + r"\n" for line in quoted)
     lines = "".join(f"{_fixed(line)}\n" for line in printed.splitlines())
-    return not said or re.match(pattern, lines) is not None
+    return not quoted or re.match(pattern, lines) is not None
 
 
 def _fixed(line: str) -> str:
@@ -342,23 +342,23 @@ def test_every_command_that_is_named_has_the_options_that_are_named() -> None:
     group: Any = typer.main.get_command(app)
     papers = [page for page in EVERY_PAGE if "decisions" not in page.parts]
     papers += [ROOT / "README.md", *(ROOT / "deploy").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
-    named = {
+    mentions = {
         (paper.name, command)
         for paper in papers
         for command in re.findall(r"(?:^\$ |^|`)((?:kubectl )?reprieve [a-z][^`\n|]*)", paper.read_text(), re.MULTILINE)
     }
     strange = []
-    for paper, command in named:
+    for paper, command in mentions:
         words = command.split("  #")[0].removeprefix("kubectl ").split()
         of_ours = group.commands.get(words[1])
         if of_ours is None:
             strange.append((paper, command))
             continue
-        known = {name for each in of_ours.load().params for name in (*each.opts, *each.secondary_opts)}
-        given = {word.split("=")[0].strip("'[](),.;") for word in words[2:] if word.startswith("--")}
-        strange += [(paper, option) for option in given - known - {"--help"}]
+        names = {name for option in of_ours.load().params for name in (*option.opts, *option.secondary_opts)}
+        used_options = {word.split("=")[0].strip("'[](),.;") for word in words[2:] if word.startswith("--")}
+        strange += [(paper, option) for option in used_options - names - {"--help"}]
 
-    assert len(named) > 100
+    assert len(mentions) > 100
     assert strange == []
 
 
@@ -386,10 +386,10 @@ def test_the_readme_has_four_doors_of_equal_rank_and_two_pictures() -> None:
 
 
 def test_the_readme_shows_the_rule_that_init_makes() -> None:
-    shown = blocks(ROOT / README, "python")[0].splitlines()
-    made = (ROOT / "api" / "examples" / "plugin" / "my_policy.py").read_text()
+    readme_lines = blocks(ROOT / README, "python")[0].splitlines()
+    policy = (ROOT / "api" / "examples" / "plugin" / "my_policy.py").read_text()
 
-    assert all(line in made for line in shown if line and not line.startswith("class "))
+    assert all(line in policy for line in readme_lines if line and not line.startswith("class "))
 
 
 def test_the_readme_has_its_figures_from_the_page_of_figures() -> None:

@@ -28,24 +28,24 @@ def ago(**time: float) -> str:
 
 
 def node(name: str, zone: str = "a", **allocatable: str) -> dict[str, Any]:
-    made = objects.node(name, "8", labels={ZONE: zone})
-    made["status"]["allocatable"] |= allocatable
-    return made
+    obj = objects.node(name, "8", labels={ZONE: zone})
+    obj["status"]["allocatable"] |= allocatable
+    return obj
 
 
 def pod(
-    name: str, namespace: str, requests: dict[str, str], node: str = "", *, started: str = "", **further: Any
+    name: str, namespace: str, requests: dict[str, str], node: str = "", *, started: str = "", **spec: Any
 ) -> dict[str, Any]:
-    kept: dict[str, Any] = {key: further.pop(key) for key in ("labels", "annotations") if key in further}
-    made = objects.pod(name, container={"resources": {"requests": requests, "limits": requests}})
-    made["spec"] |= further | ({"nodeName": node} if node else {})
-    made["metadata"] |= {"namespace": namespace, **kept}
-    made["status"] = {"phase": "Running", "startTime": started} if node else {}
-    return made
+    metadata: dict[str, Any] = {key: spec.pop(key) for key in ("labels", "annotations") if key in spec}
+    obj = objects.pod(name, container={"resources": {"requests": requests, "limits": requests}})
+    obj["spec"] |= spec | ({"nodeName": node} if node else {})
+    obj["metadata"] |= {"namespace": namespace, **metadata}
+    obj["status"] = {"phase": "Running", "startTime": started} if node else {}
+    return obj
 
 
-def write(file: Path, *written: dict[str, Any]) -> None:
-    file.write_text(yaml.safe_dump_all(written))
+def write(file: Path, *manifests: dict[str, Any]) -> None:
+    file.write_text(yaml.safe_dump_all(manifests))
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_an_administrator_spares_training_far_from_its_checkpoint(shell: Journey
     assert "would evict 1 pod on gpu-1" in alone and "ml/young" in alone
     assert "would evict 1 pod on gpu-3" in with_policy and "ml/saved" in with_policy
     [placement] = answer["placements"]
-    candidates = {each["node"] for each in placement["preemption"]["candidates"]}
+    candidates = {candidate["node"] for candidate in placement["preemption"]["candidates"]}
     assert candidates == {"gpu-2", "gpu-3"}  # the driver and the young pod are protected
 
 
@@ -123,20 +123,20 @@ def test_operator_on_call_finds_the_reason_a_fix_and_the_preempted_pod(shell: Jo
 
         groups = shell.type("reprieve pending", also=on_call)
         why = shell.type("reprieve why payments/api-7f9 -o wide", also=on_call)
-        tried = shell.type("reprieve whatif -f pod.yaml --priority-class high --preempt", also=on_call)
+        trial = shell.type("reprieve whatif -f pod.yaml --priority-class high --preempt", also=on_call)
         shell.type("kubectl-reprieve whatif -f pod.yaml --priority-class high --no-preempt", fails=True, also=on_call)
         assert "No pending pods" not in groups and "payments" in groups
         assert "Pending" in why and "node(s) didn't match Pod's node affinity/selector" in why
         assert "It would fit if" in why and "retried on" in why and "preemptionPolicy=Never" in why
-        assert "batch/etl-4" in tried and "node-b-1" in tried
+        assert "batch/etl-4" in trial and "node-b-1" in trial
 
         high = pod("api-high", "payments", {"cpu": "3"}, nodeSelector={ZONE: "b"}, priorityClassName="high")
         write(shell.folder / "high.yaml", high)
         pods = f"{server}/api/v1/namespaces/payments/pods"
         shell.type(f"curl -sf -H 'Content-Type: application/yaml' --data-binary @high.yaml {pods}")
-        asked = "reprieve who-preempted batch/etl-4 --since 2d"
-        shell.type(f"until {asked}; do sleep 0.2; done", also=on_call)
-        last = shell.type(asked, also=on_call)
+        command = "reprieve who-preempted batch/etl-4 --since 2d"
+        shell.type(f"until {command}; do sleep 0.2; done", also=on_call)
+        last = shell.type(command, also=on_call)
         assert "for payments/api-high (priority 1000)" in last
     print(shell.report())
 
@@ -176,9 +176,9 @@ def test_an_engineer_of_ci_gates_a_change_by_rules(shell: Journey) -> None:
     assert ET.parse(shell.folder / "out.xml").getroot().find(".//failure") is None
 
     change("5")
-    said = shell.type("reprieve verify tests --golden golden.yaml --junit out.xml", fails=True)
+    output = shell.type("reprieve verify tests --golden golden.yaml --junit out.xml", fails=True)
     failure = ET.parse(shell.folder / "out.xml").getroot().find(".//failure")
 
-    assert "Insufficient cpu" in said
-    assert "as in golden.yaml" in said
+    assert "Insufficient cpu" in output
+    assert "as in golden.yaml" in output
     assert failure is not None and "Insufficient cpu" in "".join(failure.itertext()) + failure.get("message", "")

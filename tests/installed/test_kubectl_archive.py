@@ -80,13 +80,13 @@ def test_krew_can_read_the_manifest(archive: Path) -> None:
     """After krew's validation: names, the version, and for each platform a selector, an address, a checksum, files and
     the binary.
     """
-    said = yaml.safe_load(yaml.safe_dump(manifest(archive.parent, URL)))
+    plugin = yaml.safe_load(yaml.safe_dump(manifest(archive.parent, URL)))
 
-    assert (said["apiVersion"], said["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
-    assert re.fullmatch(r"[a-z0-9-]+", said["metadata"]["name"])
-    assert said["spec"]["version"] == f"v{__version__}"
-    assert 0 < len(said["spec"]["shortDescription"]) <= 50
-    [platform] = said["spec"]["platforms"]
+    assert (plugin["apiVersion"], plugin["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
+    assert re.fullmatch(r"[a-z0-9-]+", plugin["metadata"]["name"])
+    assert plugin["spec"]["version"] == f"v{__version__}"
+    assert 0 < len(plugin["spec"]["shortDescription"]) <= 50
+    [platform] = plugin["spec"]["platforms"]
     assert platform["selector"]["matchLabels"]["os"] in ("linux", "darwin")
     assert platform["uri"] == f"{URL}/{archive.name}"
     assert platform["sha256"] == hashlib.sha256(archive.read_bytes()).hexdigest()

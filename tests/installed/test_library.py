@@ -103,8 +103,8 @@ def test_a_command_that_cannot_start_says_why_in_one_line(place: Environment, tm
 
     done = [place.run(f"reprieve {command}", cwd=tmp_path, PYTHONPATH=".") for command in ("serve", "doctor", "test")]
 
-    assert [(each.returncode, each.stdout) for each in done] == [(1, "")] * 3
-    assert {each.stderr for each in done} == {
+    assert [(run.returncode, run.stdout) for run in done] == [(1, "")] * 3
+    assert {run.stderr for run in done} == {
         f"reprieve: another package named 'api' comes before its own: {tmp_path / 'api'}; "
         "take that folder out of PYTHONPATH, or install reprieve in a separate environment\n"
     }

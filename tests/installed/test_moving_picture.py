@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.installed.environment import ROOT, Environment
-from tests.installed.terminal import picture, screens_in, session, told
+from tests.installed.terminal import picture, screens, screens_in, session
 
 pytestmark = pytest.mark.slow
 
@@ -20,4 +20,4 @@ def test_the_picture_shows_what_the_commands_print(environment: Environment, tmp
 
     if os.environ.get("REPRIEVE_PICTURES"):
         PICTURE.write_text(picture(frames, TITLE), encoding="utf-8")
-    assert screens_in(PICTURE.read_text(encoding="utf-8")) == told(frames)
+    assert screens_in(PICTURE.read_text(encoding="utf-8")) == screens(frames)

@@ -88,7 +88,7 @@ def recorded(verb: str, tier: str, *, by_name: bool) -> dict[str, Any]:
     raise LookupError(verb)
 
 
-def asked(port: int, verb: str, body: dict[str, Any]) -> Any:
+def reply(port: int, verb: str, body: dict[str, Any]) -> Any:
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/extender/{verb}", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
@@ -99,7 +99,7 @@ def asked(port: int, verb: str, body: dict[str, Any]) -> Any:
 def in_zone_b() -> set[str]:
     items = json.loads(gzip.decompress(TWELVE_NODES.read_bytes()))["items"]
     labels = {item["metadata"]["name"]: item["metadata"].get("labels", {}) for item in items if item["kind"] == "Node"}
-    return {name for name, each in labels.items() if each["topology.kubernetes.io/zone"] == "zone-b"}
+    return {name for name, node_labels in labels.items() if node_labels["topology.kubernetes.io/zone"] == "zone-b"}
 
 
 @pytest.fixture(scope="module")
@@ -197,8 +197,8 @@ def _installed_by_helm(journey: Journey, helm: Path, folder: Path) -> None:
     (journey.folder / "chart").symlink_to(CHART)
     install = "helm install reprieve chart --dry-run=client --namespace kube-system -f values.yaml"
     service = "--set mode=service --set service.clusterIP=10.96.0.42 --set tls.secretName=reprieve-tls"
-    said, _, notes = journey.type(f"{install} {service}").partition("\nNOTES:\n")
-    objects = objects_of(said.partition("\nMANIFEST:\n")[2])
+    output, _, notes = journey.type(f"{install} {service}").partition("\nNOTES:\n")
+    objects = objects_of(output.partition("\nMANIFEST:\n")[2])
     for obj in objects:
         kubernetes_validate.validate(obj, "1.36", strict=True)
     assert container(objects)["image"] == "registry.example/licence-aware:0.1.0"
@@ -222,16 +222,17 @@ def _installed_by_helm(journey: Journey, helm: Path, folder: Path) -> None:
 def _answers_recorded_requests(port: int) -> None:
     for by_name in (True, False):
         body = recorded("filter", "web", by_name=by_name)
-        answer = asked(port, "filter", body)
+        answer = reply(port, "filter", body)
         names = body["NodeNames"] or [node["metadata"]["name"] for node in body["Nodes"]["items"]]
-        kept = answer["NodeNames"] if by_name else [node["metadata"]["name"] for node in answer["Nodes"]["items"]]
+        passing = answer["NodeNames"] if by_name else [node["metadata"]["name"] for node in answer["Nodes"]["items"]]
         refused = sorted(in_zone_b() & {*names})
-        assert refused and kept == [name for name in names if name not in refused]
+        assert refused and passing == [name for name in names if name not in refused]
         assert answer["FailedAndUnresolvableNodes"] == dict.fromkeys(refused, REASON)
     batch = recorded("filter", "batch", by_name=True)
-    assert asked(port, "filter", batch)["NodeNames"] == batch["NodeNames"]
+    assert reply(port, "filter", batch)["NodeNames"] == batch["NodeNames"]
     scores = {
-        each["Host"]: each["Score"] for each in asked(port, "prioritize", recorded("prioritize", "web", by_name=True))
+        score["Host"]: score["Score"]
+        for score in reply(port, "prioritize", recorded("prioritize", "web", by_name=True))
     }
     assert {*scores.values()} <= {0, 10}
     assert scores.get("worker-01", 10) == 10
@@ -239,13 +240,13 @@ def _answers_recorded_requests(port: int) -> None:
 
 def resource_versions(port: int) -> dict[str, str]:
     """Of all pods and nodes: nothing was written if they stay."""
-    found = {}
+    versions = {}
     for kind in ("pods", "nodes"):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{kind}", timeout=DEADLINE) as answer:
-            found.update(
+            versions.update(
                 {item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in json.load(answer)["items"]}
             )
-    return found
+    return versions
 
 
 def test_the_stanza_has_the_authority_and_is_checked_over_tls(environment: Environment, tmp_path: Path) -> None:
@@ -253,12 +254,12 @@ def test_the_stanza_has_the_authority_and_is_checked_over_tls(environment: Envir
     kube-scheduler is given what `doctor` has just used: the address, the name in the certificate, and who signed it.
     """
     authority = Authority(tmp_path, "ca")
-    own = authority.sign("reprieve", "DNS:reprieve.kube-system.svc")
+    certificate = authority.sign("reprieve", "DNS:reprieve.kube-system.svc")
     port = free_port()
     journey = Journey(environment, tmp_path)
     serve = (
-        f"reprieve serve --port {port} --kubernetes-port 0 --tls-cert-file {own.certificate} --tls-private-key-file "
-        f"{own.key}"
+        f"reprieve serve --port {port} --kubernetes-port 0 --tls-cert-file {certificate.certificate} --tls-private-key-file "
+        f"{certificate.key}"
     )
     with journey.beside(serve) as service:
         service.until("shows it")

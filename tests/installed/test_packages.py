@@ -36,10 +36,10 @@ def test_every_file_of_all_packages_is_in_the_wheel(wheel: zipfile.Path) -> None
         for path in (ROOT / package).rglob("*")
         if path.is_file()
     }
-    held = {name for name in names_in(wheel) if ".dist-info/" not in name}
+    packaged = {name for name in names_in(wheel) if ".dist-info/" not in name}
 
-    assert held == {file for file in files if "__pycache__" not in file}
-    assert {"api/py.typed", "extender/py.typed", "reprieve/py.typed", "api/examples/cluster.yaml"} <= held
+    assert packaged == {file for file in files if "__pycache__" not in file}
+    assert {"api/py.typed", "extender/py.typed", "reprieve/py.typed", "api/examples/cluster.yaml"} <= packaged
 
 
 def test_wheel_installs_the_commands(wheel: zipfile.Path) -> None:
@@ -61,9 +61,9 @@ def test_the_source_distribution_makes_the_same_wheel(wheel: zipfile.Path, tmp_p
         packed.extractall(tmp_path, filter="data")
     unpacked = tmp_path / source.name.removesuffix(".tar.gz")
 
-    again = zipfile.Path(build("wheel", tmp_path / "wheel", unpacked))
+    rebuilt = zipfile.Path(build("wheel", tmp_path / "wheel", unpacked))
 
-    assert names_in(again) == names_in(wheel)
+    assert names_in(rebuilt) == names_in(wheel)
     assert (unpacked / "README.md").exists()
     assert (unpacked / "tests" / "parity" / "cases").is_dir()
 

@@ -31,8 +31,8 @@ def cluster() -> dict[str, Any]:
     running = [pod(f"p-{number}", "100m", nodeName=names[number % NODES]) for number in range(RUNNING)]
     waiting = [pod(f"p-{number}", "100m") for number in range(RUNNING, RUNNING + PENDING)]
     items = [*(node(name, "4") for name in names), *running, *waiting]
-    for each in items[NODES:]:
-        each["metadata"]["namespace"] = "default"
+    for obj in items[NODES:]:
+        obj["metadata"]["namespace"] = "default"
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
@@ -60,8 +60,8 @@ def test_the_journey(environment: Environment, tmp_path: Path) -> None:
     with journey.beside(f"{api} --state {state}") as server:
         server.until_ready(f"http://127.0.0.1:{kube}/version")
         assert unscheduled(kube) == PENDING
-        told = journey.type(f"reprieve whatif --pending --kubeconfig {kubeconfig} -o json")
-        assert all(placement["node"] for placement in json.loads(told)["placements"])
+        output = journey.type(f"reprieve whatif --pending --kubeconfig {kubeconfig} -o json")
+        assert all(placement["node"] for placement in json.loads(output)["placements"])
 
         # 2 Reprieve schedules it
         with journey.beside(f"{scheduler} --leader-elect=false --port {port} --records {tmp_path}/records") as deciding:
@@ -82,8 +82,8 @@ def test_the_journey(environment: Environment, tmp_path: Path) -> None:
             server.process.wait(DEADLINE)
             until(lambda: not is_ready(port))
             assert read(f"http://127.0.0.1:{port}/livez") == "ok"
-            with journey.beside(api) as again:
-                again.until_ready(f"http://127.0.0.1:{kube}/version")
+            with journey.beside(api) as restarted:
+                restarted.until_ready(f"http://127.0.0.1:{kube}/version")
                 until(lambda: is_ready(port))
                 create(kube, "late")
                 until(lambda: unscheduled(kube) == 0)

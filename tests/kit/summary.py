@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.each_case import CASES
+from tests.kit.many_cases import CASES
 
 SPENT: Final = "processor seconds"
 """The property of the last report of a test that says how many it took itself, and how many its processes took."""

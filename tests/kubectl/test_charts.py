@@ -17,9 +17,9 @@ def test_a_chart_applies_whole(kubectl: Kubectl, chart: Path) -> None:
         kubectl("apply", "-f", "-", stdin="\n---\n".join(definitions))
         kubectl("wait", "--for=condition=established", "crd", "--all", "--timeout=10s")
 
-    said = kubectl("apply", "-f", str(chart))
+    text = kubectl("apply", "-f", str(chart))
 
-    assert len(said.splitlines()) == len(parts)
+    assert len(text.splitlines()) == len(parts)
 
 
 def test_what_a_definition_defines_is_listed(kubectl: Kubectl) -> None:
@@ -28,6 +28,6 @@ def test_what_a_definition_defines_is_listed(kubectl: Kubectl) -> None:
 
 
 def test_a_daemon_set_is_rolled_out(kubectl: Kubectl) -> None:
-    said = kubectl("rollout", "status", "daemonset/nvidia-device-plugin", "-n", "nvidia-device-plugin", "--timeout=30s")
+    text = kubectl("rollout", "status", "daemonset/nvidia-device-plugin", "-n", "nvidia-device-plugin", "--timeout=30s")
 
-    assert said.endswith("successfully rolled out")
+    assert text.endswith("successfully rolled out")

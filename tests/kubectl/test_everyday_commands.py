@@ -70,9 +70,9 @@ def test_version(kubectl: Kubectl) -> None:
 def test_the_server_says_what_it_has(kubectl: Kubectl) -> None:
     kinds = kubectl("api-resources", "--no-headers")
 
-    shown = {line.split()[-1] for line in kinds.splitlines()}
-    assert {"Pod", "Node", "PodDisruptionBudget", "PriorityClass", "Deployment", "StorageClass", "Lease"} <= shown
-    assert "ResourceClaim" in shown
+    kind_names = {line.split()[-1] for line in kinds.splitlines()}
+    assert {"Pod", "Node", "PodDisruptionBudget", "PriorityClass", "Deployment", "StorageClass", "Lease"} <= kind_names
+    assert "ResourceClaim" in kind_names
     assert "policy/v1" in kubectl("api-versions").splitlines()
 
 
@@ -116,15 +116,15 @@ def test_create_what_is_there(kubectl: Kubectl) -> None:
 
 
 def test_a_typing_error_is_found(kubectl: Kubectl) -> None:
-    said = kubectl("apply", "-f", "-", stdin=WEB.replace("image:", "imagee:"), fails=True)
+    error = kubectl("apply", "-f", "-", stdin=WEB.replace("image:", "imagee:"), fails=True)
 
-    assert 'unknown field "spec.containers[0].imagee"' in said
+    assert 'unknown field "spec.containers[0].imagee"' in error
 
 
 def test_invalid_object_is_refused_by_field(kubectl: Kubectl) -> None:
-    said = kubectl("apply", "-f", "-", stdin=WEB.replace("name: web", "name: Web_"), fails=True)
+    error = kubectl("apply", "-f", "-", stdin=WEB.replace("name: web", "name: Web_"), fails=True)
 
-    assert "metadata.name: Invalid value" in said
+    assert "metadata.name: Invalid value" in error
 
 
 def test_a_dry_run_leaves_no_trace(kubectl: Kubectl) -> None:
@@ -153,9 +153,9 @@ def test_a_pod_of_another_scheduler_waits_until_it_is_bound(kubectl: Kubectl) ->
 
 
 def test_a_bound_pod_stays_where_it_is(kubectl: Kubectl) -> None:
-    said = bind(kubectl, "bound", "node-b1", fails=True)
+    error = bind(kubectl, "bound", "node-b1", fails=True)
 
-    assert 'is already assigned to node "node-a1"' in said
+    assert 'is already assigned to node "node-a1"' in error
 
 
 def test_output_as_one_likes_it(kubectl: Kubectl) -> None:
@@ -198,8 +198,8 @@ def test_edit_by_patch(kubectl: Kubectl) -> None:
     removal = '[{"op": "remove", "path": "/metadata/annotations/note"}]'
     assert kubectl("patch", "pod", "web", "--type=json", "-p", removal) == "pod/web patched"
     elsewhere = json.dumps({"spec": {"nodeName": "nowhere"}})
-    said = kubectl("patch", "pod", "web", "--type=merge", "-p", elsewhere, fails=True)
-    assert "pod updates may not change fields other than" in said
+    error = kubectl("patch", "pod", "web", "--type=merge", "-p", elsewhere, fails=True)
+    assert "pod updates may not change fields other than" in error
 
 
 def test_describe(kubectl: Kubectl) -> None:
@@ -287,8 +287,8 @@ def test_server_side_apply(kubectl: Kubectl) -> None:
     more = SHOP.replace("replicas: 2", "replicas: 3").split("---")[0]
 
     assert "conflict" in kubectl("apply", "--server-side", "-f", "-", stdin=more, fails=True)
-    said = kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=more)
-    assert said == "deployment.apps/shop serverside-applied"
+    output = kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=more)
+    assert output == "deployment.apps/shop serverside-applied"
 
 
 def test_output_of_get_can_be_applied_again(kubectl: Kubectl) -> None:
@@ -298,8 +298,8 @@ def test_output_of_get_can_be_applied_again(kubectl: Kubectl) -> None:
     assert "kind: List" in read
     applied = {line.split()[0] for line in kubectl("apply", "-f", "-", stdin=read).splitlines()}
     assert {"namespace/default", "priorityclass.scheduling.k8s.io/system-node-critical"} <= applied
-    said = kubectl("apply", "-f", "-", stdin=read.replace("preemptionPolicy", "preemptionPolicies"), fails=True)
-    assert 'unknown field "preemptionPolicies" in io.k8s.api.scheduling.v1.PriorityClass' in said
+    error = kubectl("apply", "-f", "-", stdin=read.replace("preemptionPolicy", "preemptionPolicies"), fails=True)
+    assert 'unknown field "preemptionPolicies" in io.k8s.api.scheduling.v1.PriorityClass' in error
 
 
 @pytest.mark.parametrize("form", ["{}", '{{"apiVersion": "v1", "kind": "List", "items": [{}]}}'])
@@ -327,9 +327,9 @@ def test_delete_now(kubectl: Kubectl) -> None:
 
 
 def test_delete_by_label(kubectl: Kubectl) -> None:
-    said = kubectl("delete", "pods", "-l", "app in (other, seen)").splitlines()
+    output = kubectl("delete", "pods", "-l", "app in (other, seen)").splitlines()
 
-    assert said == ['pod "other" deleted', 'pod "seen" deleted']
+    assert output == ['pod "other" deleted', 'pod "seen" deleted']
 
 
 def test_a_deployment_takes_its_pods_along(kubectl: Kubectl) -> None:

@@ -55,7 +55,7 @@ class World:
 
 
 @contextmanager
-def world(home: Path) -> Iterator[World]:
+def served_world(home: Path) -> Iterator[World]:
     registry = make_registry("default")
     app = KubernetesApp(KubeApi(registry))
     bodies: list[tuple[str, str, bytes]] = []
@@ -89,11 +89,11 @@ def new_world(tmp_path_factory: pytest.TempPathFactory) -> Worlds:
     major, minor = (version["clientVersion"][part] for part in ("major", "minor"))
     if (int(major), int(minor.rstrip("+"))) < FIRST_WITH_PROTOBUF:
         pytest.skip(f"kubectl {major}.{minor} sends JSON only")
-    return lambda: world(tmp_path_factory.mktemp("home"))
+    return lambda: served_world(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture
-def here(new_world: Worlds) -> Iterator[World]:
+def world(new_world: Worlds) -> Iterator[World]:
     with new_world() as it:
         yield it
 
@@ -109,16 +109,10 @@ def here(new_world: Worlds) -> Iterator[World]:
         pytest.param("service nodeport shop --tcp=80 --node-port=30080", SERVICES, "shop", id="service on nodes"),
         pytest.param("service externalname shop --external-name=a.example", SERVICES, "shop", id="service elsewhere"),
         pytest.param(
-            "pdb shop --selector=app=shop --min-available=50%",
-            POD_DISRUPTION_BUDGETS,
-            "shop",
-            id="pdb by percentage",
+            "pdb shop --selector=app=shop --min-available=50%", POD_DISRUPTION_BUDGETS, "shop", id="pdb by percentage"
         ),
         pytest.param(
-            "pdb shop --selector=app=shop --max-unavailable=1",
-            POD_DISRUPTION_BUDGETS,
-            "shop",
-            id="pdb by number",
+            "pdb shop --selector=app=shop --max-unavailable=1", POD_DISRUPTION_BUDGETS, "shop", id="pdb by number"
         ),
         pytest.param(
             "priorityclass low --value=-10 --description=later --preemption-policy=Never",
@@ -143,45 +137,45 @@ def test_objects_created_in_protobuf_are_stored_as_in_json(
         assert stored(one, resource, name) == stored(other, resource, name)
 
 
-def stored(there: World, resource: Resource, name: str) -> Object:
+def stored(world: World, resource: Resource, name: str) -> Object:
     """The object, but for what no other has."""
-    found = there.registry.get(resource, "default" if resource.namespaced else "", name)
-    del found["metadata"]["uid"]
-    return found
+    obj = world.registry.get(resource, "default" if resource.namespaced else "", name)
+    del obj["metadata"]["uid"]
+    return obj
 
 
-def test_drain_evicts(here: World) -> None:
+def test_drain_evicts(world: World) -> None:
     """In JSON up to now: kubectl 1.32 asks for protobuf elsewhere."""
-    here.registry.create(NODES, "", {"metadata": {"name": "n"}})
-    here.registry.create(PODS, "default", POD)
+    world.registry.create(NODES, "", {"metadata": {"name": "n"}})
+    world.registry.create(PODS, "default", POD)
 
-    here.kubectl("drain", "n", "--force", "--grace-period=0")
+    world.kubectl("drain", "n", "--force", "--grace-period=0")
 
-    (said,) = here.sent_to("/pods/web/eviction")
-    assert (said["kind"], said["apiVersion"]) == ("Eviction", "policy/v1")
-    assert (said["metadata"]["name"], said["metadata"]["namespace"]) == ("web", "default")
-    assert said["deleteOptions"] == {"gracePeriodSeconds": 0}
-    assert here.registry.list(PODS) == []
-
-
-def test_drain_deletes_if_it_shall_not_evict(here: World) -> None:
-    here.registry.create(NODES, "", {"metadata": {"name": "n"}})
-    here.registry.create(PODS, "default", POD)
-
-    here.kubectl("drain", "n", "--force", "--grace-period=0", "--disable-eviction")
-
-    assert here.bodies[-1][1] == MEDIA_TYPE
-    assert here.sent_to("/pods/web") == [{"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}]
-    assert here.registry.list(PODS) == []
+    (eviction,) = world.sent_to("/pods/web/eviction")
+    assert (eviction["kind"], eviction["apiVersion"]) == ("Eviction", "policy/v1")
+    assert (eviction["metadata"]["name"], eviction["metadata"]["namespace"]) == ("web", "default")
+    assert eviction["deleteOptions"] == {"gracePeriodSeconds": 0}
+    assert world.registry.list(PODS) == []
 
 
-def test_auth_can_i(here: World) -> None:
-    assert here.kubectl("auth", "can-i", "delete", "pods/web", "--namespace=default", "--subresource=status") == "yes"
+def test_drain_deletes_if_it_shall_not_evict(world: World) -> None:
+    world.registry.create(NODES, "", {"metadata": {"name": "n"}})
+    world.registry.create(PODS, "default", POD)
 
-    assert [kind for _, kind, _ in here.bodies] == [MEDIA_TYPE]
-    (said,) = here.sent_to("/selfsubjectaccessreviews")
-    asked = {key: value for key, value in said["spec"]["resourceAttributes"].items() if value}
-    assert asked == {
+    world.kubectl("drain", "n", "--force", "--grace-period=0", "--disable-eviction")
+
+    assert world.bodies[-1][1] == MEDIA_TYPE
+    assert world.sent_to("/pods/web") == [{"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}]
+    assert world.registry.list(PODS) == []
+
+
+def test_auth_can_i(world: World) -> None:
+    assert world.kubectl("auth", "can-i", "delete", "pods/web", "--namespace=default", "--subresource=status") == "yes"
+
+    assert [kind for _, kind, _ in world.bodies] == [MEDIA_TYPE]
+    (review,) = world.sent_to("/selfsubjectaccessreviews")
+    attributes = {key: value for key, value in review["spec"]["resourceAttributes"].items() if value}
+    assert attributes == {
         "namespace": "default",
         "verb": "delete",
         "resource": "pods",

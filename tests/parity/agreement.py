@@ -15,7 +15,7 @@ from typing import final
 
 import pytest
 
-from tests.each_case import CASES
+from tests.kit.many_cases import CASES
 
 
 @final
@@ -34,7 +34,7 @@ class _Counts:
                 self.found[file] = number + value[0], agree + value[0] - len(value[1])
 
 
-def counted() -> Sequence[tuple[str, int, int]]:
+def agreements() -> Sequence[tuple[str, int, int]]:
     """Runs the comparisons. Returns what was compared, the number of cases, and that of those that agree."""
     command = [sys.executable, "-m", "tests.parity.agreement"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -43,14 +43,14 @@ def counted() -> Sequence[tuple[str, int, int]]:
 
 def main() -> None:
     """Runs the comparisons, and prints what came of them."""
-    counts = _Counts()
-    pytest.main(["-q", "--no-header", str(Path(__file__).parent)], plugins=[counts])
-    print(json.dumps([(_title(file), *numbers) for file, numbers in sorted(counts.found.items())]))
+    plugin = _Counts()
+    pytest.main(["-q", "--no-header", str(Path(__file__).parent)], plugins=[plugin])
+    print(json.dumps([(_title(file), *numbers) for file, numbers in sorted(plugin.found.items())]))
 
 
 def _title(module: str) -> str:
-    said = importlib.import_module(f"tests.parity.{module}").__doc__ or module
-    return re.split(r":|[.](?=\s|$)", said)[0]
+    docstring = importlib.import_module(f"tests.parity.{module}").__doc__ or module
+    return re.split(r":|[.](?=\s|$)", docstring)[0]
 
 
 if __name__ == "__main__":

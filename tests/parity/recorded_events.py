@@ -37,28 +37,28 @@ KINDS: dict[EventResource, type[HasMetadata]] = {
 }
 
 
-def event_of(written: dict[str, Any]) -> ClusterEvent:
+def event_of(record: dict[str, Any]) -> ClusterEvent:
     """The event; a label that does not follow from what happened to what is one of its own."""
     action = ActionType(0)
-    for name in written["actions"]:
+    for name in record["actions"]:
         action |= next(bit for bit in ActionType.__members__.values() if str(bit) == name)
-    event = ClusterEvent(EventResource(written["resource"]), action)
-    return event if event.label == written["label"] else ClusterEvent(event.resource, event.action, written["label"])
+    event = ClusterEvent(EventResource(record["resource"]), action)
+    return event if event.label == record["label"] else ClusterEvent(event.resource, event.action, record["label"])
 
 
-def shown(event: ClusterEvent) -> dict[str, Any]:
+def as_recorded(event: ClusterEvent) -> dict[str, Any]:
     """The event in the form of the corpora."""
-    return {"resource": event.resource.value, "actions": sorted(map(str, _named(event.action))), "label": event.label}
+    return {"resource": event.resource.value, "actions": sorted(map(str, _parts(event.action))), "label": event.label}
 
 
-def _named(action: ActionType) -> list[ActionType]:
+def _parts(action: ActionType) -> list[ActionType]:
     if str(action):
         return [action]
     if ActionType.UPDATE in action:
-        return [ActionType.UPDATE, *_named(action & ~ActionType.UPDATE)]
+        return [ActionType.UPDATE, *_parts(action & ~ActionType.UPDATE)]
     return [*action]
 
 
-def object_of(event: ClusterEvent, written: object) -> HasMetadata | None:
+def object_of(event: ClusterEvent, recorded_object: object) -> HasMetadata | None:
     """The object that changed, None where there is none."""
-    return None if written is None else convert(KINDS[event.resource], written)
+    return None if recorded_object is None else convert(KINDS[event.resource], recorded_object)

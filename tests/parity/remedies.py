@@ -46,8 +46,8 @@ def _nodes(scenario: Scenario) -> list[dict[str, Any]]:
     return nodes
 
 
-def _items(written: str) -> list[str]:
-    return re.split(r", | and ", written)
+def _items(words: str) -> list[str]:
+    return re.split(r", | and ", words)
 
 
 def _request(scenario: Scenario, amount: str, resource: str) -> None:
@@ -65,14 +65,14 @@ def _request(scenario: Scenario, amount: str, resource: str) -> None:
     first["requests"] = {**(first.get("requests") or {}), resource: amount}
 
 
-def _requests(scenario: Scenario, written: str) -> None:
-    for amount, resource in re.findall(r"(\S+) of (\S+) instead of \S+", written):
+def _requests(scenario: Scenario, words: str) -> None:
+    for amount, resource in re.findall(r"(\S+) of (\S+) instead of \S+", words):
         _request(scenario, amount, resource)
 
 
 def _affinity(scenario: Scenario, kind: str) -> dict[str, Any]:
-    found: dict[str, Any] = (_spec(scenario).get("affinity") or {}).get(kind) or {}
-    return found
+    affinity: dict[str, Any] = (_spec(scenario).get("affinity") or {}).get(kind) or {}
+    return affinity
 
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -111,7 +111,7 @@ def _drop_terms(scenario: Scenario, names: str, key: str | None, number: str | N
         if key is None:
             terms.clear()
         else:
-            places = [at for at, term in enumerate(terms) if term["topologyKey"] == key]
+            places = [place for place, term in enumerate(terms) if term["topologyKey"] == key]
             assert number is not None or len(places) == 1, "the text does not say which"
             del terms[int(number) - 1 if number else places[0]]
 
@@ -153,18 +153,18 @@ def _claims(scenario: Scenario, kind: str, names: list[str]) -> Iterator[dict[st
 def _fewer_devices(scenario: Scenario, number: str, device_class: str, before: str, name: str) -> None:
     for claim in _claims(scenario, "resourceClaims", [name]):
         for request in claim["spec"]["devices"]["requests"]:
-            asked = request.get("exactly") or {}
-            if asked.get("deviceClassName") == device_class and (asked.get("count") or 1) == int(before):
-                asked["count"] = int(number)
+            exactly = request.get("exactly") or {}
+            if exactly.get("deviceClassName") == device_class and (exactly.get("count") or 1) == int(before):
+                exactly["count"] = int(number)
                 return
 
 
-def _tolerate_devices(scenario: Scenario, written: str, name: str) -> None:
-    tolerations = [{"operator": "Equal", **taint} for taint in _taints(written)]
+def _tolerate_devices(scenario: Scenario, words: str, name: str) -> None:
+    tolerations = [{"operator": "Equal", **taint} for taint in _taints(words)]
     for claim in _claims(scenario, "resourceClaims", [name]):
         for request in claim["spec"]["devices"]["requests"]:
-            asked = request.get("exactly") or {}
-            asked["tolerations"] = [*(asked.get("tolerations") or ()), *tolerations]
+            exactly = request.get("exactly") or {}
+            exactly["tolerations"] = [*(exactly.get("tolerations") or ()), *tolerations]
 
 
 def _without_annotation(scenario: Scenario, key: str, names: str) -> None:
@@ -172,33 +172,33 @@ def _without_annotation(scenario: Scenario, key: str, names: str) -> None:
         del claim["metadata"]["annotations"][key]
 
 
-def _without_ports(scenario: Scenario, written: str) -> None:
-    gone = {one if ":" in one else f"0.0.0.0:{one}" for one in _items(written)}
+def _without_ports(scenario: Scenario, words: str) -> None:
+    ports = {one if ":" in one else f"0.0.0.0:{one}" for one in _items(words)}
     for container in _containers(scenario):
         container["ports"] = [
             port
             for port in container.get("ports") or ()
-            if f"{port.get('hostIP') or '0.0.0.0'}:{port.get('hostPort')}/{port.get('protocol') or 'TCP'}" not in gone
+            if f"{port.get('hostIP') or '0.0.0.0'}:{port.get('hostPort')}/{port.get('protocol') or 'TCP'}" not in ports
         ]
 
 
-def _taints(written: str) -> Iterator[dict[str, str]]:
-    for one in _items(written):
+def _taints(words: str) -> Iterator[dict[str, str]]:
+    for one in _items(words):
         what, _, effect = one.rpartition(":")
         key, _, value = what.partition("=")
         yield {"key": key, "value": value, "effect": effect}
 
 
-def _tolerate(scenario: Scenario, written: str) -> None:
-    tolerations = [{"operator": "Equal", **taint} for taint in _taints(written)]
+def _tolerate(scenario: Scenario, words: str) -> None:
+    tolerations = [{"operator": "Equal", **taint} for taint in _taints(words)]
     _spec(scenario)["tolerations"] = [*(_spec(scenario).get("tolerations") or ()), *tolerations]
 
 
-def _rid_of(scenario: Scenario, written: str) -> None:
-    gone = [*_taints(written)]
+def _rid_of(scenario: Scenario, words: str) -> None:
+    dropped_taints = [*_taints(words)]
     for node in _nodes(scenario):
         spec = node.get("spec") or {}
-        spec["taints"] = [taint for taint in spec.get("taints") or () if {"value": "", **taint} not in gone]
+        spec["taints"] = [taint for taint in spec.get("taints") or () if {"value": "", **taint} not in dropped_taints]
 
 
 def _uncordon(scenario: Scenario) -> None:
@@ -208,9 +208,9 @@ def _uncordon(scenario: Scenario) -> None:
         spec["taints"] = [taint for taint in spec.get("taints") or () if taint["key"] != UNSCHEDULABLE]
 
 
-def _without_volumes(scenario: Scenario, written: str) -> None:
-    gone = _items(re.sub(r" \(claim [^)]*\)", "", written))
-    _spec(scenario)["volumes"] = [one for one in _spec(scenario)["volumes"] if one["name"] not in gone]
+def _without_volumes(scenario: Scenario, words: str) -> None:
+    dropped_names = _items(re.sub(r" \(claim [^)]*\)", "", words))
+    _spec(scenario)["volumes"] = [one for one in _spec(scenario)["volumes"] if one["name"] not in dropped_names]
 
 
 def _without_devices(scenario: Scenario, claims: str | None, extended: str | None) -> None:
@@ -218,10 +218,10 @@ def _without_devices(scenario: Scenario, claims: str | None, extended: str | Non
     spec = _spec(scenario)
     spec["resourceClaims"] = [one for one in spec.get("resourceClaims") or () if one["name"] not in names]
     for container in _containers(scenario):
-        asked = container.get("resources") or {}
-        asked["claims"] = [one for one in asked.get("claims") or () if one["name"] not in names]
+        block = container.get("resources") or {}
+        block["claims"] = [one for one in block.get("claims") or () if one["name"] not in names]
         for amounts in ("requests", "limits"):
-            asked[amounts] = {key: value for key, value in (asked.get(amounts) or {}).items() if key not in resources}
+            block[amounts] = {key: value for key, value in (block.get(amounts) or {}).items() if key not in resources}
 
 
 def _raise_priority(scenario: Scenario, level: str) -> None:

@@ -9,7 +9,7 @@ from extender.engine.cache.dump import NodeDump
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.kit.snapshot_dump import dump_snapshot
 from tests.parity.cases import component_cases
 
@@ -26,7 +26,7 @@ def test_cache_holds_what_upstreams_cache_holds(case: dict[str, Any]) -> None:
         assert answer["error"] == expected["error"], where
         assert sorted(cache.assumed_pods) == expected["assumedPods"], where
         assert len(cache.pods) == expected["podCount"], where
-        assert {name: shown(node) for name, node in cache.dump().items()} == {
+        assert {name: as_recorded(node) for name, node in cache.dump().items()} == {
             name: without_zeros(node) for name, node in expected["cacheNodes"].items()
         }, where
         if "snapshot" in expected and expected["error"] is None:
@@ -57,7 +57,7 @@ def perform(cache: Cache, operation: dict[str, Any]) -> dict[str, Any]:
                 nodes = dump_snapshot(cache.update_snapshot())
                 answer["snapshot"] = {
                     "order": list(nodes),
-                    "nodes": {name: shown(node) for name, node in nodes.items()},
+                    "nodes": {name: as_recorded(node) for name, node in nodes.items()},
                 }
             case "assumePod":
                 cache.assume_pod(convert(Pod, operation["pod"]))
@@ -74,7 +74,7 @@ def perform(cache: Cache, operation: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def shown(node: NodeDump) -> dict[str, Any]:
+def as_recorded(node: NodeDump) -> dict[str, Any]:
     """A node in the form of the corpus."""
     result: dict[str, Any] = {
         "hasNode": node.has_node,
@@ -101,12 +101,12 @@ def without_zeros(node: dict[str, Any]) -> dict[str, Any]:
         if name in node:
             amounts = dict(node[name])
             scalar = amounts.pop("scalar", {})
-            named = {
+            base_amounts = {
                 "cpu": amounts.pop("milliCPU"),
                 "memory": amounts.pop("memory"),
                 "ephemeral-storage": amounts.pop("ephemeralStorage"),
             }
-            result[name] = {key: amount for key, amount in (named | amounts | scalar).items() if amount}
+            result[name] = {key: amount for key, amount in (base_amounts | amounts | scalar).items() if amount}
     result["podsWithAffinity"] = sorted(node["podsWithAffinity"])
     result["podsWithRequiredAntiAffinity"] = sorted(node["podsWithRequiredAntiAffinity"])
     result["usedPorts"] = sorted(node["usedPorts"])

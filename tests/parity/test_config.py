@@ -9,7 +9,7 @@ from extender.engine.runtime.registry import Registry
 from extender.values.config.completion import complete, written
 from extender.values.config.configuration import ConfigErrors
 from extender.values.config.loading import load
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.parity.cases import KNOWN, component_cases
 
 _SHARE = '"minCandidateNodesPercentage": {}'
@@ -29,10 +29,10 @@ def answer(text):
         configuration = load(text)
         resolved = resolve_all(complete(configuration), POINTS_OF)
     except ConfigErrors as exc:
-        found: dict[str, Any] = {"stage": exc.stage, "error": str(exc)}
+        outcome: dict[str, Any] = {"stage": exc.stage, "error": str(exc)}
         if exc.stage == "validation":
-            found["errors"] = [str(error) for error in exc.errors]
-        return found
+            outcome["errors"] = [str(error) for error in exc.errors]
+        return outcome
     return {
         "stage": "ok",
         "written": written(configuration),
@@ -57,16 +57,16 @@ def without_go_words(error):
 def test_a_configuration_ends_where_it_ends_in_the_real_scheduler(case):
     expected = dict(case["expect"])
 
-    found = answer(case["input"]["text"])
+    outcome = answer(case["input"]["text"])
 
     alternatives = expected.pop("errorOneOf", None) or [expected.get("error", "")]
-    if found["stage"] == "load":
-        found["error"] = without_go_words(found["error"])
+    if outcome["stage"] == "load":
+        outcome["error"] = without_go_words(outcome["error"])
         alternatives = [without_go_words(error) for error in alternatives]
-    if "error" in expected and found.get("error") in alternatives:
-        expected["error"] = found["error"]
+    if "error" in expected and outcome.get("error") in alternatives:
+        expected["error"] = outcome["error"]
     if case["id"] in KNOWN:
         # A default is another one here; all else is compared.
-        assert found != expected
+        assert outcome != expected
         expected = json.loads(json.dumps(expected).replace(_SHARE.format(10), _SHARE.format(100)))
-    assert found == expected
+    assert outcome == expected

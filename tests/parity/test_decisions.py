@@ -8,7 +8,7 @@ import pytest
 
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.values.config.configuration import Configuration
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.parity.cases import FOLDER, KNOWN, decision_cases
 from tests.parity.compare import differences
 
@@ -38,18 +38,18 @@ def all_decision_cases() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@each_case(decision_cases, named=id_of)
+@each_case(decision_cases, name_of=id_of)
 def test_decision_is_the_real_schedulers(case: dict[str, Any]) -> None:
     """Filters, scores, messages and victims are those of kube-scheduler 1.36, field by field; not all of them where it has
     a fault.
     """
     answer = asyncio.run(evaluate_scenario(case["scenario"], CONFIGURATION))
 
-    found = {group: found for group, found in differences(case["expected"], answer).items() if found}
+    diff = {group: diff for group, diff in differences(case["expected"], answer).items() if diff}
     if id_of(case) in KNOWN:
-        assert found != {}
+        assert diff != {}
     else:
-        assert found == {}
+        assert diff == {}
 
 
 def test_cases_that_hold_a_fault_are_named_with_a_row_of_the_known_differences() -> None:

@@ -6,9 +6,9 @@ from extender.engine.scheduler.event_handlers import node_scheduling_properties_
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.parity.cases import component_cases
-from tests.parity.recorded_events import shown
+from tests.parity.recorded_events import as_recorded
 
 
 @each_case(lambda: component_cases("events"))
@@ -21,4 +21,4 @@ def test_events(case: dict[str, Any]) -> None:
     else:
         events = pod_scheduling_properties_change(convert(Pod, old), convert(Pod, new))
 
-    assert case["expect"] == [shown(event) for event in events]
+    assert case["expect"] == [as_recorded(event) for event in events]

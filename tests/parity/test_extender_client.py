@@ -18,8 +18,8 @@ from extender.values.golang.times import Duration
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from tests.each_case import each_case
 from tests.extender.client.http_extender.serving import Served, Writes, answer, closes, hangs, raw, says, serving
+from tests.kit.many_cases import each_case
 from tests.parity.cases import component_cases
 
 
@@ -28,39 +28,41 @@ def test_extenders_are_asked_and_understood_as_upstream_does(case: dict[str, Any
     """The difference that is meant: numbers of violations are not taken at their word."""
     expected = with_named_differences(case)
 
-    found, served = in_time(case["input"], expected)
+    outcome, served = in_time(case["input"], expected)
 
-    assert found["properties"] == expected["properties"]
+    assert outcome["properties"] == expected["properties"]
     assert [request.path for request in served.requests] == [request["path"] for request in expected["requests"]]
-    for sent, seen in zip(served.requests, expected["requests"], strict=True):
-        assert (sent.method, sent.headers.get("content-type", "")) == (seen["method"], seen["contentType"])
-        assert without_what_we_do_not_hold(sent.body) == without_what_we_do_not_hold(json.loads(seen["body"] or "null"))
+    for ours, theirs in zip(served.requests, expected["requests"], strict=True):
+        assert (ours.method, ours.headers.get("content-type", "")) == (theirs["method"], theirs["contentType"])
+        assert without_what_we_do_not_hold(ours.body) == without_what_we_do_not_hold(
+            json.loads(theirs["body"] or "null")
+        )
     if "errorKind" in expected:
-        assert kind_of(found["error"]) == expected["errorKind"], found["error"]
+        assert kind_of(outcome["error"]) == expected["errorKind"], outcome["error"]
         if expected["errorKind"] not in ("decode", "transport"):
-            assert found["error"] in expected.get("errorOneOf", [expected["error"]])
+            assert outcome["error"] in expected.get("errorOneOf", [expected["error"]])
     else:
-        assert {name: found.get(name) for name in expected if name != "requests"} == {
+        assert {name: outcome.get(name) for name in expected if name != "requests"} == {
             name: value for name, value in expected.items() if name != "requests"
         }
 
 
-def in_time(given: dict[str, Any], expected: dict[str, Any]) -> tuple[dict[str, Any], Served]:
+def in_time(call: dict[str, Any], expected: dict[str, Any]) -> tuple[dict[str, Any], Served]:
     """What becomes of the call. Where it was to last too long, and a busy machine came to less in that time, it is
     tried again with more.
     """
-    config = given["config"]
+    config = call["config"]
     for times in (1, 10, 100) if expected.get("errorKind") == "timeout" else (1,):
         patient = {**config, "httpTimeoutMs": times * config["httpTimeoutMs"]}
-        found, served = asyncio.run(asked({**given, "config": patient}))
-        if found.get("error") == expected.get("error") and len(served.requests) == len(expected["requests"]):
+        outcome, served = asyncio.run(outcome_of({**call, "config": patient}))
+        if outcome.get("error") == expected.get("error") and len(served.requests) == len(expected["requests"]):
             break
-    return found, served
+    return outcome, served
 
 
 def with_named_differences(case: dict[str, Any]) -> dict[str, Any]:
     """What we are to do where upstream goes on trustingly."""
-    given, expected = case["input"], dict(case["expect"])
+    call, expected = case["input"], dict(case["expect"])
     refused: dict[str, Any] = {"properties": expected["properties"], "requests": expected["requests"]}
     if "panic" in expected:
         return refused | {
@@ -68,33 +70,33 @@ def with_named_differences(case: dict[str, Any]) -> dict[str, Any]:
             "error": "extender: URL claims to preempt pods on node: n1, but has null for them",
         }
     violations = [
-        each["numPDBViolations"] for each in expected.get("victims", {}).values() if each["numPDBViolations"] < 0
+        item["numPDBViolations"] for item in expected.get("victims", {}).values() if item["numPDBViolations"] < 0
     ]
     if violations:
         return refused | {
             "errorKind": "bad-answer",
             "error": f"extender: URL claims {violations[0]} PDB violations on node: n1",
         }
-    if "scores" in expected and not given["config"]["prioritizeVerb"]:
+    if "scores" in expected and not call["config"]["prioritizeVerb"]:
         # Who is not asked has no scores; upstream spells out a zero of weight zero for each node.
-        expected |= {"scores": [], "weight": given["config"]["weight"]}
+        expected |= {"scores": [], "weight": call["config"]["weight"]}
     for name in ("failedNodes", "failedAndUnresolvableNodes"):
         if name in expected:
             expected[name] = expected[name] or {}
     return expected
 
 
-async def asked(given: dict[str, Any]) -> tuple[dict[str, Any], Served]:
-    async with serving(replies(given["reply"])) as served:
+async def outcome_of(call: dict[str, Any]) -> tuple[dict[str, Any], Served]:
+    async with serving(replies(call["reply"])) as served:
         address = served.address.removeprefix("http://")
-        extender = HTTPExtender(configuration(given, address))
+        extender = HTTPExtender(configuration(call, address))
         try:
-            found = await called(extender, given)
+            outcome = await called(extender, call)
         except ExtenderError as exc:
-            found = {"error": str(exc)}
+            outcome = {"error": str(exc)}
         finally:
             await extender.aclose()
-    pod = convert(Pod, given["pod"])
+    pod = convert(Pod, call["pod"])
     properties = {
         "isBinder": extender.is_binder,
         "isFilter": extender.is_filter,
@@ -104,22 +106,22 @@ async def asked(given: dict[str, Any]) -> tuple[dict[str, Any], Served]:
         "name": extender.name,
         "supportsPreemption": extender.supports_preemption,
     }
-    shown = json.loads(json.dumps(found | {"properties": properties}).replace(address, "EXTENDER"))
-    if "error" in shown:
-        shown["error"] = normalized(shown["error"], given["urlPrefix"])
-    return shown, served
+    normalized_outcome = json.loads(json.dumps(outcome | {"properties": properties}).replace(address, "EXTENDER"))
+    if "error" in normalized_outcome:
+        normalized_outcome["error"] = normalized(normalized_outcome["error"], call["urlPrefix"])
+    return normalized_outcome, served
 
 
 def normalized(error: str, prefix: str) -> str:
     """Our own texts without the address; upstream's as they are."""
-    own = "has null for them" in error or "PDB violations" in error
-    return error.replace(prefix, "URL") if own else error
+    is_ours = "has null for them" in error or "PDB violations" in error
+    return error.replace(prefix, "URL") if is_ours else error
 
 
-def configuration(given: dict[str, Any], address: str) -> Extender:
-    config = given["config"]
+def configuration(call: dict[str, Any], address: str) -> Extender:
+    config = call["config"]
     return Extender(
-        url_prefix=given["urlPrefix"].replace("EXTENDER", address),
+        url_prefix=call["urlPrefix"].replace("EXTENDER", address),
         filter_verb=config["filterVerb"],
         prioritize_verb=config["prioritizeVerb"],
         preempt_verb=config["preemptVerb"],
@@ -132,13 +134,13 @@ def configuration(given: dict[str, Any], address: str) -> Extender:
     )
 
 
-async def called(extender: HTTPExtender, given: dict[str, Any]) -> dict[str, Any]:
-    pod = convert(Pod, given["pod"])
-    nodes = [convert(Node, entry["node"]) for entry in given["nodes"]]
+async def called(extender: HTTPExtender, call: dict[str, Any]) -> dict[str, Any]:
+    pod = convert(Pod, call["pod"])
+    nodes = [convert(Node, entry["node"]) for entry in call["nodes"]]
     pods_on = {
-        entry["node"]["metadata"]["name"]: [convert(Pod, pod) for pod in entry["pods"]] for entry in given["nodes"]
+        entry["node"]["metadata"]["name"]: [convert(Pod, pod) for pod in entry["pods"]] for entry in call["nodes"]
     }
-    match given["verb"]:
+    match call["verb"]:
         case "filter":
             result = await extender.filter(pod, nodes)
             return {
@@ -156,27 +158,30 @@ async def called(extender: HTTPExtender, given: dict[str, Any]) -> dict[str, Any
             }
         case "prioritize":
             scores = await extender.prioritize(pod, nodes)
-            return {"scores": [{"host": each.host, "score": each.score} for each in scores], "weight": extender.weight}
+            return {
+                "scores": [{"host": entry.host, "score": entry.score} for entry in scores],
+                "weight": extender.weight,
+            }
         case "preempt":
             snapshot = make_cache(*nodes, pods=[pod for pods in pods_on.values() for pod in pods]).update_snapshot()
             by_uid = {pod.uid: pod for pods in pods_on.values() for pod in pods}
             victims = [
-                Candidate(node, tuple(by_uid[uid] for uid in each["podUIDs"]), each["numPDBViolations"])
-                for node, each in given["victims"].items()
+                Candidate(node, tuple(by_uid[uid] for uid in node_victims["podUIDs"]), node_victims["numPDBViolations"])
+                for node, node_victims in call["victims"].items()
             ]
             answered = await extender.process_preemption(pod, victims, snapshot)
             return {
                 "victims": {
-                    each.node: {
-                        "podUIDs": [victim.uid for victim in each.victims],
-                        "numPDBViolations": each.num_pdb_violations,
+                    candidate.node: {
+                        "podUIDs": [victim.uid for victim in candidate.victims],
+                        "numPDBViolations": candidate.num_pdb_violations,
                     }
-                    for each in answered
+                    for candidate in answered
                 }
             }
         case _:
             bound = convert(Pod, {"metadata": {"name": "target", "namespace": "default", "uid": "pod-target"}})
-            await extender.bind(bound, given["bindNode"])
+            await extender.bind(bound, call["bindNode"])
             return {"bound": True}
 
 
@@ -242,9 +247,9 @@ def without_what_we_do_not_hold(value: Any) -> Any:
 @pytest.mark.parametrize("verb", ["preempt", "bind"])
 def test_verb_that_an_extender_lacks_is_not_sent(verb: str) -> None:
     """No recorded case asks one without `preemptVerb` for victims; those of other seeds do."""
-    (given, *_) = [case["input"] for case in component_cases("extender-client") if case["input"]["verb"] == verb]
+    (call, *_) = [case["input"] for case in component_cases("extender-client") if case["input"]["verb"] == verb]
 
-    found, served = asyncio.run(asked(given | {"config": given["config"] | {f"{verb}Verb": ""}}))
+    outcome, served = asyncio.run(outcome_of(call | {"config": call["config"] | {f"{verb}Verb": ""}}))
 
-    assert kind_of(found["error"]) == "not-sent"
+    assert kind_of(outcome["error"]) == "not-sent"
     assert served.requests == []

@@ -29,7 +29,7 @@ from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.kinds import KINDS
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.kit.objects import state_file
 from tests.parity.test_decisions import id_of
 from tests.parity.test_explanations import pending_cases
@@ -57,8 +57,8 @@ def objects_of(scenario: dict[str, Any]) -> dict[str, list[Any]]:
     """The cluster of the scenario, with its pod among the others."""
     objects = {**scenario.get("objects", {})}
     pod = scenario["pod"]
-    asked = {**pod, "metadata": {"namespace": "default", **pod["metadata"]}}
-    objects["pods"] = [*objects.get("pods", []), *(promised(entry) for entry in scenario.get("nominated") or ()), asked]
+    pod = {**pod, "metadata": {"namespace": "default", **pod["metadata"]}}
+    objects["pods"] = [*objects.get("pods", []), *(promised(entry) for entry in scenario.get("nominated") or ()), pod]
     return objects
 
 
@@ -71,57 +71,57 @@ class Seen:
 
 
 @pytest.fixture
-def seen() -> Iterator[Seen]:
+def tally() -> Iterator[Seen]:
     """What-ifs are among what is compared."""
-    seen = Seen()
-    yield seen
-    assert len(seen.compared) >= len(seen.preempting) / 2
+    tally = Seen()
+    yield tally
+    assert len(tally.compared) >= len(tally.preempting) / 2
 
 
-@each_case(pending_cases, named=id_of)
-def test_every_face_says_the_same(case: dict[str, Any], application: Starlette, tmp_path: Path, seen: Seen) -> None:
+@each_case(pending_cases, name_of=id_of)
+def test_every_face_says_the_same(case: dict[str, Any], application: Starlette, tmp_path: Path, tally: Seen) -> None:
     scenario = case["scenario"]
-    written, objects = scenario.get("config"), objects_of(scenario)
-    configuration = Configuration() if written is None else load(msgspec.json.encode(written))
+    config, objects = scenario.get("config"), objects_of(scenario)
+    configuration = Configuration() if config is None else load(msgspec.json.encode(config))
     namespace, name = objects["pods"][-1]["metadata"]["namespace"], objects["pods"][-1]["metadata"]["name"]
 
     questions = Questions.of(configuration, ClusterState.decode(objects), TrialRegistry)
-    by_request, page, tried = asyncio.run(_asked(application, questions, namespace, name, as_served(scenario["pod"])))
-    by_command = _by_command(objects, written, f"{namespace}/{name}", tmp_path)
+    by_request, page, trial = asyncio.run(_asked(application, questions, namespace, name, as_served(scenario["pod"])))
+    by_command = _by_command(objects, config, f"{namespace}/{name}", tmp_path)
 
-    told = asyncio.run(
+    explanation = asyncio.run(
         Questions.of(configuration, ClusterState.decode(objects), TrialRegistry).explain(namespace, name)
     )
-    assert told is not None
+    assert explanation is not None
     # Of one that waits for a volume on a node that was chosen already, no Filter is told.
-    if scenario["pod"]["metadata"].get("uid") and not _is_gated(scenario["pod"]) and told.standing is None:
-        assert told.message.startswith(case["expected"]["fitError"])
-    assert _without_hours(by_request) == _without_hours(told)
-    assert _without_hours(by_command) == _without_hours(told)
-    assert for_people(told.message) in html.unescape(page)
-    for victim in told.preemption.victims if told.preemption is not None else ():
+    if scenario["pod"]["metadata"].get("uid") and not _is_gated(scenario["pod"]) and explanation.standing is None:
+        assert explanation.message.startswith(case["expected"]["fitError"])
+    assert _without_hours(by_request) == _without_hours(explanation)
+    assert _without_hours(by_command) == _without_hours(explanation)
+    assert for_people(explanation.message) in html.unescape(page)
+    for victim in explanation.preemption.victims if explanation.preemption is not None else ():
         assert victim.pod.name in page
     if (
-        tried is not None
-        and told.preemption is not None
-        and told.preemption.node
-        and tried.placements[0].preemption is not None
+        trial is not None
+        and explanation.preemption is not None
+        and explanation.preemption.node
+        and trial.placements[0].preemption is not None
     ):
-        assert _without_hours(tried.placements[0].preemption.victims) == _without_hours(told.preemption.victims)
-        seen.compared.append(name)
+        assert _without_hours(trial.placements[0].preemption.victims) == _without_hours(explanation.preemption.victims)
+        tally.compared.append(name)
     if (case["expected"]["preemption"] or {}).get("bestSet"):
-        seen.preempting.append(name)
+        tally.preempting.append(name)
 
 
-def _without_hours(told: object) -> Any:
+def _without_hours(answer: object) -> Any:
     """An answer without the GPU-hours of running pods, which grow from one question to the next."""
 
-    def without(value: Any) -> Any:
+    def trimmed(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: without(member) for name, member in value.items() if not name.startswith("gpuHours")}
-        return [without(each) for each in value] if isinstance(value, list | tuple) else value
+            return {name: trimmed(member) for name, member in value.items() if not name.startswith("gpuHours")}
+        return [trimmed(item) for item in value] if isinstance(value, list | tuple) else value
 
-    return without(msgspec.to_builtins(told))
+    return trimmed(msgspec.to_builtins(answer))
 
 
 def _is_gated(pod: dict[str, Any]) -> bool:
@@ -140,10 +140,10 @@ async def _asked(
         by_request = await client.get(f"/v1/explain/{namespace}/{name}")
         page = await client.get(f"/ui/pods/{namespace}/{name}")
         other = {**pod, "metadata": {**pod["metadata"], "name": "another", "uid": "another"}}
-        tried = await client.post("/v1/whatif", json={"create": [other]}, headers={"Content-Type": "application/json"})
+        trial = await client.post("/v1/whatif", json={"create": [other]}, headers={"Content-Type": "application/json"})
     assert by_request.status_code == 200, by_request.text
     assert page.status_code == 200, page.text
-    what_if = msgspec.json.decode(tried.content, type=WhatIf) if tried.status_code == 200 else None
+    what_if = msgspec.json.decode(trial.content, type=WhatIf) if trial.status_code == 200 else None
     return msgspec.json.decode(by_request.content, type=Explanation), page.text, what_if
 
 
@@ -160,6 +160,6 @@ def _by_command(objects: dict[str, list[Any]], config: Any, pod: str, folder: Pa
     result = CliRunner().invoke(command, [*arguments, "--dump", str(dump)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     # Every node's verdict comes with it, and what Events say, which the questions above have not been given.
-    told = msgspec.json.decode(result.stdout, type=Explanation)
-    notes = tuple(note for note in told.notes if not note.startswith("no Events of the claim "))
-    return msgspec.structs.replace(told, picture=None, events=None, notes=notes)
+    explanation = msgspec.json.decode(result.stdout, type=Explanation)
+    notes = tuple(note for note in explanation.notes if not note.startswith("no Events of the claim "))
+    return msgspec.structs.replace(explanation, picture=None, events=None, notes=notes)

@@ -11,7 +11,7 @@ from extender.values.objects.devices import DeviceClass, ResourceClaim
 from extender.values.objects.grouping import ReplicaSet, Service
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.parity.cases import KNOWN, component_cases
 from tests.parity.recorded_events import event_of, object_of
 
@@ -28,24 +28,24 @@ def test_hints(case: dict[str, Any]) -> None:
     """The same pod and the same change get the same hint, or the same error; those without a hint function are always
     worth a try. Where kube-scheduler is known to have a fault, the hint is another one.
     """
-    given = case["input"]
-    objects = [convert(kind, written) for name, kind in WORLD.items() for written in given["world"].get(name) or ()]
+    record = case["input"]
+    objects = [convert(kind, obj) for name, kind in WORLD.items() for obj in record["world"].get(name) or ()]
     handle = make_framework(live=make_cache(objects=objects))
-    plugin = IN_TREE[given["plugin"]](None, handle)
-    registered, event = event_of(given["registered"]), event_of(given["event"])
-    (hint,) = [each.hint for each in plugin.events_to_register() if each.event == registered]
-    old, new = object_of(event, given["old"]), object_of(event, given["new"])
+    plugin = IN_TREE[record["plugin"]](None, handle)
+    registered, event = event_of(record["registered"]), event_of(record["event"])
+    (hint,) = [registration.hint for registration in plugin.events_to_register() if registration.event == registered]
+    old, new = object_of(event, record["old"]), object_of(event, record["new"])
 
     answer: dict[str, Any] = {}
     try:
-        answer["hint"] = (hint or always_queue)(convert(Pod, given["pod"]), old, new).value
+        answer["hint"] = (hint or always_queue)(convert(Pod, record["pod"]), old, new).value
     except ValueError as exc:
         answer |= {"hint": case["expect"]["hint"], "error": str(exc)}
 
     assert registered.matches(event)
-    found = answer | ({"noHintFn": True} if hint is None else {})
+    outcome = answer | ({"noHintFn": True} if hint is None else {})
     if case["id"] in KNOWN:
-        assert found != case["expect"]
+        assert outcome != case["expect"]
     else:
-        assert found == case["expect"]
+        assert outcome == case["expect"]
     assert isinstance(plugin, fwk.Plugin)

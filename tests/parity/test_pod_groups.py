@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from extender.rules.api_resources import EVENTS, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, PRIORITY_CLASSES, Object
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.kit.objects import GROUP_GATES, members, node, pod, pod_group, resource_of
 from tests.kit.scene import Scene, a_scene, remote
 from tests.kit.scene.stages import InMemory
@@ -69,12 +69,12 @@ def test_members_that_arrive_one_by_one_are_played_so() -> None:
 
 def _agrees(steps: Sequence[list[Object]], first: Sequence[Object], second: Sequence[Object]) -> None:
     disputed = [_disputed(_compared(one), _compared(other)) for one, other in zip(first, second, strict=True)]
-    theirs = [_without(_compared(step), names) for step, names in zip(first, disputed, strict=True)]
+    theirs = [_undisputed(_compared(step), names) for step, names in zip(first, disputed, strict=True)]
 
     at_once: list[Object] = []
     for one_by_one, seed in itertools.product((False, True), range(SEEDS)):
         played = _played(steps, seed, one_by_one=one_by_one)
-        ours = [_without(_compared(step), names) for step, names in zip(played, disputed, strict=True)]
+        ours = [_undisputed(_compared(step), names) for step, names in zip(played, disputed, strict=True)]
         if ours == theirs:
             return
         at_once = at_once or ours
@@ -83,13 +83,13 @@ def _agrees(steps: Sequence[list[Object]], first: Sequence[Object], second: Sequ
 
 
 def _played(steps: Iterable[list[Object]], seed: int, *, one_by_one: bool = False) -> list[Object]:
-    seen: list[Object] = []
-    InMemory().run(_play(steps, seed, seen, random.Random(seed) if one_by_one else None))
-    return seen
+    states: list[Object] = []
+    InMemory().run(_play(steps, seed, states, random.Random(seed) if one_by_one else None))
+    return states
 
 
 async def _play(
-    steps: Iterable[list[Object]], seed: int, seen: list[Object], moments: random.Random | None = None
+    steps: Iterable[list[Object]], seed: int, states: list[Object], moments: random.Random | None = None
 ) -> None:
     async with a_scene(controllers=False, features=GROUP_GATES, seed=seed) as scene:
         for value in (5, 10, 50, 100, 500):
@@ -100,7 +100,7 @@ async def _play(
                 if moments is not None and moments.random() < 0.5:
                     await scene.passes(MOMENT)
             await scene.passes(SETTLING)
-            seen.append(_state(scene))
+            states.append(_state(scene))
 
 
 def _do(scene: Scene, obj: Object) -> None:
@@ -117,7 +117,7 @@ def _do(scene: Scene, obj: Object) -> None:
         name = obj["metadata"]["name"]
         namespace = "default" if resource in (PODS, POD_DISRUPTION_BUDGETS) else ""
         remote.change(
-            scene.api, resource, namespace, name, lambda found: found.update(status=obj["status"]), subresource="status"
+            scene.api, resource, namespace, name, lambda item: item.update(status=obj["status"]), subresource="status"
         )
 
 
@@ -125,49 +125,49 @@ def _state(scene: Scene) -> Object:
     """The cluster as the recording tells of it."""
     pods: dict[str, Any] = {}
     grouped: dict[str, list[Any]] = {}
-    for each in scene.api.list(PODS, "default"):
-        group = (each["spec"].get("schedulingGroup") or {}).get("podGroupName")
+    for obj in scene.api.list(PODS, "default"):
+        group = (obj["spec"].get("schedulingGroup") or {}).get("podGroupName")
         if group is None:
-            pods[each["metadata"]["name"]] = _pod(each)
+            pods[obj["metadata"]["name"]] = _pod(obj)
         else:
-            grouped.setdefault(group, []).append(_pod(each))
+            grouped.setdefault(group, []).append(_pod(obj))
     groups = {group["metadata"]["name"]: _conditions(group) for group in scene.api.list(POD_GROUPS, "default")}
     return {
         "pods": pods,
-        "members": {name: sorted(each, key=str) for name, each in grouped.items()},
+        "members": {name: sorted(member_states, key=str) for name, member_states in grouped.items()},
         "groups": {name: conditions for name, conditions in groups.items() if conditions},
         "events": sorted({_event(event) for event in scene.api.list(EVENTS, "default")}),
     }
 
 
-def _pod(found: Object) -> Object:
+def _pod(obj: Object) -> Object:
     scheduled: Object = next(
-        (each for each in found["status"].get("conditions", ()) if each["type"] == "PodScheduled"), {}
+        (condition for condition in obj["status"].get("conditions", ()) if condition["type"] == "PodScheduled"), {}
     )
     return {
-        "node": found["spec"].get("nodeName"),
-        "nominated": found["status"].get("nominatedNodeName"),
+        "node": obj["spec"].get("nodeName"),
+        "nominated": obj["status"].get("nominatedNodeName"),
         "scheduled": [scheduled.get("status"), scheduled.get("reason") or None, scheduled.get("message") or None],
     }
 
 
 def _conditions(group: Object) -> list[list[str]]:
     conditions = (group.get("status") or {}).get("conditions") or ()
-    return [[each["type"], each["status"], each["reason"], each.get("message", "")] for each in conditions]
+    return [[row["type"], row["status"], row["reason"], row.get("message", "")] for row in conditions]
 
 
 def _event(event: Object) -> tuple[str, ...]:
     about = event["involvedObject"]
-    named, said = MEMBER.sub(r"\1*", about["name"]), MEMBER.sub(r"\1*", UID.sub("UID", event["message"]))
-    return event["reason"], about["kind"], named, said
+    name, message = MEMBER.sub(r"\1*", about["name"]), MEMBER.sub(r"\1*", UID.sub("UID", event["message"]))
+    return event["reason"], about["kind"], name, message
 
 
 def _compared(step: Object) -> Object:
     """What is compared of a step: by kind, by name."""
     return {
         "pods": step["pods"],
-        "members": {name: sorted(each, key=str) for name, each in step["members"].items()},
-        "groups": {name: each for name, each in step["groups"].items() if each},
+        "members": {name: sorted(member_states, key=str) for name, member_states in step["members"].items()},
+        "groups": {name: conditions for name, conditions in step["groups"].items() if conditions},
         "events": {tuple(event): True for event in step["events"] if event[0] in FINAL},
     }
 
@@ -182,19 +182,19 @@ def _disputed(one: Object, other: Object) -> set[tuple[str, Any]]:
     }
 
 
-def _without(compared: Object, disputed: set[tuple[str, Any]]) -> Object:
+def _undisputed(compared: Object, disputed: set[tuple[str, Any]]) -> Object:
     return {
-        kind: {name: each for name, each in named.items() if (kind, name) not in disputed}
-        for kind, named in compared.items()
+        kind: {name: outcome for name, outcome in by_name.items() if (kind, name) not in disputed}
+        for kind, by_name in compared.items()
     }
 
 
 def _differences(ours: list[Object], theirs: list[Object]) -> str:
     lines = []
-    for place, (own, other) in enumerate(zip(ours, theirs, strict=True)):
+    for place, (our_step, other) in enumerate(zip(ours, theirs, strict=True)):
         lines += [
-            f"step {place}, {what}:\n  ours   {own[what]}\n  theirs {other[what]}"
-            for what in own
-            if own[what] != other.get(what)
+            f"step {place}, {what}:\n  ours   {our_step[what]}\n  theirs {other[what]}"
+            for what in our_step
+            if our_step[what] != other.get(what)
         ]
     return "\n".join(lines)

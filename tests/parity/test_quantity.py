@@ -3,7 +3,7 @@
 from typing import Any
 
 from extender.values.objects.quantity import Quantity, QuantityError, milli_value_of, quantity_of, scale_up, value_of
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.parity.cases import component_cases
 
 
@@ -70,9 +70,9 @@ def total_of(items: list[dict[str, str]]) -> Quantity:
 @each_case(to_read)
 def test_reading(case: dict[str, Any]) -> None:
     """A text or JSON value becomes the same quantity, or the same refusal."""
-    asked = case["input"]
+    question = case["input"]
 
-    answer = read(asked.get("s", asked.get("raw")), is_json=asked["op"] == "json")
+    answer = read(question.get("s", question.get("raw")), is_json=question["op"] == "json")
 
     assert case["expect"] == answer
 
@@ -80,12 +80,12 @@ def test_reading(case: dict[str, Any]) -> None:
 @each_case(sums)
 def test_sums(case: dict[str, Any]) -> None:
     """A chain of additions and subtractions ends in the same quantity."""
-    asked, expected = case["input"], dict(case["expect"])
+    question, expected = case["input"], dict(case["expect"])
     rounding = expected.pop("roundUp", None)
 
-    total = total_of(asked["items"])
+    total = total_of(question["items"])
 
-    against = Quantity.parse(asked["cmpWith"])
+    against = Quantity.parse(question["cmpWith"])
     assert expected == described(total) | {"cmp": total.cmp(against), "equal": total == against}
     if rounding is not None:
         rounded, exact = total.round_up(rounding["scale"])

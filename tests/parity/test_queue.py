@@ -21,7 +21,7 @@ from extender.testing import make_framework
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.grouping import Namespace
 from extender.values.objects.pod import Pod
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.parity.cases import component_cases
 from tests.parity.recorded_events import event_of, object_of
 
@@ -37,28 +37,28 @@ def test_queue(case: dict[str, Any]) -> None:
         answer = driver.perform(operation)
 
         where = f"operation {place}, {operation['op']}"
-        shown = driver.shown() | answer
+        state = driver.state() | answer
         for part in expected:
-            theirs, ours = expected[part], shown[part]
+            theirs, ours = expected[part], state[part]
             if part == "pods":
                 theirs, ours = by_name(theirs), by_name(ours)
                 ours = {name: recorded_of(pods, theirs.get(name, ())) for name, pods in ours.items()}
             assert theirs == ours, f"{where}: {part}"
-        assert expected.keys() == shown.keys(), where
+        assert expected.keys() == state.keys(), where
 
 
 def by_name(pods: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """All pods of a name: one that is gone may be in flight while others that were made again after it wait, or are in
     flight, too.
     """
-    found: dict[str, list[dict[str, Any]]] = {}
+    pods_by_name: dict[str, list[dict[str, Any]]] = {}
     for name, pod in pods.items():
-        shown: dict[str, Any] | None = pod
-        while shown:
-            found.setdefault(name, []).append({key: value for key, value in shown.items() if key != "alsoIn"})
-            shown = shown.get("alsoIn")
-        found[name].sort(key=lambda each: str(each["uid"]))
-    return found
+        record: dict[str, Any] | None = pod
+        while record:
+            pods_by_name.setdefault(name, []).append({key: value for key, value in record.items() if key != "alsoIn"})
+            record = record.get("alsoIn")
+        pods_by_name[name].sort(key=lambda record: str(record["uid"]))
+    return pods_by_name
 
 
 def recorded_of(ours: list[dict[str, Any]], theirs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -73,14 +73,14 @@ def test_two_pods_of_one_name_may_be_in_flight() -> None:
     """No recorded case has them; those of other seeds do."""
     config = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 10, "podMaxInUnschedulablePodsSeconds": 300}
     driver = Driver({"config": config, "startEpochMs": 0, "namespaces": [], "mode": "default-plugins"})
-    for at, uid in enumerate(("old", "new")):
-        made = {"metadata": {"name": "web", "namespace": "default", "uid": uid}}
-        driver.perform({"op": "add", "at": 2 * at, "pod": made})
-        driver.perform({"op": "pop", "at": 2 * at + 1})
+    for turn, uid in enumerate(("old", "new")):
+        web_pod = {"metadata": {"name": "web", "namespace": "default", "uid": uid}}
+        driver.perform({"op": "add", "at": 2 * turn, "pod": web_pod})
+        driver.perform({"op": "pop", "at": 2 * turn + 1})
         if uid == "old":
-            driver.perform({"op": "delete", "at": 2 * at + 1, "pod": "default/web"})
+            driver.perform({"op": "delete", "at": 2 * turn + 1, "pod": "default/web"})
 
-    (both,) = by_name(driver.shown()["pods"]).values()
+    (both,) = by_name(driver.state()["pods"]).values()
 
     assert [(pod["uid"], pod["queue"]) for pod in both] == [("new", "inflight"), ("old", "inflight")]
     for pod in both:
@@ -91,14 +91,14 @@ def test_two_pods_of_one_name_may_be_in_flight() -> None:
 class Driver:
     """A queue under the recorded clock, and the pods as its lister has them."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
+    def __init__(self, script: dict[str, Any]) -> None:
         framework = make_framework(*IN_TREE.values())
-        config = given["config"]
-        self.start = given["startEpochMs"]
+        config = script["config"]
+        self.start = script["startEpochMs"]
         self.at = 0
         self.store: dict[str, Pod] = {}
-        self.namespaces = dict(map(name_and_labels, given["namespaces"]))
-        hints, pre_enqueue = scripted(given) if given["mode"] == "scripted" else of_plugins(framework)
+        self.namespaces = dict(map(name_and_labels, script["namespaces"]))
+        hints, pre_enqueue = scripted(script) if script["mode"] == "scripted" else of_plugins(framework)
         self.queue = SchedulingQueue(
             framework.plugins.queue_sort.sort_key,
             {"default-scheduler": hints},
@@ -131,7 +131,7 @@ class Driver:
                 queue.update(old, new, events)
                 return {"events": [event.label for event in events]}
             case "delete":
-                queue.delete(self.gone(operation))
+                queue.delete(self.removed_pod(operation))
             case "activate":
                 queue.activate([self.store[key] for key in operation["pods"] if key in self.store])
             case "moveAll":
@@ -149,9 +149,9 @@ class Driver:
                 pre_check = None if SCALE_DOWN.matches(event) else self.is_near(new)
                 queue.move_all_to_active_or_backoff_queue(event, old, new, pre_check)
             case "nominate":
-                queue.add_nominated_pod(self.named(operation), operation["node"])
+                queue.add_nominated_pod(self.pod_of(operation), operation["node"])
             case "deleteNominated":
-                queue.delete_nominated_pod_if_exists(self.named(operation))
+                queue.delete_nominated_pod_if_exists(self.pod_of(operation))
             case "boundInStore":
                 pod = self.store[operation["pod"]]
                 self.store[pod.key] = replaced(pod, spec=replaced(pod.spec, node_name=operation["node"]))
@@ -166,7 +166,7 @@ class Driver:
         return {}
 
     def add_unschedulable(self, operation: dict[str, Any]) -> dict[str, Any]:
-        (info,) = [each for each in self.queue.in_flight_pods() if each.pod.uid == operation["uid"]]
+        (info,) = [info for info in self.queue.in_flight_pods() if info.pod.uid == operation["uid"]]
         info.set_rejector_plugins(operation["unschedulablePlugins"], operation["pendingPlugins"])
         info.pod = self.store.get(operation["pod"], info.pod)
         answer = {}
@@ -178,10 +178,10 @@ class Driver:
             self.queue.add_nominated_pod(info.pod, operation["nominate"])
         return answer
 
-    def named(self, operation: dict[str, Any]) -> Pod:
+    def pod_of(self, operation: dict[str, Any]) -> Pod:
         return self.store[operation["pod"]]
 
-    def gone(self, operation: dict[str, Any]) -> Pod:
+    def removed_pod(self, operation: dict[str, Any]) -> Pod:
         return self.store.pop(operation["pod"])
 
     def is_near(self, pod: Pod) -> Callable[[QueuedPodInfo], bool]:
@@ -199,7 +199,7 @@ class Driver:
 
         return check
 
-    def shown(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Everything in the queue, in the form of the corpus."""
         queue = self.queue
         pods: dict[str, dict[str, Any]] = {}
@@ -222,7 +222,7 @@ class Driver:
             "activeOrder": [info.key for info in queue.pods_in_active_q()],
             "backoffOrder": [info.key for info in queue.pods_in_backoff_q()],
             "nominated": {
-                node: [f"{pod.key}#{pod.uid}" for pod in named] for node, named in queue.nominated_pods().items()
+                node: [f"{pod.key}#{pod.uid}" for pod in nominees] for node, nominees in queue.nominated_pods().items()
             },
             "inFlightLog": [
                 f"event:{entry.label}" if isinstance(entry, ClusterEvent) else f"pod:{entry.key}#{entry.pod.uid}"
@@ -250,8 +250,8 @@ class Driver:
         return None if seconds is None else round(seconds * 1000) - self.start
 
 
-def name_and_labels(written: dict[str, Any]) -> tuple[str, Mapping[str, str]]:
-    namespace = convert(Namespace, written)
+def name_and_labels(recorded_namespace: dict[str, Any]) -> tuple[str, Mapping[str, str]]:
+    namespace = convert(Namespace, recorded_namespace)
     return namespace.metadata.name, namespace.metadata.labels
 
 
@@ -262,12 +262,12 @@ def of_plugins(framework: Framework) -> tuple[QueueingHintMap, Callable[[Pod, st
     )
 
 
-def scripted(given: dict[str, Any]) -> tuple[QueueingHintMap, Callable[[Pod, str], str]]:
+def scripted(script: dict[str, Any]) -> tuple[QueueingHintMap, Callable[[Pod, str], str]]:
     """Hints that answer from a script, and one gate."""
     hints: dict[ClusterEvent, list[QueueingHintFunction]] = {}
-    for each in given["hints"]:
-        hints.setdefault(event_of(each["event"]), []).append(QueueingHintFunction(each["plugin"], scripted_hint(each)))
-    if given["preEnqueue"] == "SchedulingGates":
+    for hint in script["hints"]:
+        hints.setdefault(event_of(hint["event"]), []).append(QueueingHintFunction(hint["plugin"], scripted_hint(hint)))
+    if script["preEnqueue"] == "SchedulingGates":
         return hints, lambda pod, gated_by: gating_plugin([SchedulingGates()], pod, gated_by)
     return hints, lambda pod, _: "ScriptGate" if pod.labels.get("gate") == "closed" else ""
 

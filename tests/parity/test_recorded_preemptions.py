@@ -73,18 +73,19 @@ def victims_of(preemptor: str) -> PreemptionAnswer:
 
 @pytest.mark.parametrize("preemptor", PREEMPTIONS)
 def test_every_candidate_has_the_victims_that_the_real_scheduler_named(preemptor: str) -> None:
-    asked: Mapping[str, Any] = PREEMPTIONS[preemptor]["body"]["NodeNameToMetaVictims"]
+    proposed: Mapping[str, Any] = PREEMPTIONS[preemptor]["body"]["NodeNameToMetaVictims"]
 
     answer = victims_of(preemptor)
 
-    found = {
-        each.node: ([victim.pod.uid[3:] for victim in each.victims], each.num_pdb_violations)
-        for each in answer.candidates
+    answered = {
+        candidate.node: ([victim.pod.uid[3:] for victim in candidate.victims], candidate.num_pdb_violations)
+        for candidate in answer.candidates
     }
-    assert found == {
-        node: ([pod["UID"] for pod in each["Pods"]], each["NumPDBViolations"]) for node, each in asked.items()
+    assert answered == {
+        node: ([pod["UID"] for pod in node_victims["Pods"]], node_victims["NumPDBViolations"])
+        for node, node_victims in proposed.items()
     }
-    assert answer.num_candidates == len(asked)
+    assert answer.num_candidates == len(proposed)
 
 
 @pytest.mark.parametrize("preemptor", PREEMPTIONS)
@@ -97,9 +98,9 @@ def test_chosen_node_is_that_of_the_real_scheduler(preemptor: str) -> None:
 
 
 def test_losing_candidates_have_a_reason_and_violated_budgets() -> None:
-    lost = {each.node: each for each in victims_of("urgent-ssd").candidates[1:]}
+    lost = {candidate.node: candidate for candidate in victims_of("urgent-ssd").candidates[1:]}
 
-    assert {node: each.why_not for node, each in lost.items()} == {
+    assert {node: candidate.why_not for node, candidate in lost.items()} == {
         "worker-01": "its most important victim has priority 500, on worker-05 it is 100",
         "worker-03": "1 PodDisruptionBudget violation, none on worker-05",
         "worker-07": "1 PodDisruptionBudget violation, none on worker-05",

@@ -28,9 +28,9 @@ class Row:
     remedies: tuple[str, ...]
 
 
-def pattern(written: str) -> str:
+def pattern(words: str) -> str:
     """The text as a pattern: words in capitals stand for anything."""
-    return re.sub(r"\b[A-Z]+\b", ".+?", re.escape(written))
+    return re.sub(r"\b[A-Z]+\b", ".+?", re.escape(words))
 
 
 def rows() -> list[Row]:
@@ -59,10 +59,10 @@ def rows_of(plugin: str, message: str) -> list[Row]:
 
 
 def test_every_recorded_message_has_one_row() -> None:
-    said = {one for case in all_decision_cases() for one in refusals(case["expected"])}
+    messages = {one for case in all_decision_cases() for one in refusals(case["expected"])}
 
-    assert {one for one in said if len(rows_of(*one)) != 1} == set()
-    assert {row.words.pattern for row in ROWS} == {rows_of(*one)[0].words.pattern for one in said}
+    assert {one for one in messages if len(rows_of(*one)) != 1} == set()
+    assert {row.words.pattern for row in ROWS} == {rows_of(*one)[0].words.pattern for one in messages}
 
 
 def test_a_row_without_a_fact_or_a_remedy_says_why() -> None:
@@ -72,24 +72,24 @@ def test_a_row_without_a_fact_or_a_remedy_says_why() -> None:
 
 
 @cache
-def told() -> dict[str, tuple[set[str], set[str]]]:
+def words_by_pattern() -> dict[str, tuple[set[str], set[str]]]:
     """By the pattern of a row: what is said of a pod that is refused with its message, and which changes are offered."""
-    found: defaultdict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+    words: defaultdict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     for case in refused_cases():
         answer = explained(case["scenario"])
         facts = {*(fact.text for fact in answer.facts), *answer.notes}
         for row in {row.words: row for one in refusals(case["expected"]) for row in rows_of(*one)}.values():
-            found[row.words.pattern][0].update(facts)
-            found[row.words.pattern][1].update(fix.text for fix in answer.fixes)
-    return found
+            words[row.words.pattern][0].update(facts)
+            words[row.words.pattern][1].update(fix.text for fix in answer.fixes)
+    return words
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.plugin)
 def test_what_a_row_promises_is_said_of_a_recorded_pod(row: Row) -> None:
-    if row.words.pattern not in told():
+    if row.words.pattern not in words_by_pattern():
         pytest.skip("no recorded pod that fits nowhere is told so")
-    facts, remedies = told()[row.words.pattern]
+    facts, remedies = words_by_pattern()[row.words.pattern]
 
     assert [fact for fact in row.facts if not any(re.search(pattern(fact), text) for text in facts)] == []
     assert [one for one in row.remedies if not any(re.search(pattern(one), text) for text in remedies)] == []

@@ -11,7 +11,7 @@ from extender.testing import make_framework
 from extender.values.config.feature_gates import DEFAULT_FEATURES
 from extender.values.config.plugin_sets import GATE_OF
 from tests.parity.cases import component_document
-from tests.parity.recorded_events import shown
+from tests.parity.recorded_events import as_recorded
 
 RECORDED = component_document("registered-events")
 pytestmark = pytest.mark.skipif(RECORDED is None, reason="a folder of other cases may lack this one")
@@ -47,10 +47,10 @@ def test_events_to_register() -> None:
 
     assert recorded()["plugins"] == {
         name: [
-            {key: value for key, value in shown(each.event).items() if key != "label"}
-            | {"actionMask": int(each.event.action), "hasQueueingHintFn": each.hint is not None}
-            for each in events
-            if each.event not in OURS
+            {key: value for key, value in as_recorded(registration.event).items() if key != "label"}
+            | {"actionMask": int(registration.event.action), "hasQueueingHintFn": registration.hint is not None}
+            for registration in events
+            if registration.event not in OURS
         ]
         for name, events in registered.items()
     }
@@ -63,10 +63,10 @@ def test_the_table_for_the_queue() -> None:
     table = queueing_hint_map(registrations(make_framework(*BY_DEFAULT).plugins))
 
     assert {(row["resource"], row["actionMask"]): row["plugins"] for row in recorded()["queueingHintMap"]} == {
-        (event.resource.value, int(event.action)): sorted(each.plugin_name for each in hints)
+        (event.resource.value, int(event.action)): sorted(hint.plugin_name for hint in hints)
         for event, hints in table.items()
         if event not in OURS
     }
     assert {
-        each.hint for event, hints in table.items() if event.action is ActionType.UPDATE_NODE_TAINT for each in hints
+        hint.hint for event, hints in table.items() if event.action is ActionType.UPDATE_NODE_TAINT for hint in hints
     } == {always_queue}

@@ -12,7 +12,7 @@ import pytest
 from extender.answers.types import Fix
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.values.config.configuration import Configuration
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.kit.random_scenes import random_scene
 from tests.parity.cases import KNOWN
 from tests.parity.remedies import ADDED, followed
@@ -51,31 +51,31 @@ def _remedies(scenario: dict[str, Any]) -> tuple[int, dict[str, str]]:
 
 def random_remedies(seeds: range) -> tuple[int, dict[int, dict[str, str]]]:
     """Returns the same for the situations of these seeds."""
-    found = {seed: _remedies(random_scene(random.Random(seed))) for seed in seeds}
-    return sum(number for number, _ in found.values()), {seed: wrong for seed, (_, wrong) in found.items() if wrong}
+    results = {seed: _remedies(random_scene(random.Random(seed))) for seed in seeds}
+    return sum(number for number, _ in results.values()), {seed: wrong for seed, (_, wrong) in results.items() if wrong}
 
 
 def _what_is_wrong(scenario: dict[str, Any], fix: Fix) -> str:
     changed = followed(scenario, fix.text)
-    found = asyncio.run(evaluate_scenario(changed, Configuration()))
+    result = asyncio.run(evaluate_scenario(changed, Configuration()))
     if fix.kind == "preemption":
-        candidates = (found["preemption"] or {}).get("candidates", {})
+        candidates = (result["preemption"] or {}).get("candidates", {})
         are_as_told = len(candidates) == fix.opens and candidates.keys() >= {*fix.nodes}
         return "" if are_as_told else f"pods are evicted on {sorted(candidates)}, not on {fix.opens}"
-    fits = {name for name, status in found["filter"].items() if status["code"] == "Success"}
+    fits = {name for name, status in result["filter"].items() if status["code"] == "Success"}
     if fix.add_like:
-        return "" if ADDED in fits else f"it does not fit on the new node: {found['filter'].get(ADDED)}"
+        return "" if ADDED in fits else f"it does not fit on the new node: {result['filter'].get(ADDED)}"
     is_as_told = len(fits) == fix.opens and fits >= {*fix.nodes}
     return "" if is_as_told else f"fits on {len(fits)} of {fix.opens}: {sorted(fits)}"
 
 
-@each_case(some_refused_cases, named=id_of)
+@each_case(some_refused_cases, name_of=id_of)
 def test_a_remedy_that_is_followed_to_the_letter_opens_the_nodes_that_it_names(case: dict[str, Any]) -> None:
     check(case)
 
 
 @pytest.mark.slow
-@each_case(refused_cases, named=id_of)
+@each_case(refused_cases, name_of=id_of)
 def test_every_remedy_of_every_recorded_refusal_is_true(case: dict[str, Any]) -> None:
     check(case)
 

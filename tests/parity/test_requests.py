@@ -17,7 +17,7 @@ from extender.values.objects.resource_amounts import (
     pod_limits,
     pod_requests,
 )
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.parity.cases import component_cases
 
 PodJson = dict[str, Any]
@@ -47,10 +47,10 @@ def readings(pod: PodJson) -> Iterator["Reading"]:
     for presences in itertools.product([False, True], repeat=len(unsure)):
         variant = deepcopy(pod)
         status = variant.get("status", {})
-        there = [*status.get("containerStatuses", []), *status.get("initContainerStatuses", []), status]
+        statuses = [*status.get("containerStatuses", []), *status.get("initContainerStatuses", []), status]
         for index, present in zip(unsure, presences, strict=True):
             if present:
-                there[index]["resources"] = {}
+                statuses[index]["resources"] = {}
         whole, overhead = variant["spec"].get("resources", {}), variant["spec"].get("overhead", {})
         shared = [kind for kind in ("requests", "limits") if "memory" in whole.get(kind, {}) and "memory" in overhead]
         for grown in itertools.product([False, True], repeat=len(shared)):
@@ -83,25 +83,25 @@ def answer(reading: Reading, expected: dict[str, Any]) -> dict[str, Any]:
     resource.
     """
     balanced = sorted(expected["balancedScorer"], key=("cpu", "memory").__contains__, reverse=True)
-    left = len(balanced)
-    taken, milli_cpu, memory = assigned_requests(reading.before(left + 4))
+    num_balanced = len(balanced)
+    assigned, milli_cpu, memory = assigned_requests(reading.before(num_balanced + 4))
     return {
-        "nodeInfo": described(taken),
+        "nodeInfo": described(assigned),
         "non0CPU": milli_cpu,
         "non0Mem": memory,
-        "podRequests": written(pod_requests(reading.before(left + 3), use_status=True)),
-        "podRequestsSpecOnly": written(pod_requests(reading.before(left + 2), use_status=False)),
-        "podLimits": written(pod_limits(reading.before(1))),
-        "fit": described(filter_requests(reading.before(left + 1))),
+        "podRequests": as_text(pod_requests(reading.before(num_balanced + 3), use_status=True)),
+        "podRequestsSpecOnly": as_text(pod_requests(reading.before(num_balanced + 2), use_status=False)),
+        "podLimits": as_text(pod_limits(reading.before(1))),
+        "fit": described(filter_requests(reading.before(num_balanced + 1))),
         "fitScorer": {name: fit_scorer_requests(reading.before(0), [name])[0] for name in expected["fitScorer"]},
         "balancedScorer": {
-            name: balanced_scorer_requests(reading.before(left - asked), [name])[0]
-            for asked, name in enumerate(balanced)
+            name: balanced_scorer_requests(reading.before(num_balanced - position), [name])[0]
+            for position, name in enumerate(balanced)
         },
     }
 
 
-def written(amounts: Mapping[str, Quantity]) -> dict[str, str]:
+def as_text(amounts: Mapping[str, Quantity]) -> dict[str, str]:
     return {name: str(amount) for name, amount in amounts.items()}
 
 

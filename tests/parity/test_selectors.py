@@ -18,7 +18,7 @@ from extender.values.objects.node_selectors import (
 )
 from extender.values.objects.pod import Pod, Toleration
 from extender.values.objects.tolerations import Tolerations, find_untolerated_taint, tolerates
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.parity.cases import component_cases
 
 

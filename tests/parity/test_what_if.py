@@ -12,7 +12,7 @@ from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.rules.trial_registry import TrialRegistry
 from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
-from tests.each_case import each_case
+from tests.kit.many_cases import each_case
 from tests.parity.cases import KNOWN
 from tests.parity.test_decisions import all_decision_cases, id_of
 
@@ -33,11 +33,11 @@ def is_comparable(case: dict[str, Any]) -> bool:
 
 def some_comparable_cases() -> list[dict[str, Any]]:
     answered = [case for case in all_decision_cases() if is_comparable(case)]
-    some = random.Random(6).sample(answered, min(NUM_CASES, len(answered)))
-    return [case for case in some if id_of(case) not in KNOWN]
+    sample = random.Random(6).sample(answered, min(NUM_CASES, len(answered)))
+    return [case for case in sample if id_of(case) not in KNOWN]
 
 
-@each_case(some_comparable_cases, named=id_of)
+@each_case(some_comparable_cases, name_of=id_of)
 def test_what_if_agrees_with_the_real_scheduler(case: dict[str, Any]) -> None:
     scenario, expected = case["scenario"], case["expected"]
     objects = {**scenario.get("objects", {})}
@@ -47,25 +47,25 @@ def test_what_if_agrees_with_the_real_scheduler(case: dict[str, Any]) -> None:
     answer = what_if(Cluster.of(ClusterState.decode(objects)), Configuration(), request, TrialRegistry)
 
     placement = answer.placements[0]
-    said = expected.get("fitErrorWithPostFilter") or expected["fitError"]
+    words = expected.get("fitErrorWithPostFilter") or expected["fitError"]
     if placement.message and not placement.message.startswith("0/"):
         # A pod that PreEnqueue holds back is not tried; the recorded decisions pass that by.
-        assert placement.message in said
+        assert placement.message in words
         assert not placement.node
         return
-    if STILL_TERMINATING in said:
+    if STILL_TERMINATING in words:
         # Time does not stand still for the pods that are on their way out: what comes after them was not recorded.
-        assert placement.message == said or not placement.node
+        assert placement.message == words or not placement.node
         return
     if placement.evicts and not placement.node:
         # Of several pods that each keep the room, some have gone; what is said then was not recorded.
-        gone = [f"{each.pod.namespace}/{each.pod.name}" for each in placement.evicts]
+        evicted = [f"{victim.pod.namespace}/{victim.pod.name}" for victim in placement.evicts]
         first = [expected["preemption"]["candidates"][node]["victims"] for node in expected["preemption"]["bestSet"]]
-        assert any(gone[: len(victims)] == victims for victims in first)
+        assert any(evicted[: len(victims)] == victims for victims in first)
         return
     # What PostFilter plugins say besides is recorded only of profiles that preempt.
-    assert placement.message == said if "fitErrorWithPostFilter" in expected else placement.message.startswith(said)
-    assert bool(placement.message) == bool(said)
+    assert placement.message == words if "fitErrorWithPostFilter" in expected else placement.message.startswith(words)
+    assert bool(placement.message) == bool(words)
     preemption = expected["preemption"]
     best = preemption["bestSet"] if preemption is not None else []
     if placement.preemption is None or not placement.preemption.node:
@@ -74,13 +74,13 @@ def test_what_if_agrees_with_the_real_scheduler(case: dict[str, Any]) -> None:
         return
     chosen = preemption["candidates"][placement.preemption.node]
     assert placement.preemption.node in best
-    assert [f"{each.pod.namespace}/{each.pod.name}" for each in placement.preemption.victims] == chosen["victims"]
+    assert [f"{victim.pod.namespace}/{victim.pod.name}" for victim in placement.preemption.victims] == chosen["victims"]
     assert placement.preemption.num_pdb_violations == chosen["numPDBViolations"]
     # Where two pods hold a volume that only one may have, room takes two rounds.
     assert placement.node
-    gone = [f"{each.victim.pod.namespace}/{each.victim.pod.name}" for each in answer.evictions if each.depth == 1]
-    assert gone[: len(chosen["victims"])] == chosen["victims"]
-    assert placement.node == placement.preemption.node or len(gone) > len(chosen["victims"])
+    evicted = [f"{item.victim.pod.namespace}/{item.victim.pod.name}" for item in answer.evictions if item.depth == 1]
+    assert evicted[: len(chosen["victims"])] == chosen["victims"]
+    assert placement.node == placement.preemption.node or len(evicted) > len(chosen["victims"])
 
 
 def as_served(pod: dict[str, Any]) -> dict[str, Any]:

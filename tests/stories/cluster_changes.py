@@ -14,9 +14,9 @@ Change = Callable[[Object], Any]
 
 def comes(*objects: Object) -> Happens:
     def happens(scene: Scene) -> None:
-        for each in objects:
-            resource = resource_of(each)
-            scene.api.create(resource, _namespace(resource), each)
+        for obj in objects:
+            resource = resource_of(obj)
+            scene.api.create(resource, _namespace(resource), obj)
 
     return happens
 
@@ -49,7 +49,7 @@ def goes(resource: Resource, name: str) -> Happens:
     return lambda scene: scene.api.delete(resource, _namespace(resource), name)
 
 
-def gone(name: str) -> Happens:
+def leaves(name: str) -> Happens:
     """A pod, at once."""
     return lambda scene: scene.api.delete(PODS, "default", name, {"gracePeriodSeconds": 0})
 
@@ -58,36 +58,36 @@ def then(*happenings: Happens) -> Happens:
     """One after the other."""
 
     def happens(scene: Scene) -> None:
-        for each in happenings:
-            each(scene)
+        for happening in happenings:
+            happening(scene)
 
     return happens
 
 
 def spec(**members: Any) -> Change:
-    return lambda found: found["spec"].update(members)
+    return lambda obj: obj["spec"].update(members)
 
 
 def tolerates(key: str) -> Change:
     """Besides what admission has it tolerate."""
-    return lambda found: found["spec"].setdefault("tolerations", []).append({"key": key, "operator": "Exists"})
+    return lambda obj: obj["spec"].setdefault("tolerations", []).append({"key": key, "operator": "Exists"})
 
 
 def labels(**members: str) -> Change:
-    return lambda found: found["metadata"].setdefault("labels", {}).update(members)
+    return lambda obj: obj["metadata"].setdefault("labels", {}).update(members)
 
 
 def only_labels(**members: str) -> Change:
     """These, and no others."""
-    return lambda found: found["metadata"].update(labels=members)
+    return lambda obj: obj["metadata"].update(labels=members)
 
 
 def annotations(**members: str) -> Change:
-    return lambda found: found["metadata"].setdefault("annotations", {}).update(members)
+    return lambda obj: obj["metadata"].setdefault("annotations", {}).update(members)
 
 
 def allocatable(**members: str) -> Change:
-    return lambda found: found["status"]["allocatable"].update(members)
+    return lambda obj: obj["status"]["allocatable"].update(members)
 
 
 def _namespace(resource: Resource) -> str:

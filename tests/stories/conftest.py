@@ -77,8 +77,8 @@ def our_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """Our own cluster, without a scheduler and without kubelets, in a process of its own."""
     state = tmp_path_factory.mktemp("our-server") / "empty.json"
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}))
-    with running("--state", state, "--no-schedule", "--no-kubelet", f"--feature-gates={GATES}") as found:
-        yield Target(found.kubernetes)
+    with running("--state", state, "--no-schedule", "--no-kubelet", f"--feature-gates={GATES}") as server:
+        yield Target(server.kubernetes)
 
 
 @pytest.fixture(scope="package")

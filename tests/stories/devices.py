@@ -21,25 +21,25 @@ def leftover(scene: Scene, name: str, *, allocated: bool = True) -> None:
         },
         "spec": {"devices": {"requests": [{"name": "container-0-request-1", "exactly": exactly}]}},
     }
-    made = scene.api.create(RESOURCE_CLAIMS, "default", claim)
+    created = scene.api.create(RESOURCE_CLAIMS, "default", claim)
     if allocated:
         result = {"request": "container-0-request-1", "driver": DRIVER, "pool": "n", "device": "gpu-1"}
-        made["status"] = {
+        created["status"] = {
             "allocation": {"devices": {"results": [result]}},
             "reservedFor": [{"resource": "pods", "name": name, "uid": uid}],
         }
-        scene.api.update(RESOURCE_CLAIMS, "default", made["metadata"]["name"], made, subresource="status")
+        scene.api.update(RESOURCE_CLAIMS, "default", created["metadata"]["name"], created, subresource="status")
 
 
 def claims(scene: Scene) -> list[Object]:
     return scene.api.list(RESOURCE_CLAIMS, "default")
 
 
-def held(scene: Scene) -> list[str]:
+def held_devices(scene: Scene) -> list[str]:
     """The devices that claims have."""
     results = [
-        each["status"]["allocation"]["devices"]["results"]
-        for each in claims(scene)
-        if "allocation" in each.get("status", {})
+        claim["status"]["allocation"]["devices"]["results"]
+        for claim in claims(scene)
+        if "allocation" in claim.get("status", {})
     ]
     return sorted(result["device"] for every in results for result in every)

@@ -16,13 +16,13 @@ class Case:
 
     Attributes:
         plugins: the only ones that there are; empty for the default profile.
-        there: what the cluster has at first; its pods have nodes.
+        objects: what the cluster has at first; its pods have nodes.
         wait: pods that are refused.
         called: names of those that are called, and of no others.
     """
 
     plugins: Sequence[str]
-    there: Sequence[Object]
+    objects: Sequence[Object]
     wait: Sequence[Object]
     happens: Happens
     called: set[str] = field(default_factory=set)
@@ -30,13 +30,11 @@ class Case:
 
 async def assert_called(case: Case) -> None:
     """Upstream: test/integration/scheduler/queueing/queue.go, RunTestCoreResourceEnqueue."""
-    async with a_scene(*case.there, only=case.plugins, kubelet=False, controllers=False, by_hand=True) as scene:
+    async with a_scene(*case.objects, only=case.plugins, kubelet=False, controllers=False, by_hand=True) as scene:
         queue = scene.alone.world.queue
         await scene.has(*case.wait, within=0.1)
         await scene.tries(len(case.wait))
-        assert {info.pod.name for info in queue.unschedulable_pods()} == {
-            each["metadata"]["name"] for each in case.wait
-        }
+        assert {info.pod.name for info in queue.unschedulable_pods()} == {obj["metadata"]["name"] for obj in case.wait}
 
         case.happens(scene)
         await scene.passes(0.1)

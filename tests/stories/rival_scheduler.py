@@ -15,7 +15,7 @@ NAME: Final = "rival"
 PAUSE: Final = 0.02
 
 
-def asked(address: str, path: str, body: dict[str, Any] | None = None) -> Any:
+def answer_of(address: str, path: str, body: dict[str, Any] | None = None) -> Any:
     request = Request(
         f"{address}{path}", None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
@@ -28,11 +28,11 @@ def cpu_of(pod: dict[str, Any]) -> int:
 
 
 def schedule_once(address: str) -> None:
-    pods = asked(address, "/api/v1/pods")["items"]
+    pods = answer_of(address, "/api/v1/pods")["items"]
     waiting = [pod for pod in pods if pod["spec"].get("schedulerName") == NAME and not pod["spec"].get("nodeName")]
     if not waiting:
         return
-    for node in asked(address, "/api/v1/nodes")["items"]:
+    for node in answer_of(address, "/api/v1/nodes")["items"]:
         name = node["metadata"]["name"]
         staying = [
             pod for pod in pods if pod["spec"].get("nodeName") == name and "deletionTimestamp" not in pod["metadata"]
@@ -48,7 +48,7 @@ def schedule_once(address: str) -> None:
                     "target": {"kind": "Node", "name": name},
                 }
                 try:
-                    asked(
+                    answer_of(
                         address,
                         f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}/binding",
                         binding,

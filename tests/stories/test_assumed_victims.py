@@ -45,18 +45,13 @@ class Asked:
         self.answers: list[dict[str, MetaVictims]] = []
 
     def changed(self, old: Any, new: Any) -> None:
-        if not any(isinstance(each, Pod) and each.name == "unseen" for each in (old, new)):
+        if not any(isinstance(obj, Pod) and obj.name == "unseen" for obj in (old, new)):
             with self._one_at_a_time:
                 self._cluster.changed(old, new)
                 self._verbs.changed(old, new)
 
     async def preempt(
-        self,
-        pod: Pod,
-        candidates: Mapping[str, MetaVictims],
-        *,
-        victim: Callable[[str], Pod | None],
-        caller: str = "",
+        self, pod: Pod, candidates: Mapping[str, MetaVictims], *, victim: Callable[[str], Pod | None], caller: str = ""
     ) -> dict[str, MetaVictims]:
         with self._one_at_a_time:
             answer = await self._verbs.preempt(pod, candidates, victim=victim, caller=caller)
@@ -69,17 +64,17 @@ async def a_scene_with_extenders(
     *objects: Object, in_full: bool, number: int = 1, plugins: Sequence[type[fwk.Plugin]] = ()
 ) -> AsyncIterator[tuple[Scene, Asked]]:
     """A scheduler that asks a chain of so many extenders about whom it would evict."""
-    asked = Asked()
-    with serving(lambda _: asked) as service:
+    engine = Asked()
+    with serving(lambda _: engine) as service:
         extender = Extender(
             url_prefix=f"http://127.0.0.1:{service.port}/extender",
             preempt_verb="preempt",
             node_cache_capable=not in_full,
         )
         async with a_scene(plugins=plugins, interfere=_slow_storage, extenders=[extender] * number) as scene:
-            scene.told.append(asked.changed)
+            scene.told.append(engine.changed)
             await scene.has(*objects)
-            yield scene, asked
+            yield scene, engine
 
 
 async def _slow_storage(request: httpx.Request) -> None:
@@ -102,7 +97,7 @@ def uid_of(scene: Scene, name: str) -> str:
 
 WAITS: Final = {
     "at Permit": ("held", {}, (), [holding("held")]),
-    "in PreBind": ("held", {}, (), [pre_binding(_takes_long, concerns=lambda each: each.name == "held")]),
+    "in PreBind": ("held", {}, (), [pre_binding(_takes_long, concerns=lambda pod: pod.name == "held")]),
     "for a volume": ("held", WITH_DATA, (PROVISIONED, DATA), []),
     "for a device": ("held", WITH_DEVICE, (device_class(None), ATTACHED, device_claim()), []),
     "and is not known": ("unseen", {}, (), [holding("unseen")]),
@@ -119,12 +114,12 @@ async def test_a_pod_that_waits_makes_room(why: str, in_full: bool, number: int)
     """The urgent pod runs at once, and the other is pending again."""
     name, spec, objects, plugins = WAITS[why]
     setting: Any = {"in_full": in_full, "number": number, "plugins": plugins}
-    async with a_scene_with_extenders(node("n"), *objects, **setting) as (scene, asked):
+    async with a_scene_with_extenders(node("n"), *objects, **setting) as (scene, engine):
         await scene.has(pod(name, "1500m", "low", **spec))
         assert (scene.node_of(name), scene.is_assumed(name)) == ("", True)
         await scene.has(pod("high", "1500m", "high"), within=3)
 
-        assert asked.answers == [{"n": MetaVictims.of([uid_of(scene, name)])}] * number
+        assert engine.answers == [{"n": MetaVictims.of([uid_of(scene, name)])}] * number
         assert (scene.node_of("high"), scene.node_of(name), scene.leaving()) == ("n", "", set())
 
 
@@ -135,12 +130,12 @@ async def test_a_gang_at_permit_and_a_running_pod_are_victims_together(in_full: 
     plugins = [holding("held"), holding("kept", held_by="AlsoPermitting")]
     setting: Any = {"in_full": in_full, "number": number, "plugins": plugins}
     web = budget("web", {"matchLabels": {"app": "web"}}, maxUnavailable=0)
-    async with a_scene_with_extenders(node("n", "4"), web, **setting) as (scene, asked):
+    async with a_scene_with_extenders(node("n", "4"), web, **setting) as (scene, engine):
         await scene.has(pod("running", "1", "low"), pod("kept", "1", "middle"))
         await scene.has(pod("held", "2", "low", labels={"app": "web"}))
-        running, held = uid_of(scene, "running"), uid_of(scene, "held")
+        running_uid, held_uid = uid_of(scene, "running"), uid_of(scene, "held")
         await scene.has(pod("high", "3", "high"))
 
-        answers = [(set(answer["n"].uids), answer["n"].num_pdb_violations) for answer in asked.answers]
-        assert answers == [({running, held}, 1)] * number
+        answers = [(set(answer["n"].uids), answer["n"].num_pdb_violations) for answer in engine.answers]
+        assert answers == [({running_uid, held_uid}, 1)] * number
         assert (scene.node_of("high"), scene.is_assumed("kept"), scene.node_of("held")) == ("n", True, "")

@@ -51,7 +51,7 @@ async def test_a_cordoned_node_gets_no_pods_until_it_is_opened() -> None:
         await scene.has(pod("p"))
         assert scene.node_of("p") == ""
 
-        await scene.changes("n", lambda found: found["spec"].pop("unschedulable"), resource=NODES)
+        await scene.changes("n", lambda obj: obj["spec"].pop("unschedulable"), resource=NODES)
 
         assert scene.node_of("p") == "n"
 

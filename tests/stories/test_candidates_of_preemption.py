@@ -16,7 +16,7 @@ from extender.values.objects.cluster import ClusterState
 from tests.kit.objects import PRIORITIES, budget, node, pod
 from tests.kit.scene import Scene, a_scene
 
-NAMES = tuple(each["metadata"]["name"] for each in PRIORITIES[:2])
+NAMES = tuple(priority_class["metadata"]["name"] for priority_class in PRIORITIES[:2])
 
 
 def a_full_cluster(chance: random.Random) -> list[Object]:
@@ -47,8 +47,8 @@ def in_a_file(scene: Scene, chance: random.Random) -> Cluster:
     return Cluster.of(ClusterState.decode(objects))
 
 
-def asked(cluster: Cluster, wanted: Object, configuration: Configuration | None = None) -> Placement:
-    question = WhatIfRequest(create=[wanted])
+def placement_of(cluster: Cluster, new_pod: Object, configuration: Configuration | None = None) -> Placement:
+    question = WhatIfRequest(create=[new_pod])
     with ThreadPoolExecutor() as pool:  # a question has an event loop of its own
         answer = pool.submit(what_if, cluster, configuration or Configuration(), question, TrialRegistry).result()
     (placement,) = answer.placements
@@ -60,21 +60,21 @@ async def choices(seed: int) -> tuple[str, str, set[str]]:
     the pods that it evicts but the answer does not name, or the other way round.
     """
     chance = random.Random(seed)
-    wanted = pod("wanted", chance.choice(("1", "2")), "high")
+    new_pod = pod("wanted", chance.choice(("1", "2")), "high")
     async with a_scene(*a_full_cluster(chance), seed=seed, kubelet=False, controllers=False) as scene:
         before = scene.pods()
-        answer = asked(scene.alone.world.cluster if seed % 2 else in_a_file(scene, chance), wanted)
+        answer = placement_of(scene.alone.world.cluster if seed % 2 else in_a_file(scene, chance), new_pod)
         assert answer.preemption is not None
         assert answer.preemption.num_candidates > 200
-        await scene.has(wanted, within=1)
+        await scene.has(new_pod, within=1)
         evicted = before - (scene.pods() - scene.leaving())
-        return answer.node, scene.nominated_node_of("wanted"), {each.pod.name for each in answer.evicts} ^ evicted
+        return answer.node, scene.nominated_node_of("wanted"), {victim.pod.name for victim in answer.evicts} ^ evicted
 
 
 async def agree(seeds: range) -> None:
     for seed in seeds:
-        answered, taken, others = await choices(seed)
-        assert (seed, answered, others) == (seed, taken, set())
+        answered, nominated, difference = await choices(seed)
+        assert (seed, answered, difference) == (seed, nominated, set())
 
 
 async def test_an_answer_names_the_node_that_the_scheduler_takes() -> None:
@@ -100,9 +100,9 @@ async def test_an_answer_obeys_the_number_of_candidates_that_is_set(arguments: s
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         f"profiles: [{{pluginConfig: [{{name: DefaultPreemption, args: {arguments}}}]}}]\n"
     )
-    full = [each for name in "abcdefghi" for each in (node(name), pod(name, "2", "low", nodeName=name))]
+    full = [obj for name in "abcdefghi" for obj in (node(name), pod(name, "2", "low", nodeName=name))]
     async with a_scene(*full, kubelet=False) as scene:
-        answer = asked(scene.alone.world.cluster, pod("wanted", "2", "high"), configuration)
+        answer = placement_of(scene.alone.world.cluster, pod("wanted", "2", "high"), configuration)
 
         assert answer.preemption is not None
         assert answer.preemption.num_candidates == num_candidates

@@ -24,25 +24,25 @@ PAUSED: Final = "wasted preemptions in a row"
 
 async def churn(scene: Scene, chance: random.Random) -> None:
     """Some pods come, at times many at once, some go, and nodes are cordoned for a while."""
-    made = 0
+    count = 0
     for _ in range(STEPS):
         match chance.choice(("comes", "comes", "comes", "rush", "goes", "goes", "cordon", "time")):
             case "comes":
-                made += 1
+                count += 1
                 await scene.has(
-                    pod(f"p{made}", str(chance.randint(1, 3)), chance.choice(("low", "middle", "high", "higher"))),
+                    pod(f"p{count}", str(chance.randint(1, 3)), chance.choice(("low", "middle", "high", "higher"))),
                     within=0,
                 )
             case "rush":
                 for _ in range(chance.randint(2, 6)):
-                    made += 1
+                    count += 1
                     await scene.has(
-                        pod(f"p{made}", str(chance.randint(1, 2)), chance.choice(("middle", "high"))), within=0
+                        pod(f"p{count}", str(chance.randint(1, 2)), chance.choice(("middle", "high"))), within=0
                     )
             case "goes":
-                there = sorted(scene.pods() - scene.leaving())
-                if there:
-                    await scene.loses(chance.choice(there), within=0, at_once=chance.random() < 0.3)
+                names = sorted(scene.pods() - scene.leaving())
+                if names:
+                    await scene.loses(chance.choice(names), within=0, at_once=chance.random() < 0.3)
             case "cordon":
                 cordoned = chance.choice(scene.api.list(NODES))
                 cordoned["spec"]["unschedulable"] = not cordoned["spec"].get("unschedulable", False)

@@ -45,13 +45,13 @@ class Tale:
 
     def objects(self) -> list[Object]:
         part = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": str(PART_SIZE)}}}
-        own = [
+        local_devices = [
             devices(name, *(f"{name}-{device}" for device in range(self.chance.randint(1, 3))))
             for name in self.cpus
             if self.chance.random() < 0.7
         ]
         nodes = [node(name, str(cpu)) for name, cpu in self.cpus.items()]
-        return [*nodes, device_class(None), *own, *of_all_nodes("fabric"), *of_all_nodes("part", **part)]
+        return [*nodes, device_class(None), *local_devices, *of_all_nodes("fabric"), *of_all_nodes("part", **part)]
 
     def interferes(self, request: httpx.Request) -> httpx.Response | None:
         is_write = request.method in ("PATCH", "POST") and request.url.path.endswith(("/binding", "/status"))
@@ -77,15 +77,15 @@ class Tale:
 
     def newcomers(self) -> list[Object]:
         """A gang or a few pods, some of which name the same claims."""
-        made = [self.claim() for _ in range(self.chance.randint(1, 2))]
-        names = [each["metadata"]["name"] for each in made]
+        claims = [self.claim() for _ in range(self.chance.randint(1, 2))]
+        names = [claim["metadata"]["name"] for claim in claims]
         spec: Object = {"resourceClaims": [{"name": name, "resourceClaimName": name} for name in names]}
         self.count += 1
         number, cpu = self.chance.randint(1, 4), self.chance.choice(("500m", "1"))
         if self.chance.random() < 0.7:
             group = pod_group(f"g{self.count}", self.chance.randint(1, number))
-            return [*made, group, *members(number, of=f"g{self.count}", cpu=cpu, **spec)]
-        return [*made, *(pod(f"p{self.count}-{place}", cpu, **spec) for place in range(number))]
+            return [*claims, group, *members(number, of=f"g{self.count}", cpu=cpu, **spec)]
+        return [*claims, *(pod(f"p{self.count}-{place}", cpu, **spec) for place in range(number))]
 
     async def goes_on(self, scene: Scene) -> None:
         """One thing happens, and some time passes."""
@@ -94,8 +94,8 @@ class Tale:
             case 0 | 1 | 2:
                 await scene.has(*self.newcomers(), within=pause)
             case 3:
-                there = sorted(scene.pods())
-                for name in self.chance.sample(there, min(len(there), self.chance.randint(1, 3))):
+                names = sorted(scene.pods())
+                for name in self.chance.sample(names, min(len(names), self.chance.randint(1, 3))):
                     with suppress(ApiStatus):
                         await scene.loses(name, at_once=self.chance.random() < 0.7, within=0)
                 await scene.passes(pause)
@@ -106,11 +106,11 @@ class Tale:
     # What must hold.
 
     def check_nodes(self, scene: Scene) -> None:
-        taken: Counter[str] = Counter()
-        for each in scene.api.list(PODS, "default"):
-            cpu = each["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-            taken[each["spec"].get("nodeName", "")] += 500 if cpu == "500m" else 1000
-        assert all(taken[name] <= 1000 * cpu for name, cpu in self.cpus.items()), taken
+        requested: Counter[str] = Counter()
+        for obj in scene.api.list(PODS, "default"):
+            cpu = obj["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+            requested[obj["spec"].get("nodeName", "")] += 500 if cpu == "500m" else 1000
+        assert all(requested[name] <= 1000 * cpu for name, cpu in self.cpus.items()), requested
 
     def check_devices(self, scene: Scene) -> None:
         """No device is in two claims but in parts, and a pod that is bound has its claims where it can use them."""
@@ -119,11 +119,11 @@ class Tale:
         users: dict[str, set[str]] = {}
         where: dict[str, set[str]] = {}
         of_node = {
-            each["spec"]["pool"]["name"]: each["spec"].get("nodeName") for each in scene.api.list(RESOURCE_SLICES, "")
+            item["spec"]["pool"]["name"]: item["spec"].get("nodeName") for item in scene.api.list(RESOURCE_SLICES, "")
         }
         for claim in scene.api.list(RESOURCE_CLAIMS, "default"):
             status, name = claim.get("status") or {}, claim["metadata"]["name"]
-            users[name] = {each["uid"] for each in status.get("reservedFor") or ()}
+            users[name] = {user["uid"] for user in status.get("reservedFor") or ()}
             where[name] = set()
             for result in (status.get("allocation") or {}).get("devices", {}).get("results") or ():
                 if result["driver"] == "part.example.com":
@@ -134,64 +134,62 @@ class Tale:
                     where[name].add(of_node[result["pool"]])
         assert all(len(names) == 1 for names in holders.values()), holders
         assert parts <= PART_SIZE
-        for each in scene.api.list(PODS, "default"):
-            bound_to = each["spec"].get("nodeName")
-            for reference in each["spec"].get("resourceClaims") or () if bound_to else ():
-                assert each["metadata"]["uid"] in users[reference["resourceClaimName"]]
+        for obj in scene.api.list(PODS, "default"):
+            bound_to = obj["spec"].get("nodeName")
+            for reference in obj["spec"].get("resourceClaims") or () if bound_to else ():
+                assert obj["metadata"]["uid"] in users[reference["resourceClaimName"]]
                 assert where[reference["resourceClaimName"]] <= {bound_to}
 
     def check_waiting(self, scene: Scene) -> None:
         """Counted by hand: neither a pod that waits by itself nor a gang would get nodes, whichever its first took."""
         pods = scene.api.list(PODS, "default")
         waiting: defaultdict[str, list[Object]] = defaultdict(list)
-        for each in pods:
-            if not each["spec"].get("nodeName"):
-                waiting[each["spec"].get("schedulingGroup", {}).get("podGroupName", "")].append(each)
-        for each in waiting.pop("", []):
-            assert not any(room for room in self._rooms(scene, each)), (
-                f"{each['metadata']['name']} waits, and would fit"
-            )
-        for group, some in waiting.items():
-            least = scene.api.get(POD_GROUPS, "default", group)["spec"]["schedulingPolicy"]["gang"]["minCount"]
-            running = sum(_is_of(each, group) and bool(each["spec"].get("nodeName")) for each in pods)
-            needed = max(1, least - running)
-            rooms = self._rooms(scene, some[0])
-            fits = len(some) >= needed and rooms and all(room >= needed for room in rooms)
+        for obj in pods:
+            if not obj["spec"].get("nodeName"):
+                waiting[obj["spec"].get("schedulingGroup", {}).get("podGroupName", "")].append(obj)
+        for obj in waiting.pop("", []):
+            assert not any(room for room in self._rooms(scene, obj)), f"{obj['metadata']['name']} waits, and would fit"
+        for group, group_pods in waiting.items():
+            min_count = scene.api.get(POD_GROUPS, "default", group)["spec"]["schedulingPolicy"]["gang"]["minCount"]
+            running = sum(_is_of(obj, group) and bool(obj["spec"].get("nodeName")) for obj in pods)
+            needed = max(1, min_count - running)
+            rooms = self._rooms(scene, group_pods[0])
+            fits = len(group_pods) >= needed and rooms and all(room >= needed for room in rooms)
             assert not fits, f"{group} waits, and would fit"
 
     def _rooms(self, scene: Scene, pod: Object) -> list[int]:
         """For each node that the first of such pods may take: how many of them fit then. Empty without devices."""
         size = 500 if pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "500m" else 1000
         free = {name: 1000 * cpu for name, cpu in self.cpus.items()}
-        for each in scene.api.list(PODS, "default"):
-            if each["spec"].get("nodeName"):
-                cpu = each["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-                free[each["spec"]["nodeName"]] -= 500 if cpu == "500m" else 1000
-        wanted = {each["resourceClaimName"] for each in pod["spec"]["resourceClaims"]}
-        asked, bound_to, used, parts = Counter[str](), set[str](), set[str](), PART_SIZE
+        for obj in scene.api.list(PODS, "default"):
+            if obj["spec"].get("nodeName"):
+                cpu = obj["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+                free[obj["spec"]["nodeName"]] -= 500 if cpu == "500m" else 1000
+        claim_names = {reference["resourceClaimName"] for reference in pod["spec"]["resourceClaims"]}
+        needed, bound_to, used, parts = Counter[str](), set[str](), set[str](), PART_SIZE
         for claim in scene.api.list(RESOURCE_CLAIMS, "default"):
             results = ((claim.get("status") or {}).get("allocation") or {}).get("devices", {}).get("results") or ()
             exactly = claim["spec"]["devices"]["requests"][0]["exactly"]
-            kind, is_wanted = exactly["deviceClassName"], claim["metadata"]["name"] in wanted
+            kind, is_wanted = exactly["deviceClassName"], claim["metadata"]["name"] in claim_names
             used |= {result["device"] for result in results}
             bound_to |= {result["pool"] for result in results if is_wanted and result["pool"] in self.cpus}
             memory = int(exactly["capacity"]["requests"]["memory"]) if kind == "part" else 0
             parts -= memory if results else 0
             if is_wanted and not results:
-                asked[kind] += memory if kind == "part" else exactly["count"]
-        if asked["part"] > parts or asked["fabric"] > ("fabric" not in used):
+                needed[kind] += memory if kind == "part" else exactly["count"]
+        if needed["part"] > parts or needed["fabric"] > ("fabric" not in used):
             return []
         gpus = Counter(
             {
-                each["spec"]["nodeName"]: sum(device["name"] not in used for device in each["spec"]["devices"])
-                for each in scene.api.list(RESOURCE_SLICES, "")
-                if each["spec"].get("nodeName")
+                item["spec"]["nodeName"]: sum(device["name"] not in used for device in item["spec"]["devices"])
+                for item in scene.api.list(RESOURCE_SLICES, "")
+                if item["spec"].get("nodeName")
             }
         )
-        may = [name for name in self.cpus if gpus[name] >= asked["gpu"] and free[name] >= size and bound_to <= {name}]
-        if asked["gpu"] or bound_to:
+        may = [name for name in self.cpus if gpus[name] >= needed["gpu"] and free[name] >= size and bound_to <= {name}]
+        if needed["gpu"] or bound_to:
             return [free[name] // size for name in may]
-        return [sum(left // size for left in free.values())] if may else []
+        return [sum(room // size for room in free.values())] if may else []
 
 
 def _is_of(pod: Object, group: str) -> bool:

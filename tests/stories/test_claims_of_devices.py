@@ -19,9 +19,9 @@ def claim_of_all() -> Object:
 
 def incomplete(on: str) -> Object:
     """One slice of two."""
-    made = devices(on, "gpu-1")
-    made["spec"]["pool"]["resourceSliceCount"] = 2
-    return made
+    obj = devices(on, "gpu-1")
+    obj["spec"]["pool"]["resourceSliceCount"] = 2
+    return obj
 
 
 @pytest.mark.parametrize("good", ["a", "b"])
@@ -59,13 +59,11 @@ async def test_a_refusal_that_names_a_claim_is_not_told_of_another_one() -> None
     async with a_scene(node("a"), device_class(None), incomplete("a")) as scene:
         other = claim_of_all()
         other["metadata"]["name"] = "other"
-        wanted: Object = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "other"}]}
-        await scene.has(claim_of_all(), other, pod("p", **WITH_DEVICE), pod("q", **wanted))
+        spec: Object = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "other"}]}
+        await scene.has(claim_of_all(), other, pod("p", **WITH_DEVICE), pod("q", **spec))
 
         conditions = [scene.condition(name) for name in "pq"]
         assert [
-            f"claim default/{name}," in str(each) for name, each in zip(("gpu", "other"), conditions, strict=True)
-        ] == [
-            True,
-            True,
-        ]
+            f"claim default/{name}," in str(condition)
+            for name, condition in zip(("gpu", "other"), conditions, strict=True)
+        ] == [True, True]

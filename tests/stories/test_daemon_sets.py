@@ -19,9 +19,9 @@ async def test_a_daemon_set_of_high_priority_preempts_on_full_nodes() -> None:
 
         await scene.has(agent("system-node-critical"), within=30)
 
-        agents = [each for each in scene.api.list(PODS, "default") if each["metadata"]["name"].startswith("agent-")]
-        assert sorted(each["spec"]["nodeName"] for each in agents) == ["one", "tainted", "two"]
-        assert {each["spec"]["priority"] for each in agents} == {2_000_001_000}
+        agents = [obj for obj in scene.api.list(PODS, "default") if obj["metadata"]["name"].startswith("agent-")]
+        assert sorted(obj["spec"]["nodeName"] for obj in agents) == ["one", "tainted", "two"]
+        assert {obj["spec"]["priority"] for obj in agents} == {2_000_001_000}
         assert not {"a", "b"} & scene.pods()
 
 

@@ -13,7 +13,7 @@ from extender.rules.statuses import ApiStatus
 from tests.kit.device_objects import DRIVER, device_class, devices, wanting
 from tests.kit.objects import node
 from tests.kit.scene import a_scene
-from tests.stories.devices import held
+from tests.stories.devices import held_devices
 
 RULES = {"DRADeviceTaintRules": True}
 BROKEN = {"key": "example.com/broken", "effect": "NoSchedule"}
@@ -51,7 +51,7 @@ async def test_a_rule_keeps_pods_off_the_devices_that_it_selects(selector: dict[
     ) as scene:
         await scene.has(wanting("p"))
 
-        assert held(scene) == ([got] if got else [])
+        assert held_devices(scene) == ([got] if got else [])
         if not got:
             assert scene.condition("p") == ("False", "Unschedulable", NOT_ENOUGH)
 
@@ -62,7 +62,7 @@ async def test_a_pod_that_waits_is_tried_again_when_the_rule_goes() -> None:
         assert scene.waits_in("p") == "unschedulable"
 
         await scene.loses("rule", resource=DEVICE_TAINT_RULES)
-        assert held(scene) == ["gpu-1"]
+        assert held_devices(scene) == ["gpu-1"]
 
 
 async def test_a_rule_that_changes_requeues_pods_only_if_taints_of_devices_change() -> None:
@@ -72,23 +72,23 @@ async def test_a_rule_that_changes_requeues_pods_only_if_taints_of_devices_chang
         await scene.has(wanting("p"))
 
         await scene.changes(
-            "rule", lambda found: found["spec"].update(deviceSelector={"pool": "n"}), resource=DEVICE_TAINT_RULES
+            "rule", lambda obj: obj["spec"].update(deviceSelector={"pool": "n"}), resource=DEVICE_TAINT_RULES
         )
         assert (scene.waits_in("p"), scene.attempts("p")) == ("unschedulable", 1)
 
         await scene.changes(
-            "rule", lambda found: found["spec"].update(deviceSelector={"pool": "m"}), resource=DEVICE_TAINT_RULES
+            "rule", lambda obj: obj["spec"].update(deviceSelector={"pool": "m"}), resource=DEVICE_TAINT_RULES
         )
-        assert held(scene) == ["gpu-1"]
+        assert held_devices(scene) == ["gpu-1"]
 
 
 async def test_rules_taint_devices_that_are_published_later_beside_taints_of_the_driver() -> None:
-    own = {"taints": [{"key": "example.com/slow", "effect": "None"}]}
+    driver_taints = {"taints": [{"key": "example.com/slow", "effect": "None"}]}
     async with a_scene(node("n"), device_class(), rule({"device": "gpu-1"}), features=RULES) as scene:
-        await scene.has(devices("n", "gpu-1", "gpu-2", **own), wanting("p"))
-        assert held(scene) == ["gpu-2"]
+        await scene.has(devices("n", "gpu-1", "gpu-2", **driver_taints), wanting("p"))
+        assert held_devices(scene) == ["gpu-2"]
         (published,) = scene.api.list(RESOURCE_SLICES, "")
-        assert [each["taints"] for each in published["spec"]["devices"]] == [own["taints"]] * 2
+        assert [device["taints"] for device in published["spec"]["devices"]] == [driver_taints["taints"]] * 2
 
 
 async def test_device_taint_without_effect_keeps_no_pod_away() -> None:
@@ -100,7 +100,7 @@ async def test_device_taint_without_effect_keeps_no_pod_away() -> None:
         features=RULES,
     ) as scene:
         await scene.has(wanting("p"))
-        assert held(scene) == ["gpu-1"]
+        assert held_devices(scene) == ["gpu-1"]
 
 
 async def test_a_device_that_is_tainted_later_stays_with_its_pod_and_goes_to_no_other() -> None:
@@ -108,7 +108,7 @@ async def test_a_device_that_is_tainted_later_stays_with_its_pod_and_goes_to_no_
         await scene.has(wanting("p"))
         await scene.has(rule({}, {**BROKEN, "effect": "NoExecute"}), wanting("q"))
 
-        assert held(scene) == ["gpu-1"]
+        assert held_devices(scene) == ["gpu-1"]
         assert (scene.node_of("p"), scene.node_of("q")) == ("n", "")
 
 

@@ -26,8 +26,8 @@ from tests.stories.cluster_changes import (
     changed_pod,
     comes,
     goes,
-    gone,
     labels,
+    leaves,
     new_node,
     new_pod,
     only_labels,
@@ -70,9 +70,9 @@ def asks(**amounts: str) -> Object:
 
 
 def with_gpu() -> Object:
-    made = node("n", "4")
-    made["status"]["allocatable"][GPU] = "1"
-    return made
+    obj = node("n", "4")
+    obj["status"]["allocatable"][GPU] = "1"
+    return obj
 
 
 def in_group(name: str) -> Object:
@@ -111,7 +111,7 @@ CASES = {
         [TAINTS], [node("n", **BROKEN)], [pod("one", **tolerating("one")), pod("none")], new_node("m", taints=[taint("one")]), {"one"},
     ),
     "a pod that goes helps those for whom there was no room": Case(
-        [FIT], [node("n"), pod("there", "2", **ON_N)], [pod("p", "2")], gone("there"), {"p"},
+        [FIT], [node("n"), pod("there", "2", **ON_N)], [pod("p", "2")], leaves("there"), {"p"},
     ),
     "a new node helps those for whom it is large enough": Case(
         [FIT], [node("n")], [pod("four", "4"), pod("five", "5")], new_node("m", "4"), {"four"},
@@ -160,12 +160,12 @@ CASES = {
     ),
     "a pod that goes helps those who minded it": Case(
         [PODS], [node("n"), pod("first", "100m", labels={"one": ""}, **ON_N), pod("second", "100m", labels={"two": ""}, **ON_N)],
-        [pod("one", affinity=away_from(labelled="one")), pod("two", affinity=away_from(labelled="two"))], gone("first"), {"one"},
+        [pod("one", affinity=away_from(labelled="one")), pod("two", affinity=away_from(labelled="two"))], leaves("first"), {"one"},
     ),
     "a pod that goes helps those whom it minded": Case(
         [PODS],
         [node("n"), pod("first", affinity=away_from(labelled="one"), **ON_N), pod("second", affinity=away_from(labelled="two"), **ON_N)],
-        [pod("one", labels={"one": ""}), pod("two", labels={"two": ""})], gone("first"), {"one"},
+        [pod("one", labels={"one": ""}), pod("two", labels={"two": ""})], leaves("first"), {"one"},
     ),
     "a pod that becomes a friend helps those who want to be near it": Case(
         [PODS], [node("n"), pod("there", **ON_N)], [pod("one", affinity=near(labelled="one")), pod("two", affinity=near(labelled="two"))],
@@ -198,7 +198,7 @@ CASES = {
     ),
     "a pod that goes helps those who want its port": Case(
         [PORTS], [node("n"), pod("first", container=port(8080), **ON_N), pod("second", container=port(8081), **ON_N)],
-        [pod("one", container=port(8080)), pod("two", container=port(8081))], gone("first"), {"one"},
+        [pod("one", container=port(8080)), pod("two", container=port(8081))], leaves("first"), {"one"},
     ),
     "a new node helps those whose port is taken": Case(
         [PORTS], [node("n"), pod("there", container=port(8080), **ON_N)], [pod("p", container=port(8080))], new_node("m"), {"p"},
@@ -238,7 +238,7 @@ SPREADING = {
         {"one"},
     ),
     "a pod that goes helps those who counted it": Case(
-        [SPREAD], TWO, [_spread("one", HOSTS, domains=2), _spread("two", HOSTS, "two")], gone("first"), {"one"}
+        [SPREAD], TWO, [_spread("one", HOSTS, domains=2), _spread("two", HOSTS, "two")], leaves("first"), {"one"}
     ),
     "a new node helps those who look at its topology": Case(
         [SPREAD],
@@ -291,7 +291,7 @@ IN_SELECTED_NAMESPACES = {
     ),
     "a pod that goes helps those who minded pods of its namespace": Case(
         [PODS], [node("n"), pod("there", labels={"one": ""}, **ON_N)], wishing(away_from, here=HERE, untold=OF_NO_TEAM),
-        gone("there"), {"here", "untold"},
+        leaves("there"), {"here", "untold"},
     ),
     "a pod that is not minded any more helps those who minded pods of its namespace": Case(
         [PODS], [node("n"), pod("there", labels={"one": ""}, **ON_N)], wishing(away_from, here=HERE),
@@ -299,7 +299,7 @@ IN_SELECTED_NAMESPACES = {
     ),
     "a pod that goes helps those of whose namespace it minded pods": Case(
         [PODS], [node("n"), pod("there", affinity=away_from(labelled="one", namespaces=HERE), **ON_N)],
-        [pod("p", labels={"one": ""})], gone("there"), {"p"},
+        [pod("p", labels={"one": ""})], leaves("there"), {"p"},
     ),
     "a namespace that is selected from now on helps those who want to be near its pods": Case(
         [PODS], [node("n"), pod("there", labels={"one": ""}, **ON_N)], wishing(near, team=OF_TEAM, other=("other", "Exists")),
@@ -318,7 +318,7 @@ IN_SELECTED_NAMESPACES = {
 MORE_THAN_ONE_TERM = {
     "a pod that goes helps those who minded it for one of several reasons": Case(
         [PODS], [node("n"), pod("there", labels={"one": ""}, **ON_N)],
-        [pod("p", affinity=both(away_from(labelled="one"), away_from(labelled="two")))], gone("there"), {"p"},
+        [pod("p", affinity=both(away_from(labelled="one"), away_from(labelled="two")))], leaves("there"), {"p"},
     ),
     "a pod that is not minded for one of several reasons any more helps those who minded it": Case(
         [PODS], [node("n"), pod("there", labels={"one": "", "two": ""}, **ON_N)],
@@ -327,12 +327,12 @@ MORE_THAN_ONE_TERM = {
     ),
     "a pod that goes helps those whom it minded for one of several reasons": Case(
         [PODS], [node("n"), pod("there", affinity=both(away_from(labelled="one"), away_from(labelled="two")), **ON_N)],
-        [pod("p", labels={"one": ""})], gone("there"), {"p"},
+        [pod("p", labels={"one": ""})], leaves("there"), {"p"},
     ),
     "the last pod of a group that goes helps those who may be the first of it": Case(
         [PODS, CORDON], [CLOSED, node("m"), pod("there", labels={"one": ""}, **ON_N)],
         [pod("p", labels={"one": ""}, affinity=near(labelled="one")), pod("other", affinity=near(labelled="one"))],
-        gone("there"), {"p"},
+        leaves("there"), {"p"},
     ),
 }  # fmt: skip
 
@@ -342,7 +342,7 @@ NEEDING_IT = pod("p", **HOST_USERS)
 OF_FEATURES = {
     "a feature that a node declares helps those who need it": Case(
         [FEATURES], [node("n")], [NEEDING_IT],
-        changed_node("n", lambda found: found["status"].update(declaredFeatures=[FEATURE]), subresource="status"), {"p"},
+        changed_node("n", lambda obj: obj["status"].update(declaredFeatures=[FEATURE]), subresource="status"), {"p"},
     ),
     "a label of a node helps nobody who needs a "
     "feature": Case([FEATURES], [node("n")], [NEEDING_IT], changed_node("n", labels(foo="bar"))),
@@ -362,11 +362,11 @@ OF_EXTENDED_RESOURCES = {
     ),
     "a class that backs a resource from now on helps those who request it": Case(
         [FIT], [node("n"), device_class(None)], [wanting("p"), wanting("q", resource=NIC)],
-        changed(DEVICE_CLASSES, "gpu", lambda found: found["spec"].update(extendedResourceName=GPU)), {"p"},
+        changed(DEVICE_CLASSES, "gpu", lambda obj: obj["spec"].update(extendedResourceName=GPU)), {"p"},
     ),
     "a class that backs another resource from now on helps those who request that one": Case(
         [FIT], [node("n"), device_class("example.com/old")], [wanting("p"), wanting("q", resource=NIC)],
-        changed(DEVICE_CLASSES, "gpu", lambda found: found["spec"].update(extendedResourceName=NIC)), {"q"},
+        changed(DEVICE_CLASSES, "gpu", lambda obj: obj["spec"].update(extendedResourceName=NIC)), {"q"},
     ),
     "a class that is changed in something else helps nobody": Case(
         [FIT], [node("n"), device_class("example.com/old")], [wanting("p")], changed(DEVICE_CLASSES, "gpu", labels(unrelated="x")),

@@ -37,8 +37,8 @@ from tests.stories.cluster_changes import (
     changed_node,
     comes,
     goes,
-    gone,
     labels,
+    leaves,
     new_node,
     then,
 )
@@ -71,8 +71,8 @@ def bound_later(name: str = "data") -> Any:
     later = claim(name, bound_to=name)
     return changed(
         PERSISTENT_VOLUME_CLAIMS, name,
-        lambda found: found["metadata"].update(annotations=later["metadata"]["annotations"]),
-        lambda found: found["spec"].update(volumeName=name),
+        lambda obj: obj["metadata"].update(annotations=later["metadata"]["annotations"]),
+        lambda obj: obj["spec"].update(volumeName=name),
     )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ OF_RESTRICTIONS = {
     ),
     "a pod that goes helps those who want its claim, which only one may have": Case(
         ["VolumeRestrictions"], [N, volume("data", "ReadWriteOnce"), BOUND, wants("there", "data", nodeName="n")], [P, Q],
-        gone("there"), {"p"},
+        leaves("there"), {"p"},
     ),
 }  # fmt: skip
 
@@ -125,7 +125,7 @@ OF_BINDING = {
     "a volume whose zone is spelt as it is today helps": Case(
         ["VolumeBinding"],
         [IN_EAST, volume("data", near={"failure-domain.beta.kubernetes.io/zone": "east"}), SHARED], [P],
-        changed(PERSISTENT_VOLUMES, "data", lambda found: found["spec"].update(nodeAffinity=NEAR_EAST["spec"]["nodeAffinity"])), {"p"},
+        changed(PERSISTENT_VOLUMES, "data", lambda obj: obj["spec"].update(nodeAffinity=NEAR_EAST["spec"]["nodeAffinity"])), {"p"},
     ),
     "a claim that is made again, bound, helps those who named it": Case(
         ["VolumeBinding"], [N, *UNBOUND, claim("more")], [P, Q],
@@ -138,7 +138,7 @@ OF_BINDING = {
     "helps": Case(["VolumeBinding"], [N, FAST, WANTS_FAST], [P], comes(storage_class("fast")), {"p"}),
     "a storage class that is for other zones now helps": Case(
         ["VolumeBinding"], [IN_WEST, FAST, WANTS_FAST, storage_class("fast", zones=("east",))], [P],
-        changed(STORAGE_CLASSES, "fast", lambda found: found.update(allowedTopologies=topologies("west"))), {"p"},
+        changed(STORAGE_CLASSES, "fast", lambda obj: obj.update(allowedTopologies=topologies("west"))), {"p"},
     ),
     "a label of a storage class helps nobody": Case(
         ["VolumeBinding"], [IN_EAST, FAST, WANTS_FAST, storage_class("fast", zones=("west",), key="old")], [P],
@@ -152,20 +152,20 @@ OF_BINDING = {
     ),
     "a driver that need not be asked for room any more helps": Case(
         ["VolumeBinding"], [N, *UNBOUND, csi_driver(DISK)], [EPHEMERAL],
-        changed(CSI_DRIVERS, DISK, lambda found: found["spec"].update(storageCapacity=False)), {"p"},
+        changed(CSI_DRIVERS, DISK, lambda obj: obj["spec"].update(storageCapacity=False)), {"p"},
     ),
     "a driver that is to be asked for room helps nobody": Case(
         ["VolumeBinding"], [N, *UNBOUND, csi_driver(DISK, storage_capacity=False)], [EPHEMERAL],
-        changed(CSI_DRIVERS, DISK, lambda found: found["spec"].update(storageCapacity=True)),
+        changed(CSI_DRIVERS, DISK, lambda obj: obj["spec"].update(storageCapacity=True)),
     ),
     "new room helps": Case(["VolumeBinding"], [N, FAST, WANTS_FAST, AT_ONCE], [P], comes(capacity("room", "fast", "10")), {"p"}),
     "more room helps": Case(
         ["VolumeBinding"], [N, FAST, WANTS_FAST, AT_ONCE, capacity("room", "fast", "10")], [P],
-        changed(CSI_STORAGE_CAPACITIES, "room", lambda found: found.update(capacity="20")), {"p"},
+        changed(CSI_STORAGE_CAPACITIES, "room", lambda obj: obj.update(capacity="20")), {"p"},
     ),
     "less room helps nobody": Case(
         ["VolumeBinding"], [N, *UNBOUND, AT_ONCE, capacity("room", "fast", "10")], [P],
-        changed(CSI_STORAGE_CAPACITIES, "room", lambda found: found.update(capacity="5")),
+        changed(CSI_STORAGE_CAPACITIES, "room", lambda obj: obj.update(capacity="5")),
     ),
 }  # fmt: skip
 
@@ -183,7 +183,7 @@ OF_LIMITS = {
         ["NodeVolumeLimits"], [N, *on_disk("data"), *FULL], [P], comes(csi_node("m")), {"p"},
     ),
     "a pod that goes gives back what was attached for it": Case(
-        ["NodeVolumeLimits"], [N, *on_disk("its"), *on_disk("data"), *ROOM_FOR_ONE, THERE], [P], gone("there"), {"p"},
+        ["NodeVolumeLimits"], [N, *on_disk("its"), *on_disk("data"), *ROOM_FOR_ONE, THERE], [P], leaves("there"), {"p"},
     ),
     "a claim that was missing helps those who named it, attached or not": Case(
         ["NodeVolumeLimits"], [N, *on_disk("its"), volume("data", **csi(DISK, "data")), *ROOM_FOR_ONE, THERE], [P], comes(SHARED), {"p"},

@@ -22,7 +22,7 @@ from tests.kit.device_objects import (
 from tests.kit.objects import node, pod, refusal
 from tests.kit.scene import Scene, a_scene
 from tests.kit.scene.stages import Interfere
-from tests.stories.devices import claims, held, leftover
+from tests.stories.devices import claims, held_devices, leftover
 
 NOT_ENOUGH = (
     "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, "
@@ -36,14 +36,14 @@ UNKNOWN = (
 
 def requests(claim: Object) -> dict[str, tuple[str, int]]:
     """Request -> (device class, number of devices)."""
-    wanted = {each["name"]: each["exactly"] for each in claim["spec"]["devices"]["requests"]}
-    return {name: (exactly["deviceClassName"], exactly["count"]) for name, exactly in wanted.items()}
+    exactly_by_name = {request["name"]: request["exactly"] for request in claim["spec"]["devices"]["requests"]}
+    return {name: (exactly["deviceClassName"], exactly["count"]) for name, exactly in exactly_by_name.items()}
 
 
 def mappings(scene: Scene, name: str) -> list[tuple[str, str, str]]:
     """(container, resource, request) as the pod's status names them."""
-    named = scene.pod(name)["status"]["extendedResourceClaimStatus"]["requestMappings"]
-    return [(each["containerName"], each["resourceName"], each["requestName"]) for each in named]
+    request_mappings = scene.pod(name)["status"]["extendedResourceClaimStatus"]["requestMappings"]
+    return [(mapping["containerName"], mapping["resourceName"], mapping["requestName"]) for mapping in request_mappings]
 
 
 def why_not(scene: Scene, name: str) -> str:
@@ -70,8 +70,8 @@ async def test_a_pod_gets_devices_for_an_extended_resource(resource: str) -> Non
         assert (owner["kind"], owner["uid"], owner["controller"]) == ("Pod", scene.pod("p")["metadata"]["uid"], True)
         assert meta["finalizers"] == ["resource.kubernetes.io/delete-protection"]
         assert requests(claim) == {"container-0-request-1": ("gpu", 2)}
-        assert held(scene) == ["gpu-1", "gpu-2"]
-        assert [each["name"] for each in claim["status"]["reservedFor"]] == ["p"]
+        assert held_devices(scene) == ["gpu-1", "gpu-2"]
+        assert [consumer["name"] for consumer in claim["status"]["reservedFor"]] == ["p"]
         assert status["resourceClaimName"] == meta["name"]
         assert mappings(scene, "p") == [("main", resource, "container-0-request-1")]
         assert [reason for reason, _ in scene.events("p")] == ["Scheduled"]
@@ -101,7 +101,7 @@ async def test_each_container_has_requests_of_its_own() -> None:
             ("early", GPU, "container-2-request-2"),
             ("early", GPU, "container-0-request-1"),
         ]
-        assert len(held(scene)) == 4
+        assert len(held_devices(scene)) == 4
 
 
 async def test_resource_of_a_device_plugin_needs_no_claim() -> None:
@@ -125,7 +125,7 @@ async def test_a_device_plugin_that_offers_zero_leaves_the_resource_to_devices()
     async with a_scene(plugged("n", 0), device_class(), devices("n", "gpu-1")) as scene:
         await scene.has(wanting("p"))
 
-        assert (scene.node_of("p"), held(scene)) == ("n", ["gpu-1"])
+        assert (scene.node_of("p"), held_devices(scene)) == ("n", ["gpu-1"])
 
 
 async def test_a_claim_requests_only_what_the_node_lacks() -> None:
@@ -176,9 +176,7 @@ async def test_a_class_that_is_changed_to_back_the_resource_ends_the_wait() -> N
         await scene.has(wanting("p"))
         assert why_not(scene, "p") == UNKNOWN
 
-        await scene.changes(
-            "gpu", lambda found: found["spec"].update(extendedResourceName=GPU), resource=DEVICE_CLASSES
-        )
+        await scene.changes("gpu", lambda obj: obj["spec"].update(extendedResourceName=GPU), resource=DEVICE_CLASSES)
 
         assert scene.node_of("p") == "n"
 
@@ -190,7 +188,7 @@ async def test_new_devices_end_the_wait() -> None:
 
         await scene.has(devices("n", "gpu-1"))
 
-        assert (scene.node_of("p"), held(scene)) == ("n", ["gpu-1"])
+        assert (scene.node_of("p"), held_devices(scene)) == ("n", ["gpu-1"])
 
 
 async def test_a_pod_that_goes_gives_its_devices_back() -> None:
@@ -202,7 +200,7 @@ async def test_a_pod_that_goes_gives_its_devices_back() -> None:
         await scene.loses("first")
 
         (claim,) = claims(scene)
-        assert (scene.node_of("second"), held(scene)) == ("n", ["gpu-1"])
+        assert (scene.node_of("second"), held_devices(scene)) == ("n", ["gpu-1"])
         assert claim["metadata"]["name"].startswith("second-extended-resources-")
 
 
@@ -214,7 +212,7 @@ async def test_a_pod_that_is_done_gives_its_devices_back() -> None:
         await scene.has(done, wanting("second"), within=20)
 
         assert scene.pod("first")["status"]["phase"] == "Succeeded"
-        assert (scene.node_of("second"), held(scene)) == ("n", ["gpu-1"])
+        assert (scene.node_of("second"), held_devices(scene)) == ("n", ["gpu-1"])
         assert len(claims(scene)) == 1
 
 
@@ -222,7 +220,7 @@ async def test_a_device_plugin_that_starts_ends_the_wait() -> None:
     async with a_scene(node("n"), device_class()) as scene:
         await scene.has(wanting("p"))
         await scene.changes(
-            "n", lambda found: found["status"]["allocatable"].update({GPU: "1"}), resource=NODES, subresource="status"
+            "n", lambda obj: obj["status"]["allocatable"].update({GPU: "1"}), resource=NODES, subresource="status"
         )
 
         assert scene.node_of("p") == "n"
@@ -247,7 +245,7 @@ async def test_a_pod_that_preempts_for_cpu_gets_its_device() -> None:
         await scene.has(pod("low", "2", "low"))
         await scene.has(wanting("high", priorityClassName="high"), within=40)
 
-        assert (scene.node_of("high"), held(scene)) == ("n", ["gpu-1"])
+        assert (scene.node_of("high"), held_devices(scene)) == ("n", ["gpu-1"])
         assert "low" not in scene.pods()
 
 
@@ -258,7 +256,7 @@ async def test_a_victim_leaves_its_device_to_others() -> None:
         await scene.has(pod("preemptor", "1900m", "high"), within=60)
 
         assert scene.node_of("preemptor") == "n"
-        assert (scene.node_of("waiting"), held(scene)) == ("n", ["gpu-1"])
+        assert (scene.node_of("waiting"), held_devices(scene)) == ("n", ["gpu-1"])
 
 
 # What goes wrong.
@@ -285,10 +283,10 @@ async def test_a_scheduler_that_starts_with_a_claim_left_over_schedules_the_pod(
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
         await scene.has(wanting("p", schedulingGates=[{"name": "example.com/later"}]))
         leftover(scene, "p")
-        await scene.changes("p", lambda found: found["spec"].update(schedulingGates=[]), within=15)
+        await scene.changes("p", lambda obj: obj["spec"].update(schedulingGates=[]), within=15)
 
         (claim,) = claims(scene)
-        assert (scene.node_of("p"), held(scene)) == ("n", ["gpu-1"])
+        assert (scene.node_of("p"), held_devices(scene)) == ("n", ["gpu-1"])
         assert claim["metadata"]["name"] != "p-extended-resources-left"
 
 
@@ -318,7 +316,7 @@ async def test_a_claim_that_can_not_be_created_holds_no_device() -> None:
 
         await scene.passes(15)
 
-        assert (scene.node_of("p"), held(scene)) == ("n", ["gpu-1"])
+        assert (scene.node_of("p"), held_devices(scene)) == ("n", ["gpu-1"])
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,11 @@ async def test_extenders_filter_score_and_bind_together() -> None:
         three_filter=keeping("n1", "n2", "n3", "n4", "n5"), three_prioritize=scoring(n2=50, n3=1), three_bind=binds,
         four_filter=lambda _: 500,
     )  # fmt: skip
-    asked: dict[str, Any] = {"filter_verb": "filter", "prioritize_verb": "prioritize"}
+    verbs: dict[str, Any] = {"filter_verb": "filter", "prioritize_verb": "prioritize"}
     extenders = [
-        an_extender("one", weight=3, node_cache_capable=False, **asked),
-        an_extender("two", weight=40, **asked),
-        an_extender("three", weight=10, bind_verb="bind", **asked),
+        an_extender("one", weight=3, node_cache_capable=False, **verbs),
+        an_extender("two", weight=40, **verbs),
+        an_extender("three", weight=10, bind_verb="bind", **verbs),
         an_extender("four", filter_verb="filter", managed_resources=(ExtenderManagedResource("example.com/gpu"),)),
     ]
     async with a_scene(
@@ -56,9 +56,9 @@ async def test_extenders_filter_score_and_bind_together() -> None:
             ("two", "filter"), ("two", "prioritize"),
         ]  # fmt: skip
         assert [extender for extender, verb in asked_of if verb == "filter"] == ["one", "two", "three"]
-        shown = {extender: arguments for extender, verb, arguments in memory.asked if verb == "filter"}
-        assert {each["metadata"]["name"] for each in shown["one"]["Nodes"]["items"]} == {"n1", "n2", "n3", "n4", "n5"}
-        assert sorted(shown["two"]["NodeNames"]) == ["n1", "n2", "n3"]
+        bodies = {extender: arguments for extender, verb, arguments in memory.asked if verb == "filter"}
+        assert {item["metadata"]["name"] for item in bodies["one"]["Nodes"]["items"]} == {"n1", "n2", "n3", "n4", "n5"}
+        assert sorted(bodies["two"]["NodeNames"]) == ["n1", "n2", "n3"]
 
 
 FAILS: Says = lambda _: 500  # noqa: E731 - it stands beside others that are made
@@ -186,7 +186,7 @@ async def test_condition_contains_the_refusals_of_extenders(
 
 
 @pytest.mark.parametrize(
-    ("extender", "says", "asked", "is_bound"),
+    ("extender", "says", "expected_verbs", "is_bound"),
     [
         pytest.param(an_extender("one", bind_verb="bind"), "binds", ["bind"], True, id="an extender that binds"),
         pytest.param(
@@ -207,7 +207,7 @@ async def test_condition_contains_the_refusals_of_extenders(
 )
 @pytest.mark.anywhere
 async def test_a_pod_is_bound_by_the_extender_that_binds_it_or_else_as_ever(
-    extender: Extender, says: str, asked: list[str], is_bound: bool
+    extender: Extender, says: str, expected_verbs: list[str], is_bound: bool
 ) -> None:
     """TestSchedulerBinding."""
     scenes: list[Scene] = []
@@ -223,7 +223,7 @@ async def test_a_pod_is_bound_by_the_extender_that_binds_it_or_else_as_ever(
         scenes.append(scene)
         await scene.has(pod("p"), within=0.5)
 
-        assert [verb for _, verb, _ in memory.asked] == asked
+        assert [verb for _, verb, _ in memory.asked] == expected_verbs
         assert scene.node_of("p") == ("a" if is_bound else "")
 
 
@@ -246,26 +246,26 @@ class GpuExtender(BaseHTTPRequestHandler):
 
     def filter(self, arguments: Any) -> Any:
         nodes = (arguments["Nodes"] or {}).get("items") or []
-        names = arguments["NodeNames"] or [each["metadata"]["name"] for each in nodes]
+        names = arguments["NodeNames"] or [item["metadata"]["name"] for item in nodes]
         free = [name for name in names if not self.holders.get(name)]
-        kept = {"Nodes": {"items": [each for each in nodes if each["metadata"]["name"] in free]}, "NodeNames": free}
-        return kept | {"FailedNodes": {name: "no GPU left" for name in names if name not in free}}
+        passing = {"Nodes": {"items": [item for item in nodes if item["metadata"]["name"] in free]}, "NodeNames": free}
+        return passing | {"FailedNodes": {name: "no GPU left" for name in names if name not in free}}
 
     def preempt(self, arguments: Any) -> Any:
-        given = arguments["NodeNameToMetaVictims"] or arguments["NodeNameToVictims"]
+        proposed = arguments["NodeNameToMetaVictims"] or arguments["NodeNameToVictims"]
         return {
             "NodeNameToMetaVictims": {
                 name: {"Pods": [{"UID": self.holders[name]}], "NumPDBViolations": 0}
-                for name in given
+                for name in proposed
                 if self.holders.get(name)
             }
         }
 
     def pass_on(self, arguments: Any) -> Any:
-        given = arguments["NodeNameToMetaVictims"] or arguments["NodeNameToVictims"]
+        proposed = arguments["NodeNameToMetaVictims"] or arguments["NodeNameToVictims"]
         victims = {
-            name: {"Pods": [{"UID": each.get("UID") or each["metadata"]["uid"]} for each in of["Pods"] or []]}
-            for name, of in given.items()
+            name: {"Pods": [{"UID": victim.get("UID") or victim["metadata"]["uid"]} for victim in entry["Pods"] or []]}
+            for name, entry in proposed.items()
         }
         return {"NodeNameToMetaVictims": victims}
 
@@ -294,7 +294,7 @@ async def test_an_extender_that_alone_knows_of_gpus_frees_one(
     extenders one has nothing to add.
     """
     extender, address = gpus
-    asked = [
+    extenders = [
         Extender(
             url_prefix=address,
             filter_verb="filter" if verb == "preempt" else "",
@@ -303,7 +303,7 @@ async def test_an_extender_that_alone_knows_of_gpus_frees_one(
         )
         for verb in chain
     ]
-    async with a_scene(node("n"), extenders=asked) as scene:
+    async with a_scene(node("n"), extenders=extenders) as scene:
         await scene.has(pod("low", "100m", "low", stays=True), pod("other", "100m", "low"))
         extender.holders["n"] = scene.pod("low")["metadata"]["uid"]
         await scene.has(pod("high", "100m", "high"))
@@ -314,8 +314,8 @@ async def test_an_extender_that_alone_knows_of_gpus_frees_one(
 
         assert (scene.node_of("high"), scene.pods()) == ("n", {"high", "other"})
         form = "NodeNameToMetaVictims" if by_name else "NodeNameToVictims"
-        sent = [arguments[form]["n"]["Pods"] for verb, arguments in extender.verbs if verb == chain[0]]
-        assert [pods or [] for pods in sent] == [[]]
+        sent_victims = [arguments[form]["n"]["Pods"] for verb, arguments in extender.verbs if verb == chain[0]]
+        assert [pods or [] for pods in sent_victims] == [[]]
 
 
 @pytest.mark.slow

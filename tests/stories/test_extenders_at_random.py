@@ -53,20 +53,20 @@ class Ours:
         self.verbs.changed(old, new)
 
     async def filter(self, arguments: Any) -> Any:
-        asked = await read_extender_args(ArrivedBody([json.dumps(arguments).encode()]), self._decoded)
-        found = await self.verbs.filter(asked.pod, node_names=asked.names, nodes=asked.nodes)
-        parts = filter_result(asked, found.kept, found.failed, found.failed_and_unresolvable)
+        args = await read_extender_args(ArrivedBody([json.dumps(arguments).encode()]), self._decoded)
+        result = await self.verbs.filter(args.pod, node_names=args.names, nodes=args.nodes)
+        parts = filter_result(args, result.kept, result.failed, result.failed_and_unresolvable)
         return json.loads(b"".join(parts))
 
     async def prioritize(self, arguments: Any) -> Any:
-        asked = await read_extender_args(ArrivedBody([json.dumps(arguments).encode()]), self._decoded)
-        names = asked.names or ()
-        scores = await self.verbs.prioritize(asked.pod, node_names=names, nodes=asked.nodes)
+        args = await read_extender_args(ArrivedBody([json.dumps(arguments).encode()]), self._decoded)
+        names = args.names or ()
+        scores = await self.verbs.prioritize(args.pod, node_names=names, nodes=args.nodes)
         return json.loads(prioritize_result(names, scores))
 
     async def preempt(self, arguments: Any) -> Any:
-        asked = read_preemption_args(json.dumps(arguments).encode())
-        return json.loads(preemption_result(await self.verbs.preempt(asked.pod, asked.candidates, victim=asked.victim)))
+        args = read_preemption_args(json.dumps(arguments).encode())
+        return json.loads(preemption_result(await self.verbs.preempt(args.pod, args.candidates, victim=args.victim)))
 
 
 async def _takes_a_minute(_: Pod) -> fwk.Status:
@@ -74,7 +74,7 @@ async def _takes_a_minute(_: Pod) -> fwk.Status:
     return fwk.SUCCESS
 
 
-ASSUMED_FOR_A_MINUTE: Final = pre_binding(_takes_a_minute, concerns=lambda each: each.name.startswith("slow"))
+ASSUMED_FOR_A_MINUTE: Final = pre_binding(_takes_a_minute, concerns=lambda pod: pod.name.startswith("slow"))
 
 
 def a_pod(chance: random.Random, name: str) -> Object:
@@ -84,14 +84,14 @@ def a_pod(chance: random.Random, name: str) -> Object:
 
 
 async def a_day(scene: Scene, chance: random.Random) -> None:
-    made = 0
+    count = 0
     await scene.has(budget("kept", {"matchLabels": {"app": "a"}}, maxUnavailable=chance.randint(0, 1)))
     for step in range(STEPS):
         match chance.choice(("pods", "pods", "pods", "node", "no node", "goes", "time")):
             case "pods":
                 for _ in range(chance.randint(1, 4)):
-                    made += 1
-                    await scene.has(a_pod(chance, f"{chance.choice(('slow', 'p'))}{made}"), within=0)
+                    count += 1
+                    await scene.has(a_pod(chance, f"{chance.choice(('slow', 'p'))}{count}"), within=0)
             case "node":
                 await scene.has(node(f"m{step}", str(chance.randint(2, 4))), within=0)
             case "no node" if len(nodes := scene.api.list(NODES)) > 2:
@@ -109,11 +109,9 @@ def cpu(item: Object) -> Fraction:
 
 def overcommitted(scene: Scene) -> list[str]:
     sums: defaultdict[str, Fraction] = defaultdict(Fraction)
-    for each in scene.api.list(PODS, "default"):
-        sums[each["spec"].get("nodeName", "")] += cpu(each)
-    offered = {
-        each["metadata"]["name"]: Fraction(each["status"]["allocatable"]["cpu"]) for each in scene.api.list(NODES)
-    }
+    for obj in scene.api.list(PODS, "default"):
+        sums[obj["spec"].get("nodeName", "")] += cpu(obj)
+    offered = {obj["metadata"]["name"]: Fraction(obj["status"]["allocatable"]["cpu"]) for obj in scene.api.list(NODES)}
     return [name for name, offer in offered.items() if sums[name] > offer]
 
 
@@ -122,15 +120,15 @@ async def waiting_for_no_reason(scene: Scene) -> list[tuple[str, str]]:
     cluster = Cluster()
     kinds: Any = ((NODES, Node), (PODS, Pod), (POD_DISRUPTION_BUDGETS, PodDisruptionBudget))
     for resource, kind in kinds:
-        for each in scene.api.list(resource):
-            cluster.changed(None, convert(kind, each))
-    verbs, found = make_verbs(cluster), []
+        for obj in scene.api.list(resource):
+            cluster.changed(None, convert(kind, obj))
+    verbs, pairs = make_verbs(cluster), []
     names = [*cluster.nodes]
     for waiting in [*cluster.pending.values()]:
-        kept = (await verbs.filter(waiting, node_names=names)).kept
+        places = (await verbs.filter(waiting, node_names=names)).kept
         helps = await verbs.preempt(waiting, {name: MetaVictims() for name in names})
-        found += [(waiting.name, names[place]) for place in kept] + [(waiting.name, name) for name in helps]
-    return found
+        pairs += [(waiting.name, names[place]) for place in places] + [(waiting.name, name) for name in helps]
+    return pairs
 
 
 def unjust(scene: Scene, priorities: dict[str, int]) -> list[str]:
@@ -148,18 +146,20 @@ async def test_a_random_day_with_extenders_ends_well(seed: int) -> None:
     chance = random.Random(seed)
     number, in_full = chance.randint(1, 2), chance.random() < 0.6
     ours = [Ours() for _ in range(number)]
-    says: Any = {f"e{at}_{verb}": getattr(each, verb) for at, each in enumerate(ours) for verb in VERBS.values()}
+    says: Any = {f"e{key}_{verb}": getattr(engine, verb) for key, engine in enumerate(ours) for verb in VERBS.values()}
     memory = InMemory(**says)
-    extenders: Any = [an_extender(f"e{at}", node_cache_capable=not in_full, weight=1, **VERBS) for at in range(number)]
-    there = {"plugins": [ASSUMED_FOR_A_MINUTE], "extenders": extenders, "transports": memory.transport, "seed": seed}
-    async with a_scene(**there) as scene:
+    extenders: Any = [
+        an_extender(f"e{key}", node_cache_capable=not in_full, weight=1, **VERBS) for key in range(number)
+    ]
+    setting = {"plugins": [ASSUMED_FOR_A_MINUTE], "extenders": extenders, "transports": memory.transport, "seed": seed}
+    async with a_scene(**setting) as scene:
         priorities: dict[str, int] = {}
-        scene.told.extend(each.changed for each in ours)
+        scene.told.extend(engine.changed for engine in ours)
         scene.told.append(lambda _, new: priorities.update({new.uid: new.priority}) if isinstance(new, Pod) else None)
-        await scene.has(*(node(f"n{at}", str(chance.randint(2, 4))) for at in range(3)))
+        await scene.has(*(node(f"n{key}", str(chance.randint(2, 4))) for key in range(3)))
         await a_day(scene, chance)
 
         assert overcommitted(scene) == []
         assert await waiting_for_no_reason(scene) == []
         assert unjust(scene, priorities) == []
-        assert all(each.cluster.cache.assumed_pods == frozenset() for each in ours)
+        assert all(engine.cluster.cache.assumed_pods == frozenset() for engine in ours)

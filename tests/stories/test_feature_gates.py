@@ -134,15 +134,15 @@ async def test_the_node_is_nominated_before_a_long_binding_only_for_expectation(
         since = scene.now
         await scene.has(pod("p"), within=10)
 
-        nominated = [each["status"].get("nominatedNodeName") for each in scene.history(since)]
+        nominated = [obj["status"].get("nominatedNodeName") for obj in scene.history(since)]
         assert ("n" in nominated) is is_on
 
 
 async def test_without_expectation_every_pre_bind_runs_even_one_that_has_nothing_to_do() -> None:
-    asked: list[str] = []
+    prepared: list[str] = []
 
-    async def prepare(each: Pod) -> fwk.Status:
-        asked.append(each.name)
+    async def prepare(pod: Pod) -> fwk.Status:
+        prepared.append(pod.name)
         return fwk.SUCCESS
 
     nothing_to_do = pre_binding(prepare, concerns=lambda pod: False)
@@ -151,7 +151,7 @@ async def test_without_expectation_every_pre_bind_runs_even_one_that_has_nothing
     ) as scene:
         await scene.has(pod("p"))
 
-        assert (scene.node_of("p"), asked) == ("n", ["p"])
+        assert (scene.node_of("p"), prepared) == ("n", ["p"])
 
 
 def _tolerating(operator: str, value: str, key: str = "sla", effect: str = "NoSchedule") -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _tolerating(operator: str, value: str, key: str = "sla", effect: str = "NoSc
 
 
 @pytest.mark.parametrize(
-    ("operator", "own", "of_taint", "fits"),
+    ("operator", "tolerated_value", "of_taint", "fits"),
     [
         pytest.param("Gt", "900", "950", True, id="the taint is greater"),
         pytest.param("Gt", "950", "950", False, id="the taint is as great"),
@@ -174,13 +174,13 @@ def _tolerating(operator: str, value: str, key: str = "sla", effect: str = "NoSc
         pytest.param("Gt", "0", "9223372036854775808", False, id="the taint is beyond int64"),
     ],
 )
-async def test_a_toleration_compares_numbers(operator: str, own: str, of_taint: str, fits: bool) -> None:
+async def test_a_toleration_compares_numbers(operator: str, tolerated_value: str, of_taint: str, fits: bool) -> None:
     """TestTaintTolerationFilter and TestTaintNodeByCondition with Gt and Lt, while TaintTolerationComparisonOperators
     is on.
     """
     tainted = node("n", taints=[{**taint("sla"), "value": of_taint}])
     async with a_scene(tainted, features=COMPARING, controllers=False) as scene:
-        await scene.has(pod("p", "100m", **_tolerating(operator, own)))
+        await scene.has(pod("p", "100m", **_tolerating(operator, tolerated_value)))
 
         assert scene.node_of("p") == ("n" if fits else "")
         if not fits:
@@ -200,10 +200,10 @@ async def test_pod_is_admitted_once_the_value_of_the_taint_is_tolerated() -> Non
     ) as scene:
         await scene.has(pod("p", "100m", **_tolerating("Gt", "900")))
 
-        await scene.changes("n", lambda found: found["spec"]["taints"][0].update(value="850"), resource=NODES)
+        await scene.changes("n", lambda obj: obj["spec"]["taints"][0].update(value="850"), resource=NODES)
         assert (scene.waits_in("p"), scene.attempts("p")) == ("unschedulable", 1)
 
-        await scene.changes("n", lambda found: found["spec"]["taints"][0].update(value="950"), resource=NODES)
+        await scene.changes("n", lambda obj: obj["spec"]["taints"][0].update(value="950"), resource=NODES)
         assert scene.node_of("p") == "n"
 
 
@@ -296,12 +296,12 @@ async def test_a_driver_keeps_pods_off_nodes_where_it_is_not_installed_only_whil
 
         assert scene.node_of("p") == ("" if is_on else "n")
         if is_on:
-            found = scene.condition("p")
-            assert found is not None
-            assert found[2].startswith(f"0/1 nodes are available: 1 {DRIVER} CSI driver is not installed on the node.")
+            state = scene.condition("p")
+            assert state is not None
+            assert state[2].startswith(f"0/1 nodes are available: 1 {DRIVER} CSI driver is not installed on the node.")
 
-            there = csi_node("n") | {"spec": {"drivers": [{"name": DRIVER, "nodeID": "n", "topologyKeys": None}]}}
-            await scene.has(there)
+            entry = csi_node("n") | {"spec": {"drivers": [{"name": DRIVER, "nodeID": "n", "topologyKeys": None}]}}
+            await scene.has(entry)
 
             assert scene.node_of("p") == "n"
 
@@ -314,8 +314,10 @@ async def test_a_condition_names_the_generation_that_was_judged_from_the_version
     async with a_scene(node("n"), features=FeatureGates.of({}, version)) as scene:
         await scene.has(pod("p", "8"))
 
-        [found] = [each for each in scene.pod("p")["status"]["conditions"] if each["type"] == "PodScheduled"]
-        assert ("observedGeneration" in found) is is_written
+        [condition] = [
+            condition for condition in scene.pod("p")["status"]["conditions"] if condition["type"] == "PodScheduled"
+        ]
+        assert ("observedGeneration" in condition) is is_written
 
 
 @pytest.mark.parametrize(("version", "fits"), [("1.33", True), ("1.36", False)])

@@ -51,19 +51,19 @@ def planned(scene: Scene) -> PlanAnswer:
 
 
 def cordon(scene: Scene, names: object, *, is_on: bool = True) -> None:
-    for each in scene.api.list(NODES):
-        if each["metadata"]["name"] in names:  # type: ignore[operator]
-            each["spec"]["unschedulable"] = is_on
-            scene.api.update(NODES, "", each["metadata"]["name"], each)
+    for obj in scene.api.list(NODES):
+        if obj["metadata"]["name"] in names:  # type: ignore[operator]
+            obj["spec"]["unschedulable"] = is_on
+            scene.api.update(NODES, "", obj["metadata"]["name"], obj)
 
 
 async def carried_out(scene: Scene, answer: PlanAnswer) -> None:
     names: dict[str, str] = {}  # the pods that have moved, as they are called now
-    cordon(scene, {each.node for each in answer.free})
+    cordon(scene, {free_node.node for free_node in answer.free})
     for move in answer.moves:
         name, before = names.get(move.pod.name, move.pod.name), scene.pods()
         assert scene.node_of(name) == move.from_node
-        meanwhile = {*move.cordon} - {each.node for each in answer.free}
+        meanwhile = {*move.cordon} - {free_node.node for free_node in answer.free}
         cordon(scene, meanwhile)
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": "default"}}
         await scene.setting.client.create(f"/api/v1/namespaces/default/pods/{name}/eviction", body)
@@ -71,7 +71,7 @@ async def carried_out(scene: Scene, answer: PlanAnswer) -> None:
         (new,) = scene.pods() - before
         assert scene.node_of(new) == move.to_node
         names[move.pod.name] = new
-        assert all(left >= 0 for left in budgets(scene).values())
+        assert all(slack >= 0 for slack in budgets(scene).values())
         cordon(scene, meanwhile, is_on=False)
 
 
@@ -91,6 +91,6 @@ async def test_a_plan_that_frees_nodes_can_be_carried_out(first: int) -> None:
 
             await carried_out(scene, answer)
 
-            used = {each["spec"].get("nodeName", "") for each in scene.api.list(PODS, "default")}
+            used = {obj["spec"].get("nodeName", "") for obj in scene.api.list(PODS, "default")}
             assert "" not in used, seed
-            assert not used & {each.node for each in answer.free}, seed
+            assert not used & {free_node.node for free_node in answer.free}, seed

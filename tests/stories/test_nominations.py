@@ -14,7 +14,7 @@ from tests.stories.cluster_changes import changed
 
 
 def _nominate(scene: Scene, name: str, where: str) -> None:
-    nominated = changed(PODS, name, lambda found: found["status"].update(nominatedNodeName=where), subresource="status")
+    nominated = changed(PODS, name, lambda obj: obj["status"].update(nominatedNodeName=where), subresource="status")
     nominated(scene)
 
 
@@ -23,7 +23,7 @@ async def _comes_nominated(scene: Scene, obj: Object, where: str) -> None:
     name = obj["metadata"]["name"]
     await scene.has({**obj, "spec": {**obj["spec"], "schedulingGates": [{"name": "wait"}]}})
     _nominate(scene, name, where)
-    await scene.changes(name, lambda found: found["spec"].pop("schedulingGates"), within=10)
+    await scene.changes(name, lambda obj: obj["spec"].pop("schedulingGates"), within=10)
 
 
 @pytest.mark.over_a_socket
@@ -86,9 +86,7 @@ async def test_nomination_is_overwritten_by_that_of_a_better_node() -> None:
         await _comes_nominated(scene, pod("high", "4", "high"), "n")
 
         promised = [
-            each["status"].get("nominatedNodeName")
-            for each in scene.history(since)
-            if each["metadata"]["name"] == "high"
+            obj["status"].get("nominatedNodeName") for obj in scene.history(since) if obj["metadata"]["name"] == "high"
         ]
         assert "m" in promised
         assert scene.node_of("high") == "m"
@@ -117,7 +115,7 @@ async def test_nomination_is_cleared_when_its_room_was_taken() -> None:
         await scene.has(pod("high", "4", "high"))
         assert scene.node_of("high") == "n"
 
-        await scene.changes("low", lambda found: found["spec"].pop("schedulingGates"))
+        await scene.changes("low", lambda obj: obj["spec"].pop("schedulingGates"))
 
         assert (scene.nominated_node_of("low"), scene.node_of("low")) == ("", "")
 

@@ -106,7 +106,7 @@ async def test_nomination_is_cleared_for_a_pod_of_higher_priority() -> None:
     ("elsewhere", "waiting"),
     [
         pytest.param([], [pod("middle", "1500m", "middle")], id="a pod"),
-        pytest.param([], [pod(each, "700m", "middle") for each in ("middle", "other")], id="two pods"),
+        pytest.param([], [pod(name, "700m", "middle") for name in ("middle", "other")], id="two pods"),
         pytest.param(
             [node("m"), pod("spared", "1500m", "middle", nodeName="m")], [pod("middle", "1500m", "high")],
             id="a pod that would evict a more important one elsewhere",
@@ -127,7 +127,7 @@ async def test_nominations_stay_while_all_victims_are_leaving_for_them_already(
         assert scene.leaving() == {"low"}
         await scene.has(pod("high", "1500m", "higher"), within=30)
 
-        names = [each["metadata"]["name"] for each in waiting]
+        names = [obj["metadata"]["name"] for obj in waiting]
         assert [scene.nominated_node_of(name) for name in ("high", *names)] == ["n", *("n" for _ in names)]
         assert scene.leaving() == {"low"}
 

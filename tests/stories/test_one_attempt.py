@@ -27,14 +27,14 @@ class Ends:
     """How an attempt ends.
 
     Attributes:
-        told: reason and note of its event.
+        event: reason and note of its event.
         queue: where the pod waits then; empty if it is bound.
         was_kept: whether Reserve had kept something for it.
         was_promised: whether its node was written down on the way.
         binds: requests for a binding.
     """
 
-    told: tuple[str, str]
+    event: tuple[str, str]
     queue: str = ""
     was_kept: bool = True
     was_promised: bool = False
@@ -97,7 +97,7 @@ async def test_an_attempt_ends_well_or_leaves_nothing_behind(plugin: type[fwk.Pl
     """
     given_back: list[str] = []
     binds: list[str] = []
-    keeps = reserving(lambda _: fwk.SUCCESS, lambda each: given_back.append(each.name), "Keeping")
+    keeps = reserving(lambda _: fwk.SUCCESS, lambda pod: given_back.append(pod.name), "Keeping")
 
     def notes(request: httpx.Request) -> httpx.Response | None:
         if is_binding(request):
@@ -109,13 +109,13 @@ async def test_an_attempt_ends_well_or_leaves_nothing_behind(plugin: type[fwk.Pl
         since = scene.now
         await scene.has(pod("p"), within=0.5)
 
-        assert scene.events("p") == [ends.told]
+        assert scene.events("p") == [ends.event]
         assert scene.waits_in("p") == ends.queue
         assert scene.refused_by("p") == ({plugin.name} if plugin is not None and ends.queue == REFUSED else set())
         assert scene.node_of("p") == ("" if ends.queue else "n")
         assert not scene.is_assumed("p")
         assert given_back == (["p"] if ends.queue and ends.was_kept else [])
-        assert ("n" in [each["status"].get("nominatedNodeName") for each in scene.history(since)]) is ends.was_promised
+        assert ("n" in [obj["status"].get("nominatedNodeName") for obj in scene.history(since)]) is ends.was_promised
         assert scene.nominated_node_of("p") == ""
         assert len(binds) == ends.binds
         assert scene.alone.world.queue.in_flight_pods() == []
@@ -127,10 +127,10 @@ async def test_nomination_is_cleared_when_the_search_of_the_pod_fails() -> None:
     fails = filtering(lambda *_: fwk.error("broken"))
     async with a_scene(node("n"), plugins=[fails]) as scene:
         await scene.has(pod("p", schedulingGates=[{"name": "wait"}]))
-        found = scene.pod("p")
-        found["status"]["nominatedNodeName"] = "n"
-        scene.api.update(PODS, "default", "p", found, subresource="status")
-        await scene.changes("p", lambda found: found["spec"].pop("schedulingGates"), within=0.5)
+        obj = scene.pod("p")
+        obj["status"]["nominatedNodeName"] = "n"
+        scene.api.update(PODS, "default", "p", obj, subresource="status")
+        await scene.changes("p", lambda obj: obj["spec"].pop("schedulingGates"), within=0.5)
 
         assert scene.nominated_node_of("p") == ""
         assert scene.condition("p") == ("False", "SchedulerError", 'running "Filtering" filter plugin: broken')

@@ -93,7 +93,7 @@ async def test_a_pod_that_is_being_deleted_is_not_attempted() -> None:
         before = scene.condition("p")
         await scene.loses("p")
         await scene.changes(
-            "n", lambda found: found["status"]["allocatable"].update(cpu="4"), resource=NODES, subresource="status"
+            "n", lambda obj: obj["status"]["allocatable"].update(cpu="4"), resource=NODES, subresource="status"
         )
         await scene.has(node("m"), within=15)
 
@@ -108,7 +108,7 @@ async def test_a_plugin_that_refuses_and_one_that_waits_are_both_remembered() ->
     """A Filter that says Pending: the pod comes back at once when its plugin sees a chance, without a pause."""
     waits: list[bool] = [True]
 
-    def says(each: Pod, where: fwk.NodeInfo) -> fwk.Status:
+    def says(pod: Pod, where: fwk.NodeInfo) -> fwk.Status:
         return fwk.Status(fwk.Code.PENDING, ("waits for a driver",)) if waits else fwk.SUCCESS
 
     events = [fwk.on(fwk.EventResource.NODE, fwk.ActionType.UPDATE_NODE_LABEL)]
@@ -120,7 +120,7 @@ async def test_a_plugin_that_refuses_and_one_that_waits_are_both_remembered() ->
         assert scene.waits_in("p") == "unschedulable"
 
         waits.clear()
-        await scene.changes("n", lambda found: found["metadata"]["labels"].update(zone="a"), resource=NODES, within=0.1)
+        await scene.changes("n", lambda obj: obj["metadata"]["labels"].update(zone="a"), resource=NODES, within=0.1)
 
         assert scene.node_of("p") == "n"
 
@@ -133,13 +133,13 @@ async def _takes_long(_: Pod) -> fwk.Status:
     return fwk.error("too late")
 
 
-def _slow_bindings(seconds: float, of: str = "") -> Interfere:
+def _slow_bindings(seconds: float, pod_name: str = "") -> Interfere:
     """Those of one pod, or of all."""
 
     async def later() -> None:
         await asyncio.sleep(seconds)
 
-    return lambda request: later() if request.url.path.endswith(f"{of}/binding") else None
+    return lambda request: later() if request.url.path.endswith(f"{pod_name}/binding") else None
 
 
 @pytest.mark.anywhere
@@ -184,7 +184,7 @@ async def test_a_pod_that_is_deleted_on_its_way_leaves_nothing_on_the_node(when:
         "being prepared": [pre_binding(_takes_long, concerns=lambda pod: pod.name == "p")],
         "being bound": [],
     }
-    interfere = _slow_bindings(3, of="pods/p") if when == "being bound" else None
+    interfere = _slow_bindings(3, pod_name="pods/p") if when == "being bound" else None
     async with a_scene(node("n"), plugins=plugins[when], interfere=interfere) as scene:
         await scene.has(pod("p", "1500m"), within=1)
         assert scene.is_assumed("p")
@@ -240,7 +240,7 @@ async def test_a_pod_that_changed_while_it_was_tried_is_tried_as_it_is_now() -> 
     """TestFailureHandler, pod updated during the scheduling cycle: the new one is queued."""
     async with a_scene(node("n"), plugins=[pre_binding(_takes_long)]) as scene:
         await scene.has(pod("p"), within=1)
-        await scene.changes("p", lambda found: found["metadata"].update(labels={"new": "yes"}), within=0.5)
+        await scene.changes("p", lambda obj: obj["metadata"].update(labels={"new": "yes"}), within=0.5)
         await scene.passes(4)
 
         info = scene.alone.world.queue.get("default/p")
@@ -279,7 +279,7 @@ async def test_while_a_pod_waits_for_leave_it_is_in_flight_and_misses_nothing() 
     """Test_InFlightPods, whole: what comes while it waits is looked at when it is refused."""
     events = [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD)]
 
-    def says(each: Pod, _: fwk.Handle) -> tuple[fwk.Status, float]:
+    def says(pod: Pod, _: fwk.Handle) -> tuple[fwk.Status, float]:
         return WAIT, 3
 
     async with a_scene(node("n"), plugins=[permitting(says, events=events)]) as scene:
@@ -312,7 +312,7 @@ async def test_finished_pods_take_no_room() -> None:
         assert scene.node_of("p") == ""
 
         await scene.changes(
-            "done", lambda found: found["status"].update(phase="Succeeded"), subresource="status", within=10
+            "done", lambda obj: obj["status"].update(phase="Succeeded"), subresource="status", within=10
         )
 
         assert scene.node_of("p") == "n"

@@ -45,16 +45,16 @@ class KeepsCaches(OwnRules):
 
 
 @pytest.mark.parametrize(
-    ("plugins", "without", "node_of_victims", "victims"),
+    ("plugins", "disabled", "node_of_victims", "victims"),
     [
         pytest.param([], (), "one", {"lone"}, id="upstream's criteria prefer fewer victims"),
         pytest.param([KeepsCaches], ("DefaultPreemption",), "two", {"first", "second"}, id="the plugin prefers more"),
     ],
 )
 async def test_a_plugin_replaces_the_criteria(
-    plugins: list[type[fwk.Plugin]], without: tuple[str, ...], node_of_victims: str, victims: set[str]
+    plugins: list[type[fwk.Plugin]], disabled: tuple[str, ...], node_of_victims: str, victims: set[str]
 ) -> None:
-    async with a_scene(node("one"), node("two"), plugins=plugins, without=without) as scene:
+    async with a_scene(node("one"), node("two"), plugins=plugins, without=disabled) as scene:
         await scene.has(pod("lone", "2", "low", nodeName="one", stays=True))
         for name in ("first", "second"):
             await scene.has(pod(name, "1", "low", nodeName="two", stays=True))
@@ -104,7 +104,7 @@ async def test_by_old_rules_a_pod_waits_for_a_node_that_only_an_extender_refuses
     """It is nominated there, and nobody has to go; it is bound once the extender lets it."""
     refused = ["one"]
     memory = InMemory(
-        busy_filter=lambda asked: {"NodeNames": [], "FailedNodes": dict.fromkeys(refused, "busy")} if refused else asked
+        busy_filter=lambda args: {"NodeNames": [], "FailedNodes": dict.fromkeys(refused, "busy")} if refused else args
     )
     extenders = [an_extender("busy", filter_verb="filter")]
     async with a_scene(

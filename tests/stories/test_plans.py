@@ -60,9 +60,9 @@ class App:
         return spec
 
     def pod(self, name: str, node: str = "") -> Object:
-        made = pod(name, str(self.cpu), labels={"app": self.name})
-        made["spec"] |= self.spec() | ({"nodeName": node} if node else {})
-        return made
+        obj = pod(name, str(self.cpu), labels={"app": self.name})
+        obj["spec"] |= self.spec() | ({"nodeName": node} if node else {})
+        return obj
 
 
 @final
@@ -73,7 +73,7 @@ class Sizes:
     cpu: Mapping[str, int]
     zones: Mapping[str, str]
     apps: Sequence[App]
-    wanted: int
+    wanted_cpu: int
     wanted_zone: str
     placed: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
@@ -102,8 +102,8 @@ def cluster_of(seed: int) -> Sizes:
         budget = rng.randint(0, len(nodes)) if nodes and rng.random() < 0.4 else None
         if nodes:
             apps.append(App(f"app-{number}", size, tuple(nodes), rng.random() < 0.15, keeps_apart, zone, budget))
-    wanted = min(max(free.values()) + rng.randint(1, 2), max(cpu.values()))
-    return Sizes(cpu, zones, apps, wanted, rng.choice(list(zones.values())) if rng.random() < 0.3 else "")
+    wanted_cpu = min(max(free.values()) + rng.randint(1, 2), max(cpu.values()))
+    return Sizes(cpu, zones, apps, wanted_cpu, rng.choice(list(zones.values())) if rng.random() < 0.3 else "")
 
 
 # Every distribution of the pods, by arithmetic alone.
@@ -116,16 +116,16 @@ State = tuple[tuple[str, ...], ...]
 def fits_after_moves(sizes: Sizes) -> bool:
     """Returns whether any moves lead to a distribution in which the wanted pod fits."""
     first: State = tuple(tuple(sorted(app.nodes)) for app in sizes.apps)
-    seen, left = {first}, deque([first])
-    while left:
-        state = left.popleft()
+    visited, queue = {first}, deque([first])
+    while queue:
+        state = queue.popleft()
         free = free_in(sizes, state)
-        if any(free[name] >= sizes.wanted and sizes.wanted_zone in ("", sizes.zones[name]) for name in sizes.cpu):
+        if any(free[name] >= sizes.wanted_cpu and sizes.wanted_zone in ("", sizes.zones[name]) for name in sizes.cpu):
             return True
         for after in moved(sizes, state, free):
-            if after not in seen:
-                seen.add(after)
-                left.append(after)
+            if after not in visited:
+                visited.add(after)
+                queue.append(after)
     return False
 
 
@@ -141,16 +141,16 @@ def moved(sizes: Sizes, state: State, free: Mapping[str, int]) -> Iterator[State
     for number, (app, nodes) in enumerate(zip(sizes.apps, state, strict=True)):
         if not app.may_move:
             continue
-        for place, own in enumerate(nodes):
-            others = nodes[:place] + nodes[place + 1 :]
+        for place, node_name in enumerate(nodes):
+            other_nodes = nodes[:place] + nodes[place + 1 :]
             for name in sizes.cpu:
                 allowed = (
                     free[name] >= app.cpu
                     and app.zone in ("", sizes.zones[name])
-                    and not (app.keeps_apart and name in others)
+                    and not (app.keeps_apart and name in other_nodes)
                 )
-                if name != own and allowed:
-                    yield (*state[:number], tuple(sorted((*others, name))), *state[number + 1 :])
+                if name != node_name and allowed:
+                    yield (*state[:number], tuple(sorted((*other_nodes, name))), *state[number + 1 :])
 
 
 # The cluster.
@@ -169,32 +169,34 @@ async def filled(scene: Scene, sizes: Sizes) -> None:
         if not app.stays:
             spec = {"replicas": 0, "selector": {"matchLabels": {"app": app.name}}, "template": template}
             of_kind = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
-            made = scene.api.create(REPLICA_SETS, "default", {**of_kind, "metadata": {"name": app.name}, "spec": spec})
-            owner = [{**of_kind, "name": app.name, "uid": made["metadata"]["uid"], "controller": True}]
+            replica_set = scene.api.create(
+                REPLICA_SETS, "default", {**of_kind, "metadata": {"name": app.name}, "spec": spec}
+            )
+            owner = [{**of_kind, "name": app.name, "uid": replica_set["metadata"]["uid"], "controller": True}]
         for number, name in enumerate(app.nodes):
             obj = app.pod(f"{app.name}-{number}", name)
             obj["metadata"]["ownerReferences"] = owner
             scene.api.create(PODS, "default", obj)
         if not app.stays:
-            made = scene.api.get(REPLICA_SETS, "default", app.name)
-            made["spec"]["replicas"] = len(app.nodes)
-            scene.api.update(REPLICA_SETS, "default", app.name, made)
+            replica_set = scene.api.get(REPLICA_SETS, "default", app.name)
+            replica_set["spec"]["replicas"] = len(app.nodes)
+            scene.api.update(REPLICA_SETS, "default", app.name, replica_set)
         if app.min_available is not None:
-            kept = budget(app.name, {"matchLabels": {"app": app.name}}, minAvailable=app.min_available)
-            scene.api.create(POD_DISRUPTION_BUDGETS, "default", kept)
+            pod_budget = budget(app.name, {"matchLabels": {"app": app.name}}, minAvailable=app.min_available)
+            scene.api.create(POD_DISRUPTION_BUDGETS, "default", pod_budget)
     await scene.passes(30)
 
 
-def wanted(sizes: Sizes) -> Object:
-    made = pod("wanted", str(sizes.wanted))
+def wanted_pod(sizes: Sizes) -> Object:
+    obj = pod("wanted", str(sizes.wanted_cpu))
     if sizes.wanted_zone:
-        made["spec"]["nodeSelector"] = {"zone": sizes.wanted_zone}
-    return made
+        obj["spec"]["nodeSelector"] = {"zone": sizes.wanted_zone}
+    return obj
 
 
 def planned(scene: Scene, sizes: Sizes) -> PlanAnswer:
     cluster = scene.alone.world.cluster.fork()
-    request = PlanRequest(create=[wanted(sizes)], max_moves=20)
+    request = PlanRequest(create=[wanted_pod(sizes)], max_moves=20)
     with ThreadPoolExecutor() as threads:  # it runs an event loop of its own
         return threads.submit(
             plan, cluster, Configuration(), request, TrialRegistry, lambda: datetime.now(UTC)
@@ -221,17 +223,15 @@ async def carried_out(scene: Scene, answer: PlanAnswer) -> None:
 
 
 def cordon(scene: Scene, besides: str | None) -> None:
-    for each in scene.api.list(NODES):
-        each["spec"]["unschedulable"] = besides is not None and each["metadata"]["name"] != besides
-        scene.api.update(NODES, "", each["metadata"]["name"], each)
+    for obj in scene.api.list(NODES):
+        obj["spec"]["unschedulable"] = besides is not None and obj["metadata"]["name"] != besides
+        scene.api.update(NODES, "", obj["metadata"]["name"], obj)
 
 
 def budgets(scene: Scene) -> dict[str, int]:
     """Returns by how many healthy pods each budget's app is above or below what it wants."""
-    found = scene.api.list(POD_DISRUPTION_BUDGETS, "default")
-    return {
-        each["metadata"]["name"]: each["status"]["currentHealthy"] - each["status"]["desiredHealthy"] for each in found
-    }
+    pdbs = scene.api.list(POD_DISRUPTION_BUDGETS, "default")
+    return {pdb["metadata"]["name"]: pdb["status"]["currentHealthy"] - pdb["status"]["desiredHealthy"] for pdb in pdbs}
 
 
 @pytest.mark.parametrize(
@@ -252,6 +252,6 @@ async def test_a_plan_can_be_carried_out_and_where_there_is_none_no_search_finds
                 assert not fits_after_moves(sizes), seed
                 continue
             await carried_out(scene, answer)
-            await scene.has(wanted(sizes), within=30)
+            await scene.has(wanted_pod(sizes), within=30)
             assert scene.node_of("wanted"), seed
-            assert all(left >= 0 for left in budgets(scene).values()), seed
+            assert all(slack >= 0 for slack in budgets(scene).values()), seed

@@ -65,26 +65,26 @@ async def test_failed_attempt_is_unreserved_once_in_reverse_order(failing: type[
 @pytest.mark.anywhere
 async def test_a_plugin_that_prepares_may_fail_and_others_are_not_asked_then() -> None:
     """TestPrebindPlugin."""
-    asked: list[str] = []
+    prepared: list[str] = []
     fails = [True]
 
     async def first(_: Pod) -> fwk.Status:
         return fwk.error("broken disk") if fails else fwk.SUCCESS
 
-    async def second(each: Pod) -> fwk.Status:
-        asked.append(each.name)
+    async def second(pod: Pod) -> fwk.Status:
+        prepared.append(pod.name)
         return fwk.SUCCESS
 
     async with a_scene(node("n"), plugins=[pre_binding(first, "One"), pre_binding(second, "Two")]) as scene:
         await scene.has(pod("p"), within=0.5)
 
         assert scene.condition("p") == ("False", "SchedulerError", 'running PreBind plugin "One": broken disk')
-        assert (scene.waits_in("p"), asked) == ("error backoff", [])
+        assert (scene.waits_in("p"), prepared) == ("error backoff", [])
 
         fails.clear()
         await scene.passes(5)
 
-        assert (scene.node_of("p"), asked) == ("n", ["p"])
+        assert (scene.node_of("p"), prepared) == ("n", ["p"])
 
 
 @pytest.mark.anywhere
@@ -101,19 +101,19 @@ async def test_a_refusal_at_the_end_is_tried_again_without_an_event() -> None:
         assert (scene.waits_in("p"), scene.refused_by("p")) == ("error backoff", set())
 
 
-def _binder(status: fwk.Status, name: str, asked: list[str]) -> type[fwk.Plugin]:
-    async def says(each: Pod, where: str, handle: fwk.Handle) -> fwk.Status:
-        asked.append(name)
+def _binder(status: fwk.Status, name: str, calls: list[str]) -> type[fwk.Plugin]:
+    async def says(pod: Pod, where: str, handle: fwk.Handle) -> fwk.Status:
+        calls.append(name)
         if status.is_success:
             assert handle.dispatcher is not None
-            await handle.dispatcher.perform(fwk.BindPod.of(each, where))
+            await handle.dispatcher.perform(fwk.BindPod.of(pod, where))
         return status
 
     return binding(says, name)
 
 
 @pytest.mark.parametrize(
-    ("says", "asked", "told"),
+    ("says", "expected_calls", "events"),
     [
         pytest.param([fwk.SKIP, fwk.SUCCESS], ["First", "Second"], [BOUND], id="the second"),
         pytest.param([fwk.SUCCESS, fwk.SUCCESS], ["First"], [BOUND], id="the first"),
@@ -131,23 +131,23 @@ def _binder(status: fwk.Status, name: str, asked: list[str]) -> type[fwk.Plugin]
 )
 @pytest.mark.anywhere
 async def test_the_first_binder_that_does_not_skip_a_pod_has_bound_it_or_failed(
-    says: list[fwk.Status], asked: list[str], told: list[tuple[str, str]]
+    says: list[fwk.Status], expected_calls: list[str], events: list[tuple[str, str]]
 ) -> None:
     """TestBindPlugin, five cases."""
-    seen: list[str] = []
+    calls: list[str] = []
     after: list[str] = []
-    binders = [_binder(status, name, seen) for status, name in zip(says, ["First", "Second"], strict=True)]
-    plugins = [*binders, post_binding(lambda each, _: after.append(each.name))]
+    binders = [_binder(status, name, calls) for status, name in zip(says, ["First", "Second"], strict=True)]
+    plugins = [*binders, post_binding(lambda pod, _: after.append(pod.name))]
     async with a_scene(node("n"), plugins=plugins, without=("DefaultBinder",)) as scene:
         await scene.has(pod("p"), within=0.5)
 
-        assert seen == asked
-        assert scene.events("p") == told
-        is_bound = bool(told) and told[0][0] == "Scheduled"
+        assert calls == expected_calls
+        assert scene.events("p") == events
+        is_bound = bool(events) and events[0][0] == "Scheduled"
         assert (scene.node_of("p"), after) == (("n", ["p"]) if is_bound else ("", []))
         if not is_bound:
             assert scene.waits_in("p") == "error backoff"
-        if not told:
+        if not events:
             assert scene.condition("p") is None
 
 
@@ -159,9 +159,9 @@ async def test_a_pod_that_waits_goes_on_once_it_is_allowed_to() -> None:
     """TestPermitPlugin, wait and allow: meanwhile it takes its room."""
     handles: list[fwk.Handle] = []
 
-    def says(each: Pod, handle: fwk.Handle) -> tuple[fwk.Status, float]:
+    def says(pod: Pod, handle: fwk.Handle) -> tuple[fwk.Status, float]:
         handles.append(handle)
-        return (WAIT, 60) if each.name == "held" else (fwk.SUCCESS, 0)
+        return (WAIT, 60) if pod.name == "held" else (fwk.SUCCESS, 0)
 
     async with a_scene(node("n"), plugins=[permitting(says)]) as scene:
         await scene.has(pod("held", "1500m"), pod("other", "1500m"))
@@ -224,7 +224,7 @@ async def test_permit_holds_a_pod_for_fifteen_minutes_at_most() -> None:
 async def test_a_pod_may_have_to_wait_for_its_companions() -> None:
     """TestCoSchedulingWithPermitPlugin: the last one lets all others go."""
 
-    def says(each: Pod, handle: fwk.Handle) -> tuple[fwk.Status, float]:
+    def says(pod: Pod, handle: fwk.Handle) -> tuple[fwk.Status, float]:
         waiting = list(handle.waiting_pods)
         if len(waiting) < 2:
             return WAIT, 60
@@ -245,15 +245,15 @@ async def test_a_pod_may_have_to_wait_for_its_companions() -> None:
 async def test_pods_that_a_plugin_names_are_tried_next() -> None:
     """TestActivatePods: once at the end of a successful cycle, and once after PostBind; whatever they wait for."""
 
-    def says(each: Pod, state: fwk.CycleState) -> None:
-        if each.name == "caller":
-            state.read(fwk.PODS_TO_ACTIVATE).update(named)
+    def says(pod: Pod, state: fwk.CycleState) -> None:
+        if pod.name == "caller":
+            state.read(fwk.PODS_TO_ACTIVATE).update(activated)
 
-    named: dict[str, Pod] = {}
+    activated: dict[str, Pod] = {}
     may_run: list[bool] = []
 
-    def let_in(each: Pod, _: fwk.NodeInfo) -> fwk.Status:
-        return fwk.SUCCESS if may_run or each.name == "caller" else fwk.unschedulable("not yet")
+    def let_in(pod: Pod, _: fwk.NodeInfo) -> fwk.Status:
+        return fwk.SUCCESS if may_run or pod.name == "caller" else fwk.unschedulable("not yet")
 
     async with a_scene(node("n"), plugins=[filtering(let_in), post_binding(says)]) as scene:
         await scene.has(pod("sleeper", "100m"), pod("stranger", "100m"))
@@ -261,7 +261,7 @@ async def test_pods_that_a_plugin_names_are_tried_next() -> None:
         may_run.append(True)
         sleeper = scene.alone.world.pod_by_key("default/sleeper")
         assert sleeper is not None
-        named["default/sleeper"] = sleeper
+        activated["default/sleeper"] = sleeper
 
         await scene.has(pod("caller", "100m"))
 
@@ -284,8 +284,8 @@ async def test_pods_that_a_plugin_names_are_tried_though_the_pod_of_the_cycle_st
             state.read(fwk.PODS_TO_ACTIVATE)["default/sleeper"] = sleeper
             return WAIT, 600
 
-    def let_in(each: Pod, _: fwk.NodeInfo) -> fwk.Status:
-        return fwk.SUCCESS if may_run or each.name == "caller" else fwk.unschedulable("not yet")
+    def let_in(pod: Pod, _: fwk.NodeInfo) -> fwk.Status:
+        return fwk.SUCCESS if may_run or pod.name == "caller" else fwk.unschedulable("not yet")
 
     async with a_scene(node("n"), plugins=[filtering(let_in), Calling]) as scene:
         await scene.has(pod("sleeper", "100m"))
@@ -316,12 +316,12 @@ async def _is_cancelled(_: Pod) -> fwk.Status:
 
 
 def _unless(name: str, says: Callable[..., fwk.Status]) -> Callable[..., fwk.Status]:
-    return lambda each, *more: says(each, *more) if each.name == name else fwk.SUCCESS
+    return lambda pod, *more: says(pod, *more) if pod.name == name else fwk.SUCCESS
 
 
 def _unless_later(name: str, says: Callable[[Pod], Awaitable[fwk.Status]]) -> Callable[[Pod], Awaitable[fwk.Status]]:
-    async def answer(each: Pod) -> fwk.Status:
-        return await says(each) if each.name == name else fwk.SUCCESS
+    async def answer(pod: Pod) -> fwk.Status:
+        return await says(pod) if pod.name == name else fwk.SUCCESS
 
     return answer
 
@@ -334,7 +334,7 @@ def _unless_later(name: str, says: Callable[[Pod], Awaitable[fwk.Status]]) -> Ca
             reserving(_unless("p", _raises), name="X"), 'running Reserve plugin "X": out of order', id="Reserve"
         ),
         pytest.param(
-            permitting(lambda each, _: (_unless("p", _raises)(each), 0), "X"),
+            permitting(lambda pod, _: (_unless("p", _raises)(pod), 0), "X"),
             'running Permit plugin "X": out of order',
             id="Permit",
         ),
@@ -353,7 +353,7 @@ def _unless_later(name: str, says: Callable[[Pod], Awaitable[fwk.Status]]) -> Ca
 @pytest.mark.anywhere
 async def test_a_plugin_that_raises_fails_that_pod_and_no_other(broken: type[fwk.Plugin], message: str) -> None:
     given_back: list[str] = []
-    keeps = reserving(_done, lambda each: given_back.append(each.name), "Keeps")
+    keeps = reserving(_done, lambda pod: given_back.append(pod.name), "Keeps")
     async with a_scene(node("n"), plugins=[keeps, broken]) as scene:
         await scene.has(pod("p", "1500m"), within=0.5)
 
@@ -370,7 +370,7 @@ async def test_a_plugin_that_raises_fails_that_pod_and_no_other(broken: type[fwk
 async def test_a_plugin_that_raises_while_it_gives_back_does_not_keep_the_others_from_it() -> None:
     given_back: list[str] = []
     plugins = [
-        reserving(_done, lambda each: given_back.append(each.name), "First"),
+        reserving(_done, lambda pod: given_back.append(pod.name), "First"),
         reserving(_refuses, _raises, "Second"),  # type: ignore[arg-type]
     ]
     async with a_scene(node("n"), plugins=plugins) as scene:

@@ -33,7 +33,7 @@ class Preemption:
         goes: who of those that run has to go.
         group: the group that wants room; None for single pods.
         victims: the group of those that run.
-        own: the priority of the members, where it is another than the group's.
+        member_priority: the priority of the members, where it is another than the group's.
     """
 
     nodes: dict[str, str]
@@ -43,7 +43,7 @@ class Preemption:
     group: Object | None
     victims: Object | None = None
     budget: Object | None = None
-    own: str = ""
+    member_priority: str = ""
     waits: bool = False
 
 
@@ -88,7 +88,7 @@ PREEMPTIONS = {
     "a whole group for one pod": Preemption({"n": "3"}, LOWS, "1", ALL_OF_THEM, ONE, victims=WHOLE["v"]),
     "a whole basic group for one pod": Preemption({"n": "3"}, LOWS, "1", ALL_OF_THEM, ONE, victims=WHOLE["basic"]),
     "by the priority of groups, not of pods": Preemption(
-        {"n": "3"}, HIGHS, "1", ALL_OF_THEM, ONE, victims=WHOLE["v"], own="low"
+        {"n": "3"}, HIGHS, "1", ALL_OF_THEM, ONE, victims=WHOLE["v"], member_priority="low"
     ),
     "nobody for a less important group": Preemption(
         {"n": "3"},
@@ -97,7 +97,7 @@ PREEMPTIONS = {
         set(),
         pod_group(min_count=1, priority="low"),
         victims=pod_group("v", 3, "high", as_a_whole=True),
-        own="high",
+        member_priority="high",
         waits=True,
     ),
     "one of a whole group for a single pod": Preemption(
@@ -109,22 +109,22 @@ PREEMPTIONS = {
 @pytest.mark.anywhere
 @pytest.mark.parametrize("case", PREEMPTIONS.values(), ids=PREEMPTIONS.keys())
 async def test_a_group_evicts_as_a_whole(case: Preemption) -> None:
-    there = [] if case.victims is None else [case.victims]
+    victim_groups = [] if case.victims is None else [case.victims]
     in_group: dict[str, Any] = {} if case.victims is None else {"schedulingGroup": {"podGroupName": "v"}}
     running = [
         pod(name, cpu, priority, labels={"name": name}, nodeName=place, terminationGracePeriodSeconds=0, **in_group)
         for name, (place, cpu, priority) in case.running.items()
     ]
-    priority = case.own or "high"
-    own = [pod("g0", case.wants[0], priority)] if case.group is None else [case.group]
-    own += (
+    priority = case.member_priority or "high"
+    preemptors = [pod("g0", case.wants[0], priority)] if case.group is None else [case.group]
+    preemptors += (
         []
         if case.group is None
         else [members(1, cpu=cpu, priority=priority, first=place)[0] for place, cpu in enumerate(case.wants)]
     )
     nodes = [node(name, cpu) for name, cpu in case.nodes.items()]
-    async with a_scene(*nodes, *there, *running, *filter(None, [case.budget]), features=GROUP_GATES) as scene:
-        await scene.has(*own, within=60.0)
+    async with a_scene(*nodes, *victim_groups, *running, *filter(None, [case.budget]), features=GROUP_GATES) as scene:
+        await scene.has(*preemptors, within=60.0)
 
         assert {*case.running} - scene.pods() == case.goes
         assert all(scene.node_of(f"g{place}") for place in range(len(case.wants))) is not case.waits
@@ -161,7 +161,7 @@ async def test_a_gang_that_asks_for_it_evicts_as_few_as_it_can(asks: bool) -> No
 
 async def test_malformed_annotation_is_reported_once_for_each_value(caplog: pytest.LogCaptureFixture) -> None:
     def says(value: str) -> Callable[[Object], Any]:
-        return lambda found: found["metadata"].update(annotations={MINIMAL_VICTIMS: value})
+        return lambda obj: obj["metadata"].update(annotations={MINIMAL_VICTIMS: value})
 
     gang = pod_group(min_count=3, priority="high")
     says("soon")(gang)
@@ -171,10 +171,10 @@ async def test_malformed_annotation_is_reported_once_for_each_value(caplog: pyte
         for value in ("soon", "200ms", "later"):
             await scene.changes("g", says(value), resource=POD_GROUPS)
             await scene.has(node(f"small-{value}", "1"), within=60.0)
-        told = [note for reason, note in scene.events("g") if reason == "InvalidAnnotation"]
+        notes = [note for reason, note in scene.events("g") if reason == "InvalidAnnotation"]
 
-    assert [note.split('"')[1] for note in told] == ["soon", "later"]
-    assert told[0].startswith("the annotation reprieve.dev/minimal-victims is ignored")
+    assert [note.split('"')[1] for note in notes] == ["soon", "later"]
+    assert notes[0].startswith("the annotation reprieve.dev/minimal-victims is ignored")
     assert sum("Ignoring an annotation of a pod group" in line for line in caplog.messages) == 2
 
 
@@ -227,8 +227,8 @@ class ServesV1Beta1(httpx.AsyncBaseTransport):
         if BETA not in path:
             return await self._server.handle_async_request(request)
         url = request.url.copy_with(raw_path=path.replace(BETA, ALPHA))
-        asked = httpx.Request(request.method, url, headers=request.headers, content=await request.aread())
-        answer = await self._server.handle_async_request(asked)
+        alpha_request = httpx.Request(request.method, url, headers=request.headers, content=await request.aread())
+        answer = await self._server.handle_async_request(alpha_request)
         lines = self._as_beta(answer.aiter_raw())
         return httpx.Response(
             answer.status_code, headers={"Content-Type": "application/json"}, content=lines, request=request
@@ -268,6 +268,6 @@ async def test_a_group_never_preempts_of_which_a_pod_never_does() -> None:
         await scene.has(pod_group(min_count=1, priority="gentle"), *members(1, priority="gentle"), within=30.0)
 
         assert "r" in scene.pods()
-        said = said_of(scene)
-        assert said is not None
-        assert said[2].endswith("not eligible due to preemptionPolicy=Never.")
+        condition = said_of(scene)
+        assert condition is not None
+        assert condition[2].endswith("not eligible due to preemptionPolicy=Never.")

@@ -17,15 +17,15 @@ WAITING = (
 )
 
 
-def nodes_of(scene: Scene, number: int, of: str = "g") -> list[str]:
+def nodes_of(scene: Scene, number: int, group: str = "g") -> list[str]:
     """The nodes of members, in order; those without one have an empty one."""
-    return sorted(scene.node_of(f"{of}{place}") for place in range(number))
+    return sorted(scene.node_of(f"{group}{place}") for place in range(number))
 
 
 def said_of(scene: Scene, name: str = "g") -> tuple[str, str, str] | None:
     """(status, reason, message) of the group's condition."""
-    for each in (scene.api.get(POD_GROUPS, "default", name).get("status") or {}).get("conditions") or ():
-        return each["status"], each["reason"], each.get("message", "")
+    for condition in (scene.api.get(POD_GROUPS, "default", name).get("status") or {}).get("conditions") or ():
+        return condition["status"], condition["reason"], condition.get("message", "")
     return None
 
 
@@ -118,7 +118,7 @@ async def test_two_gangs_that_each_fit_alone_do_not_block_each_other() -> None:
         await scene.has(
             pod_group("g", 3),
             pod_group("h", 3),
-            *(each for pair in zip(members(3), members(3, "h"), strict=True) for each in pair),
+            *(member for pair in zip(members(3), members(3, "h"), strict=True) for member in pair),
         )
         started = [nodes_of(scene, 3, name) == ["n", "n", "n"] for name in ("g", "h")]
         waiting = [nodes_of(scene, 3, name) == ["", "", ""] for name in ("g", "h")]
@@ -134,10 +134,10 @@ async def test_a_group_of_several_schedulers_is_refused() -> None:
             pod_group(min_count=2), *members(1, schedulerName="one"), *members(1, schedulerName="two", first=1)
         )
 
-        said = scene.condition("g0")
-        assert said is not None
-        assert said[1] == "SchedulerError"
-        assert said[2].startswith("all pods in a single pod group should have the same .spec.schedulerName set, got: ")
+        state = scene.condition("g0")
+        assert state is not None
+        assert state[1] == "SchedulerError"
+        assert state[2].startswith("all pods in a single pod group should have the same .spec.schedulerName set, got: ")
         assert nodes_of(scene, 2) == ["", ""]
 
 
@@ -248,9 +248,9 @@ async def test_without_the_gate_pods_are_in_no_group() -> None:
 @pytest.mark.parametrize(("cpu", "rest"), [("3", "n"), ("2", "")])
 async def test_remaining_pods_of_a_partly_bound_gang_start_together_or_wait(cpu: str, rest: str) -> None:
     """One of three was bound before it died. The other two come together, or neither does."""
-    first, *others = members(3)
+    first, *later_members = members(3)
     first["spec"]["nodeName"] = "n"
     async with a_scene(node("n", cpu), pod_group(min_count=3), first, features=ONLY_GANGS) as scene:
-        await scene.has(*others)
+        await scene.has(*later_members)
 
         assert [scene.node_of(f"g{place}") for place in range(3)] == ["n", rest, rest]

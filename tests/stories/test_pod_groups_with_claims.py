@@ -13,7 +13,7 @@ from extender.rules.api_resources import Object
 from tests.kit.device_objects import GROUP, WITH_DEVICE, device_claim, device_class, devices
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group
 from tests.kit.scene import Scene, a_scene
-from tests.stories.devices import claims, held
+from tests.stories.devices import claims, held_devices
 
 NETWORK: Final[Object] = {
     **GROUP,
@@ -45,25 +45,25 @@ def network_claim() -> Object:
     return claim
 
 
-def nodes_of(scene: Scene, number: int, of: str = "g") -> list[str]:
-    return sorted(scene.node_of(f"{of}{place}") for place in range(number))
+def nodes_of(scene: Scene, number: int, group: str = "g") -> list[str]:
+    return sorted(scene.node_of(f"{group}{place}") for place in range(number))
 
 
 def users(scene: Scene, name: str = "gpu") -> list[str]:
-    (claim,) = (each for each in claims(scene) if each["metadata"]["name"] == name)
+    (claim,) = (claim for claim in claims(scene) if claim["metadata"]["name"] == name)
     return sorted(user["name"] for user in (claim.get("status") or {}).get("reservedFor") or ())
 
 
 @pytest.mark.parametrize("features", [pytest.param(ONLY_GANGS, id="gangs"), pytest.param(GROUP_GATES, id="all gates")])
 @pytest.mark.parametrize("number", [2, 3, 20])
 async def test_a_gang_that_shares_a_device_of_all_nodes_starts(features: dict[str, bool], number: int) -> None:
-    wanted = members(number, cpu="100m", **WITH_DEVICE)
+    gang = members(number, cpu="100m", **WITH_DEVICE)
     async with a_scene(node("n"), node("m"), NETWORK_CLASS, NETWORK, features=features) as scene:
-        await scene.has(network_claim(), pod_group(min_count=number), *wanted)
+        await scene.has(network_claim(), pod_group(min_count=number), *gang)
 
         assert set(nodes_of(scene, number)) == {"m", "n"}
-        assert held(scene) == ["fabric"]
-        assert users(scene) == sorted(one["metadata"]["name"] for one in wanted)
+        assert held_devices(scene) == ["fabric"]
+        assert users(scene) == sorted(one["metadata"]["name"] for one in gang)
 
 
 async def test_all_members_go_where_the_shared_device_is() -> None:
@@ -81,7 +81,7 @@ async def test_no_member_starts_and_nothing_is_allocated_where_the_device_is_too
         await scene.has(device_claim(), pod_group(min_count=3), *members(3, **WITH_DEVICE))
 
         assert nodes_of(scene, 3) == ["", "", ""]
-        assert held(scene) == []
+        assert held_devices(scene) == []
 
         await scene.has(pod("other", "1", **WITH_DEVICE))
 
@@ -100,21 +100,21 @@ async def test_members_have_devices_of_their_own_besides_the_shared_one() -> Non
         await scene.has(network_claim(), pod_group(min_count=2), *members(2, **OWN_DEVICE))
 
         assert "" not in nodes_of(scene, 2)
-        assert held(scene) == ["fabric", "gpu-1", "gpu-2"]
+        assert held_devices(scene) == ["fabric", "gpu-1", "gpu-2"]
 
 
 async def test_of_two_gangs_that_each_want_the_only_device_one_starts() -> None:
     """And the other once the first is gone."""
     async with a_scene(node("n", "8"), device_class(None), devices("n", "gpu-1"), features=ONLY_GANGS) as scene:
-        wanted: Object = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "other"}]}
+        spec: Object = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "other"}]}
         await scene.has(
             *(device_claim(), device_claim("other"), pod_group("g", 2), pod_group("h", 2)),
             *members(2, **WITH_DEVICE),
-            *members(2, of="h", **wanted),
+            *members(2, of="h", **spec),
         )
-        started = [of for of in ("g", "h") if nodes_of(scene, 2, of) == ["n", "n"]]
+        started = [group for group in ("g", "h") if nodes_of(scene, 2, group) == ["n", "n"]]
         assert len(started) == 1
-        assert held(scene) == ["gpu-1"]
+        assert held_devices(scene) == ["gpu-1"]
 
         for place in range(2):
             await scene.loses(f"{started[0]}{place}", at_once=True)
@@ -152,4 +152,4 @@ async def test_a_gang_starts_in_the_end_although_writes_of_its_claim_fail(seed: 
 
         assert nodes_of(scene, 4) == ["n"] * 4
         assert scene.node_of("late") == ""
-        assert held(scene) == ["gpu-1"]
+        assert held_devices(scene) == ["gpu-1"]

@@ -7,7 +7,7 @@ from tests.kit.objects import node, pod
 from tests.kit.pod_specs import claims, near, taint
 from tests.kit.scene import a_scene
 from tests.kit.storage_objects import claim, volume
-from tests.stories.cluster_changes import Happens, changed_node, changed_pod, gone, labels, new_node, new_pod, spec
+from tests.stories.cluster_changes import Happens, changed_node, changed_pod, labels, leaves, new_node, new_pod, spec
 
 pytestmark = pytest.mark.with_whole_objects
 
@@ -23,11 +23,11 @@ def bound(**where: str) -> list[Object]:
 
 
 @pytest.mark.parametrize(
-    ("there", "waits", "happens"),
+    ("objects", "waits", "happens"),
     [
         pytest.param([], pod("p"), new_node("n"), id="a node comes"),
         pytest.param([node("n", taints=[taint("test")])], pod("p"), changed_node("n", spec(taints=[])), id="a taint goes"),
-        pytest.param([node("n", pods="1"), pod("other", nodeName="n")], pod("p"), gone("other"), id="another pod goes"),
+        pytest.param([node("n", pods="1"), pod("other", nodeName="n")], pod("p"), leaves("other"), id="another pod goes"),
         pytest.param(
             [node("n", labels={"region": "test"})], pod("p", affinity=near("region", friend="true")),
             new_pod("friend", labels={"friend": "true"}), id="the pod comes that it wants to be near to",
@@ -37,7 +37,7 @@ def bound(**where: str) -> list[Object]:
             changed_pod("other", labels(friend="true")), id="a pod becomes the one that it wants to be near to",
         ),
         pytest.param(
-            [node("n"), *bound(), pod("other", nodeName="n", **claims("data"))], pod("p", **claims("data")), gone("other"),
+            [node("n"), *bound(), pod("other", nodeName="n", **claims("data"))], pod("p", **claims("data")), leaves("other"),
             id="the pod goes that has its claim, which only one may have",
         ),
         pytest.param(
@@ -51,9 +51,9 @@ def bound(**where: str) -> list[Object]:
     ],
 )  # fmt: skip
 @pytest.mark.anywhere
-async def test_a_pod_that_fits_nowhere_runs_as_soon_as(there: list[Object], waits: Object, happens: Happens) -> None:
+async def test_a_pod_that_fits_nowhere_runs_as_soon_as(objects: list[Object], waits: Object, happens: Happens) -> None:
     """TestUnschedulablePodBecomesSchedulable, its eight cases."""
-    async with a_scene(*there) as scene:
+    async with a_scene(*objects) as scene:
         await scene.has(waits)
         condition = scene.condition("p")
         assert condition is not None

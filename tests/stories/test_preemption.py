@@ -63,7 +63,7 @@ FAILING_PLUGIN = filtering(lambda pod, _: fwk.error("out of order") if pod.name 
 
 
 @pytest.mark.parametrize(
-    ("there", "plugins", "words"),
+    ("objects", "plugins", "words"),
     [
         pytest.param(
             [device_class(None), devices("n", "gpu-1"), _with_selector(f'device.attributes["{DRIVER}"].model == "x"')], [],
@@ -80,11 +80,11 @@ FAILING_PLUGIN = filtering(lambda pod, _: fwk.error("out of order") if pod.name 
     ],
 )  # fmt: skip
 async def test_error_of_a_filter_in_the_dry_run_is_told_as_one_of_preemption(
-    there: list[Object], plugins: list[type[fwk.Plugin]], words: str
+    objects: list[Object], plugins: list[type[fwk.Plugin]], words: str
 ) -> None:
     """Upstream: default_preemption.go, PostFilter, which puts the word before every status."""
-    wants = WITH_DEVICE if there else {}
-    async with a_scene(node("n"), *there, plugins=plugins) as scene:
+    wants = WITH_DEVICE if objects else {}
+    async with a_scene(node("n"), *objects, plugins=plugins) as scene:
         await scene.has(pod("low", "1500m", "low"))
         await scene.has(pod("high", "1500m", "high", **wants))
 
@@ -98,8 +98,8 @@ async def test_error_of_a_filter_in_the_dry_run_is_told_as_one_of_preemption(
 async def test_error_of_a_filter_on_one_node_of_the_dry_run_fails_the_attempt() -> None:
     """As it does in Filter. Upstream leaves that node out, and evicts on the other one."""
 
-    def says(pod: Pod, at: fwk.NodeInfo) -> fwk.Status:
-        return fwk.error("out of order") if (pod.name, at.name) == ("high", "m") else fwk.SUCCESS
+    def says(pod: Pod, node_info: fwk.NodeInfo) -> fwk.Status:
+        return fwk.error("out of order") if (pod.name, node_info.name) == ("high", "m") else fwk.SUCCESS
 
     async with a_scene(node("m"), node("n"), plugins=[filtering(says)]) as scene:
         await scene.has(pod("low", "1500m", "low"), pod("lower", "1500m", "low"))

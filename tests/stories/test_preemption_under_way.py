@@ -41,8 +41,8 @@ async def test_a_victim_that_waits_for_leave_is_sent_back_and_not_deleted() -> N
         assert scene.node_of("high") == "n"
         assert (scene.node_of("held"), scene.pod("held")["metadata"]["uid"], scene.leaving()) == ("", uid, set())
         assert scene.condition("held", "DisruptionTarget") is None
-        by = f"Preempted by pod {scene.pod('high')['metadata']['uid']} on node n (in kube-scheduler memory)."
-        assert ("Preempted", by) in scene.events("held")
+        note = f"Preempted by pod {scene.pod('high')['metadata']['uid']} on node n (in kube-scheduler memory)."
+        assert ("Preempted", note) in scene.events("held")
         assert ("FailedScheduling", "waiting on permit for pod: preempted") in scene.events("held")
 
         await scene.has(node("other"), within=15)
@@ -109,8 +109,8 @@ async def test_a_preemptor_waits_for_its_last_victim(ends: set[str], attempts: i
     async with a_scene(node("n", "3")) as scene:
         await scene.has(
             *(
-                pod(name, "1", each, stays=name not in ends, terminationGracePeriodSeconds=0)
-                for name, each in classes.items()
+                pod(name, "1", priority, stays=name not in ends, terminationGracePeriodSeconds=0)
+                for name, priority in classes.items()
             )
         )
         await scene.has(pod("higher", "3", "higher"))
@@ -348,19 +348,19 @@ async def test_no_victim_is_evicted_for_a_preemptor_that_was_replaced_or_bound_m
 
 async def test_no_victim_is_evicted_for_a_preemptor_that_somebody_binds_before_the_first_eviction() -> None:
     """The decision is made and the eviction has not begun when the watch shows that another scheduler was faster."""
-    told, victim = ToldScheduler(), make_pod("low").req(cpu=2).priority(1).node("n").obj()
+    told_scheduler, victim = ToldScheduler(), make_pod("low").req(cpu=2).priority(1).node("n").obj()
     high = make_pod("high").req(cpu=2).priority(9)
-    told.comes(make_node("n").capacity(cpu=2), make_node("m").capacity(cpu=1), victim, high)
-    queue, scheduler = told.alone.world.queue, told.alone.scheduler
+    told_scheduler.comes(make_node("n").capacity(cpu=2), make_node("m").capacity(cpu=1), victim, high)
+    queue, scheduler = told_scheduler.alone.world.queue, told_scheduler.alone.scheduler
     async with asyncio.TaskGroup() as acting:
         info = queue.pop_nowait()
         assert info is not None
         await scheduler.schedule_one(info, acting)
         promised = [pod.name for pod in queue.nominated_pods().get("n", [])]
-        told.alone.handlers.changed(high.obj(), high.node("m").obj())
+        told_scheduler.alone.handlers.changed(high.obj(), high.node("m").obj())
 
     assert promised == ["high"]
-    assert [call.name for call in told.writes.calls if isinstance(call, fwk.DeletePod)] == []
+    assert [call.name for call in told_scheduler.writes.calls if isinstance(call, fwk.DeletePod)] == []
 
 
 @pytest.mark.anywhere

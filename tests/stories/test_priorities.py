@@ -13,18 +13,18 @@ ONCE = "ReadWriteOncePod"
 @pytest.mark.anywhere
 async def test_importance_is_what_the_class_says() -> None:
     """TestPodPriorityResolution: of the system's own classes too, and nothing is what a pod without one has."""
-    named = {"kube": "system-cluster-critical", "node": "system-node-critical", "own": "high", "none": ""}
+    class_by_name = {"kube": "system-cluster-critical", "node": "system-node-critical", "own": "high", "none": ""}
     async with a_scene(node("n")) as scene:
-        await scene.has(*(pod(name, "100m", of_class) for name, of_class in named.items()))
+        await scene.has(*(pod(name, "100m", of_class) for name, of_class in class_by_name.items()))
 
-        assert {name: scene.pod(name)["spec"]["priority"] for name in named} == {
+        assert {name: scene.pod(name)["spec"]["priority"] for name in class_by_name} == {
             "kube": 2_000_000_000, "node": 2_000_001_000, "own": 100, "none": 0,
         }  # fmt: skip
-        assert {scene.node_of(name) for name in named} == {"n"}
+        assert {scene.node_of(name) for name in class_by_name} == {"n"}
 
 
 @pytest.mark.parametrize(
-    ("user", "wanted", "goes"),
+    ("user", "claim_names", "goes"),
     [
         pytest.param("low", ["data"], True, id="a less important user goes"),
         pytest.param("high", ["data"], False, id="an equal user stays"),
@@ -33,13 +33,13 @@ async def test_importance_is_what_the_class_says() -> None:
 )
 @pytest.mark.anywhere
 async def test_a_claim_that_only_one_pod_may_use_is_for_the_most_important(
-    user: str, wanted: list[str], goes: bool
+    user: str, claim_names: list[str], goes: bool
 ) -> None:
     """TestReadWriteOncePodPreemption (3)."""
-    storage = [each for name in ("data", "more") for each in (volume(name, ONCE), claim(name, ONCE, bound_to=name))]
+    storage = [obj for name in ("data", "more") for obj in (volume(name, ONCE), claim(name, ONCE, bound_to=name))]
     async with a_scene(node("n"), *storage) as scene:
         await scene.has(pod("user", "100m", user, **claims("data")))
-        await scene.has(pod("wants", "100m", "high", **claims(*wanted)), within=10)
+        await scene.has(pod("wants", "100m", "high", **claims(*claim_names)), within=10)
 
         assert scene.pods() == ({"wants"} if goes else {"user", "wants"})
         assert scene.node_of("wants") == ("n" if goes else "")

@@ -74,19 +74,19 @@ async def test_freed_room_goes_to_the_pod_whose_gates_are_gone() -> None:
 async def test_a_plugin_that_gates_is_only_asked_after_events_that_it_registered_for() -> None:
     """TestPreEnqueuePlugin, TestPreEnqueuePluginEventsToRegister."""
     is_open: list[bool] = []
-    asked: list[str] = []
+    calls: list[str] = []
 
-    def says(each: fwk.Pod) -> fwk.Status:
-        asked.append(each.name)
+    def says(pod: fwk.Pod) -> fwk.Status:
+        calls.append(pod.name)
         return fwk.SUCCESS if is_open else fwk.unschedulable("closed")
 
     on_nodes = [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD)]
     async with a_scene(node("n"), plugins=[gating(says, events=on_nodes)]) as scene:
         await scene.has(pod("p"))
         is_open.append(True)
-        before = len(asked)
+        before = len(calls)
         await scene.changes("n", labels(zone="a"), resource=NODES, within=30)
-        assert (scene.waits_in("p"), len(asked)) == ("gated", before)
+        assert (scene.waits_in("p"), len(calls)) == ("gated", before)
 
         await scene.has(node("m"))
 
@@ -123,7 +123,7 @@ async def test_pods_that_failed_wait_until_their_pause_is_over_though_there_is_n
     """TestPopFromBackoffQWhenActiveQEmpty: never from the error queue."""
     fails = [True]
 
-    def says(each: fwk.Pod, _: fwk.NodeInfo) -> fwk.Status:
+    def says(pod: fwk.Pod, _: fwk.NodeInfo) -> fwk.Status:
         return fwk.error("out of order") if fails else fwk.SUCCESS
 
     async with a_scene(node("n"), plugins=[filtering(says)]) as scene:
@@ -189,9 +189,9 @@ async def test_room_of_a_pod_rejected_at_permit_is_free_for_others() -> None:
     events = [fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE)]
     handles: list[fwk.Handle] = []
 
-    def says(each: fwk.Pod, handle: fwk.Handle) -> tuple[fwk.Status, float]:
+    def says(pod: fwk.Pod, handle: fwk.Handle) -> tuple[fwk.Status, float]:
         handles.append(handle)
-        return (WAIT, 600) if each.name == "held" else (fwk.SUCCESS, 0)
+        return (WAIT, 600) if pod.name == "held" else (fwk.SUCCESS, 0)
 
     patient = priority_class("patient", 1000, preemptionPolicy="Never")
     async with a_scene(node("n"), patient, plugins=[permitting(says, events=events)]) as scene:
@@ -217,6 +217,6 @@ async def test_a_pod_that_cannot_be_scheduled_is_written_about_once() -> None:
         await scene.has(node("m", "100m"), within=320)
 
         assert scene.attempts("p") > 1
-        changed = [each for each in scene.history(since) if each["metadata"]["name"] == "p"]
-        messages = [each["status"]["conditions"][0]["message"] for each in changed]
+        changed = [obj for obj in scene.history(since) if obj["metadata"]["name"] == "p"]
+        messages = [obj["status"]["conditions"][0]["message"] for obj in changed]
         assert len(messages) == len(set(messages))

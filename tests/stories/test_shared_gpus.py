@@ -27,22 +27,22 @@ NODES = [with_cards(node(f"n{number}", "16"), 4) for number in range(4)]
 KEPT = budget("kept", {"matchLabels": {"kept": "yes"}}, maxUnavailable=0)
 
 
-def gpu_pod(name: str, priority: str = "", *, scheduler: str = "default-scheduler", **asked: int) -> Object:
-    return pod(name, priority=priority, container=limits(**asked), schedulerName=scheduler)
+def gpu_pod(name: str, priority: str = "", *, scheduler: str = "default-scheduler", **amounts: int) -> Object:
+    return pod(name, priority=priority, container=limits(**amounts), schedulerName=scheduler)
 
 
 def by_card(scene: Scene) -> dict[tuple[str, int], set[str]]:
     """(node, card) -> the pods on it."""
-    found = defaultdict(set)
-    for each in scene.api.list(PODS, "default"):
-        for card in cards_of(each):
-            found[each["spec"]["nodeName"], card].add(each["metadata"]["name"])
-    return found
+    pods_by_card = defaultdict(set)
+    for obj in scene.api.list(PODS, "default"):
+        for card in cards_of(obj):
+            pods_by_card[obj["spec"]["nodeName"], card].add(obj["metadata"]["name"])
+    return pods_by_card
 
 
 async def protects_all_but(scene: Scene, victims: set[str]) -> None:
     for name in scene.pods() - victims:
-        await scene.changes(name, lambda found: found["metadata"].setdefault("labels", {}).update(kept="yes"), within=0)
+        await scene.changes(name, lambda obj: obj["metadata"].setdefault("labels", {}).update(kept="yes"), within=0)
     await scene.has(KEPT)
 
 
@@ -53,7 +53,7 @@ async def test_an_urgent_pod_frees_one_card(scheduler: str) -> None:
         if scheduler == "second":
             await scene.has(pod("other", schedulerName="first"))
             scene.bind("other", "n2")
-        await scene.has(*(gpu_pod(f"low-{at}", "low", scheduler=scheduler, memory=8192) for at in range(32)))
+        await scene.has(*(gpu_pod(f"low-{number}", "low", scheduler=scheduler, memory=8192) for number in range(32)))
         full = by_card(scene)
         assert sorted(map(len, full.values())) == [2] * 16, "all cards are full"
         await protects_all_but(scene, full["n2", 3])
@@ -61,8 +61,8 @@ async def test_an_urgent_pod_frees_one_card(scheduler: str) -> None:
 
         assert scene.node_of("urgent") == "n2"
         assert cards_of(scene.pod("urgent")) == {3: (10240, 0)}
-        left = by_card(scene)
-        assert {place: pods for place, pods in left.items() if pods != full[place]} == {("n2", 3): {"urgent"}}
+        after = by_card(scene)
+        assert {place: pods for place, pods in after.items() if pods != full[place]} == {("n2", 3): {"urgent"}}
 
 
 async def test_room_of_a_preemptor_is_left_on_its_card() -> None:
@@ -92,21 +92,21 @@ class Caller:
         self.scene, self.cluster = scene, world.cluster
         self.verbs = Verbs(frameworks, world.cluster, dispatcher=world.dispatcher)
         scene.told.append(self.verbs.changed)
-        nodes = [convert(Node, each) for each in NODES]
-        self.asked: Any = {"nodes": nodes} if full else {"node_names": [each.metadata.name for each in nodes]}
+        nodes = [convert(Node, obj) for obj in NODES]
+        self.asked: Any = {"nodes": nodes} if full else {"node_names": [node.metadata.name for node in nodes]}
 
-    def seen(self, name: str) -> Pod:
+    def pod_named(self, name: str) -> Pod:
         return convert(Pod, self.scene.pod(name))
 
     async def binds(self, name: str) -> dict[str, str]:
         """Binds the pod to the best node; why not, where there is none."""
-        asked = self.seen(name)
-        found = await self.verbs.filter(asked, **self.asked)
-        if not found.kept:
-            return found.failed
-        scores = await self.verbs.prioritize(asked, **self.asked)
-        best = max(found.kept, key=lambda place: scores[place])
-        await self.verbs.bind(name, "default", asked.uid, f"n{best}")
+        pod = self.pod_named(name)
+        result = await self.verbs.filter(pod, **self.asked)
+        if not result.kept:
+            return result.failed
+        scores = await self.verbs.prioritize(pod, **self.asked)
+        best = max(result.kept, key=lambda place: scores[place])
+        await self.verbs.bind(name, "default", pod.uid, f"n{best}")
         await self.scene.passes(0.1)
         return {}
 
@@ -116,23 +116,23 @@ async def test_an_extender_frees_one_card(full: bool) -> None:
     """A release of kube-scheduler that asks about nodes which only the extender refuses names no victims there."""
     async with a_scene(*NODES, by_hand=True) as scene:
         caller = Caller(scene, full=full)
-        await scene.has(*(gpu_pod(f"low-{at}", "low", memory=8192) for at in range(32)))
-        for at in range(32):
-            assert await caller.binds(f"low-{at}") == {}
+        await scene.has(*(gpu_pod(f"low-{number}", "low", memory=8192) for number in range(32)))
+        for number in range(32):
+            assert await caller.binds(f"low-{number}") == {}
         cards = by_card(scene)
         assert sorted(map(len, cards.values())) == [2] * 16, "all cards are full"
         await protects_all_but(scene, cards["n2", 3])
         await scene.has(gpu_pod("urgent", "high", memory=10240))
         refused = await caller.binds("urgent")
-        chosen = await caller.verbs.preempt(caller.seen("urgent"), {name: MetaVictims([], 0) for name in refused})
+        chosen = await caller.verbs.preempt(caller.pod_named("urgent"), {name: MetaVictims([], 0) for name in refused})
         names = {scene.pod(name)["metadata"]["uid"]: name for name in scene.pods()}
-        victims = {node: {names[victim.uid] for victim in each.pods} for node, each in chosen.items()}
+        victims = {node: {names[victim.uid] for victim in node_victims.pods} for node, node_victims in chosen.items()}
         for name in victims["n2"]:
             await scene.loses(name, at_once=True)
         bound = await caller.binds("urgent")
 
-        assert refused == {f"n{at}": shared_gpu.NO_CARD for at in range(4)}
+        assert refused == {f"n{number}": shared_gpu.NO_CARD for number in range(4)}
         assert victims["n2"] == cards["n2", 3]
-        assert [name for name, each in chosen.items() if not each.num_pdb_violations] == ["n2"]
+        assert [name for name, node_victims in chosen.items() if not node_victims.num_pdb_violations] == ["n2"]
         assert bound == {}
         assert (scene.node_of("urgent"), cards_of(scene.pod("urgent"))) == ("n2", {3: (10240, 0)})

@@ -22,7 +22,7 @@ DEMANDS: Final[Sequence[dict[str, int]]] = (
     {"memory": 2048}, {"memory": 6144, "cores": 30}, {"cores": 60}, {"memory": 10240}, {"cards": 1}, {"cards": 2},
     {"cards": 2, "memory": 4096}, {"cards": 3, "memory": 1024, "cores": 10}, {},
 )  # fmt: skip
-VALUES: Final = {each["metadata"]["name"]: each["value"] for each in PRIORITIES}
+VALUES: Final = {priority_class["metadata"]["name"]: priority_class["value"] for priority_class in PRIORITIES}
 
 
 class Tale:
@@ -40,9 +40,9 @@ class Tale:
 
     @staticmethod
     def _node(name: str, sizes: list[int]) -> Object:
-        made = with_cards(node(name, "16"), 0)
-        made["metadata"]["annotations"][shared_gpu.CARDS] = ",".join(f"{size}/100" for size in sizes)
-        return made
+        obj = with_cards(node(name, "16"), 0)
+        obj["metadata"]["annotations"][shared_gpu.CARDS] = ",".join(f"{size}/100" for size in sizes)
+        return obj
 
     def interferes(self, request: httpx.Request) -> httpx.Response | None:
         if not (self.bindings_fail and request.url.path.endswith("/binding") and self.chance.random() < 0.5):
@@ -64,8 +64,8 @@ class Tale:
             case 0 | 1:
                 await scene.has(*(self.new_pod() for _ in range(self.chance.randint(1, 4))), within=pause)
             case 2:
-                gone = sorted(scene.pods())[: self.chance.randint(0, 3)]
-                for name in gone:
+                leaving = sorted(scene.pods())[: self.chance.randint(0, 3)]
+                for name in leaving:
                     with suppress(ApiStatus):
                         await scene.loses(name, at_once=self.chance.random() < 0.5, within=0)
                 await scene.passes(pause)
@@ -76,27 +76,27 @@ class Tale:
     # What must hold.
 
     def check_promises(self, scene: Scene) -> None:
-        taken: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
-        for each in scene.api.list(PODS, "default"):
-            demand, where = self.demands[each["metadata"]["name"]], each["spec"].get("nodeName")
+        promised_by_node: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
+        for obj in scene.api.list(PODS, "default"):
+            demand, where = self.demands[obj["metadata"]["name"]], obj["spec"].get("nodeName")
             if where and demand:
-                cards = cards_of(each)
-                assert len(cards) == demand.get("cards", 1), f"{each['metadata']['name']} has {cards} for {demand}"
-                taken[where] += [(card, *amounts) for card, amounts in cards.items()]
-        for name, promised in taken.items():
+                cards = cards_of(obj)
+                assert len(cards) == demand.get("cards", 1), f"{obj['metadata']['name']} has {cards} for {demand}"
+                promised_by_node[where] += [(card, *amounts) for card, amounts in cards.items()]
+        for name, promised in promised_by_node.items():
             for card, size in enumerate(self.sizes[name]):
-                here = [each for each in promised if each[0] == card]
-                assert sum(memory for _, memory, _ in here) <= size, f"card {card} of {name}: {here}"
-                assert sum(cores for _, _, cores in here) <= 100, f"card {card} of {name}: {here}"
+                on_card = [share for share in promised if share[0] == card]
+                assert sum(memory for _, memory, _ in on_card) <= size, f"card {card} of {name}: {on_card}"
+                assert sum(cores for _, _, cores in on_card) <= 100, f"card {card} of {name}: {on_card}"
 
     def check_waiting(self, scene: Scene) -> None:
         """Even where all pods of lower priority were gone, no pod that waits would fit."""
         pods = scene.api.list(PODS, "default")
-        for each in pods:
-            name = each["metadata"]["name"]
-            if each["spec"].get("nodeName"):
+        for obj in pods:
+            name = obj["metadata"]["name"]
+            if obj["spec"].get("nodeName"):
                 continue
-            value = each["spec"]["priority"]
+            value = obj["spec"]["priority"]
             for where in self.sizes:
                 staying = [it for it in pods if it["spec"].get("nodeName") == where and it["spec"]["priority"] >= value]
                 free = sum(1 for _ in self._fitting(where, staying, self.demands[name]))
@@ -104,8 +104,8 @@ class Tale:
 
     def _fitting(self, where: str, pods: list[Any], demand: dict[str, int]) -> Iterator[int]:
         memory, cores, number = Counter[int](), Counter[int](), Counter[int]()
-        for each in pods:
-            for card, amounts in cards_of(each).items():
+        for obj in pods:
+            for card, amounts in cards_of(obj).items():
                 memory[card] += amounts[0]
                 cores[card] += amounts[1]
                 number[card] += 1
@@ -121,11 +121,7 @@ async def told(seed: int) -> None:
     objects: list[Object] = tale.nodes
     for life in range(3):  # of the scheduler, which knows nothing of the one before
         async with a_scene(
-            *objects,
-            plugins=[shared_gpu.SharedGpu],
-            arguments=ARGUMENTS,
-            interfere=tale.interferes,
-            seed=seed + life,
+            *objects, plugins=[shared_gpu.SharedGpu], arguments=ARGUMENTS, interfere=tale.interferes, seed=seed + life
         ) as scene:
             for _ in range(tale.chance.randint(1, 5)):
                 await tale.goes_on(scene)
@@ -136,8 +132,8 @@ async def told(seed: int) -> None:
                 tale.check_promises(scene)
                 tale.check_waiting(scene)
             objects = [*scene.api.list(NODES), *scene.api.list(PODS, "default")]
-            for at, each in enumerate(objects):  # a new cluster gives out the same UIDs again
-                each["metadata"]["uid"] = f"of-life-{life}-{at}"
+            for number, obj in enumerate(objects):  # a new cluster gives out the same UIDs again
+                obj["metadata"]["uid"] = f"of-life-{life}-{number}"
 
 
 @pytest.mark.parametrize("seed", [0, 1])

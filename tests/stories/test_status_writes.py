@@ -23,7 +23,7 @@ def condition(
 
 
 @pytest.mark.parametrize(
-    ("known", "promised", "writes", "is_of_today"),
+    ("conditions", "promised", "writes", "is_of_today"),
     [
         pytest.param([], "", 1, True, id="nothing was said"),
         pytest.param([condition("Odd", "True")], "", 1, True, id="something else was said"),
@@ -37,29 +37,29 @@ def condition(
 )
 @pytest.mark.anywhere
 async def test_refusal_is_written_only_when_it_changes_the_status(
-    known: list[Object], promised: str, writes: int, is_of_today: bool
+    conditions: list[Object], promised: str, writes: int, is_of_today: bool
 ) -> None:
     """Eight cases: in one write at most, and with the time at which the status became what it is, not that of a new
     message.
     """
-    written: list[bytes] = []
+    patches: list[bytes] = []
 
     def notes(request: httpx.Request) -> None:
         if request.method == "PATCH":
-            written.append(request.content)
+            patches.append(request.content)
 
     refuses = filtering(lambda *_: fwk.unschedulable("not now"))
-    without = ("DefaultPreemption", "DynamicResources")
-    async with a_scene(node("n"), plugins=[refuses], without=without, interfere=notes) as scene:
+    disabled = ("DefaultPreemption", "DynamicResources")
+    async with a_scene(node("n"), plugins=[refuses], without=disabled, interfere=notes) as scene:
         await scene.has(pod("p", schedulingGates=[{"name": "wait"}]))
-        found = scene.pod("p")
-        found["status"] |= {"conditions": known} | ({"nominatedNodeName": promised} if promised else {})
-        scene.api.update(PODS, "default", "p", found, subresource="status")
-        await scene.changes("p", lambda found: found["spec"].pop("schedulingGates"), within=0.5)
+        obj = scene.pod("p")
+        obj["status"] |= {"conditions": conditions} | ({"nominatedNodeName": promised} if promised else {})
+        scene.api.update(PODS, "default", "p", obj, subresource="status")
+        await scene.changes("p", lambda obj: obj["spec"].pop("schedulingGates"), within=0.5)
 
         assert scene.refused_by("p") == {"Filtering"}
-        assert len(written) == writes
+        assert len(patches) == writes
         assert (scene.condition("p"), scene.nominated_node_of("p")) == (("False", "Unschedulable", WHY), "")
-        since = {each["type"]: each["lastTransitionTime"] for each in scene.pod("p")["status"]["conditions"]}
+        since = {row["type"]: row["lastTransitionTime"] for row in scene.pod("p")["status"]["conditions"]}
         assert (since["PodScheduled"] != LONG_AGO) is is_of_today
-        assert set(since) == {"PodScheduled", *(each["type"] for each in known)}
+        assert set(since) == {"PodScheduled", *(row["type"] for row in conditions)}

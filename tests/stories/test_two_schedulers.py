@@ -51,13 +51,13 @@ class FoughtOver:
 
     def running(self) -> list[str]:
         """The names of the pods that have a node."""
-        return [each["metadata"]["name"] for each in self._served.pods() if each["spec"].get("nodeName")]
+        return [obj["metadata"]["name"] for obj in self._served.pods() if obj["spec"].get("nodeName")]
 
     def message(self, name: str) -> str:
         """What the condition of the pod says."""
-        (found,) = (each for each in self._served.pods() if each["metadata"]["name"] == name)
-        conditions = found["status"].get("conditions", [])
-        return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
+        (waiting_pod,) = (obj for obj in self._served.pods() if obj["metadata"]["name"] == name)
+        conditions = waiting_pod["status"].get("conditions", [])
+        return next((row.get("message", "") for row in conditions if row["type"] == "PodScheduled"), "")
 
 
 @contextmanager
@@ -76,8 +76,7 @@ def a_fight(folder: Path, *, guarded: bool) -> Iterator[FoughtOver]:
         ),
     ):
         served.create(
-            "/apis/apps/v1/namespaces/default/replicasets",
-            workload("ReplicaSet", "filler", filler, replicas=1),
+            "/apis/apps/v1/namespaces/default/replicasets", workload("ReplicaSet", "filler", filler, replicas=1)
         )
         cluster = FoughtOver(served)
         until(lambda: bool(cluster.running()))
@@ -95,15 +94,15 @@ def test_loop_guard_pauses_the_preemptor_and_both_pods_explain_it(tmp_path: Path
     with a_fight(tmp_path, guarded=True) as cluster:
         until(lambda: "wasted preemptions in a row" in cluster.message("important"))
         (taker,) = [name for name in cluster.running() if name in cluster.message("important")]
-        made = cluster.preemptions()
+        preemptions = cluster.preemptions()
 
-        assert len(made) == 2
+        assert len(preemptions) == 2
         assert "the room on node node-1 was taken by default/" + taker in cluster.message("important")
         assert any(
             "wasted preemptions in a row" in attempt["message"] for attempt in cluster.why("important")["attempts"]
         )
-        assert [each["verdict"] for each in made] == ["wasted", "wasted"]
-        assert [each["name"] for each in made[0]["roomTakenBy"]] == [taker]
+        assert [preemption["verdict"] for preemption in preemptions] == ["wasted", "wasted"]
+        assert [taking_pod["name"] for taking_pod in preemptions[0]["roomTakenBy"]] == [taker]
         (took,) = (step["preemption"] for step in cluster.why(taker)["story"]["steps"] if step["what"] == "took")
         assert (took["by"]["name"], took["node"], took["verdict"]) == ("important", "node-1", "wasted")
 

@@ -61,10 +61,10 @@ def fields(struct):
 
 
 def test_types_reached_from_a_root_are_in_the_table(structs):
-    made = table(SAMPLE, ["core/v1.RecordStore"])
+    schema_table = table(SAMPLE, ["core/v1.RecordStore"])
 
     assert list(structs) == ["core/v1.Book", "core/v1.RecordStore", "core/v1.ShelfSpec", "meta/v1.Owner"]
-    assert made["aliases"] == {"core/v1.Word": "string", "types.UID": "string"}
+    assert schema_table["aliases"] == {"core/v1.Word": "string", "types.UID": "string"}
 
 
 def test_embedded_structs_are_dissolved(structs):
@@ -75,9 +75,9 @@ def test_embedded_structs_are_dissolved(structs):
 
 
 def test_types_are_spelt_in_full(structs):
-    found = {name: field["type"] for struct in structs.values() for name, field in fields(struct).items()}
+    types = {name: field["type"] for struct in structs.values() for name, field in fields(struct).items()}
 
-    assert found == {
+    assert types == {
         "kind": "string", "apiVersion": "string", "spec": "core/v1.ShelfSpec", "name": "string", "width": "int32",
         "since": "meta/v1.Time", "load": "resource.Quantity", "owner": "meta/v1.Owner", "books": "[]core/v1.Book",
         "labels": "map[core/v1.Word]string", "isbn": "core/v1.Word", "uid": "types.UID",
@@ -85,11 +85,11 @@ def test_types_are_spelt_in_full(structs):
 
 
 def test_presence_is_what_go_writes_of_an_empty_value(structs):
-    found = {
+    presences = {
         name: field.get("presence", "omit") for struct in structs.values() for name, field in fields(struct).items()
     }
 
-    assert found == {
+    assert presences == {
         "kind": "omit", "apiVersion": "omit", "spec": "zero", "name": "zero", "width": "keep", "since": "null",
         "load": "zero",
         "owner": "null", "books": "omit", "labels": "null", "isbn": "zero", "uid": "zero",
@@ -114,13 +114,13 @@ def test_a_type_that_is_not_published_is_not_made_up():
 
 
 def test_the_text_has_a_line_for_each_field(structs):
-    made = table(SAMPLE, ["core/v1.RecordStore"])
-    written = text(made)
+    schema_table = table(SAMPLE, ["core/v1.RecordStore"])
+    table_text = text(schema_table)
 
-    assert json.loads(written) == json.loads(json.dumps(made))
+    assert json.loads(table_text) == json.loads(json.dumps(schema_table))
     assert (
-        written.count('{"name": ')
-        == len([line for line in written.splitlines() if line.strip().startswith('{"name": ')])
+        table_text.count('{"name": ')
+        == len([line for line in table_text.splitlines() if line.strip().startswith('{"name": ')])
         == 12
     )
 

@@ -42,6 +42,6 @@ def test_every_colour_is_defined_for_light_and_dark() -> None:
     css = assets().files["page.css"].content.decode()
 
     sizes = {"--small", "--text", "--large", "--title", "--head"}
-    said = set(re.findall(r"(--[\w-]+): light-dark\(", css)) | {"--shadow"} | sizes
+    defined_names = set(re.findall(r"(--[\w-]+): light-dark\(", css)) | {"--shadow"} | sizes
 
-    assert set(re.findall(r"var\((--[\w-]+)\)", css)) <= said
+    assert set(re.findall(r"var\((--[\w-]+)\)", css)) <= defined_names

@@ -12,10 +12,10 @@ from tests.api.ui.samples import HIDDEN, PREEMPTION, RECORD, VICTIMS, WHAT_IF, n
 
 
 def test_a_pod_that_leaves_is_struck_out_before_and_gone_after() -> None:
-    shown = node(standing("stays", 1000), standing("p0", 2000))
+    node_before = node(standing("stays", 1000), standing("p0", 2000))
 
     drawn = before_and_after(
-        NodeChange(shown, frozenset({"shop/p0"}), (standing("new", 2500, 9),)), "cpu", Priorities.of([0, 9])
+        NodeChange(node_before, frozenset({"shop/p0"}), (standing("new", 2500, 9),)), "cpu", Priorities.of([0, 9])
     )
 
     assert "✕ p0" in drawn.before
@@ -26,14 +26,14 @@ def test_a_pod_that_leaves_is_struck_out_before_and_gone_after() -> None:
 
 def test_a_preemption_lists_the_chosen_node_and_then_its_runners_up() -> None:
     for answer in (PREEMPTION, RECORD):
-        found = preemption_view(answer)
+        view = preemption_view(answer)
 
-        assert found.chosen == "n0"
-        assert [(each.node, each.why_not) for each in found.candidates] == [
+        assert view.chosen == "n0"
+        assert [(candidate.node, candidate.why_not) for candidate in view.candidates] == [
             ("n0", ""),
             ("n1", "it violates 2 budgets, not 1"),
         ]
-        assert found.num_unlisted == 3
+        assert view.num_unlisted == 3
 
 
 def test_preemption_that_helps_on_no_node_has_no_candidates() -> None:
@@ -44,7 +44,7 @@ def test_no_candidate_is_marked_before_a_node_is_chosen() -> None:
     undecided = preemption_view(msgspec.structs.replace(RECORD, node=""))
 
     assert undecided.chosen == ""
-    assert [each.node for each in undecided.candidates] == [each.node for each in RECORD.candidates]
+    assert [candidate.node for candidate in undecided.candidates] == [candidate.node for candidate in RECORD.candidates]
 
 
 def test_the_victims_leave_the_chosen_node_and_the_pod_comes() -> None:

@@ -35,9 +35,9 @@ def test_reason_on_most_nodes_is_chosen_from_a_message(message: str, words: str)
 
 
 def test_header_counts_nodes_pods_and_requests() -> None:
-    found = frame(SHOWN, waiting("a", "b"), NOW)
+    header = frame(SHOWN, waiting("a", "b"), NOW)
 
-    assert [(figure.words, figure.value) for figure in found.figures] == [
+    assert [(figure.words, figure.value) for figure in header.figures] == [
         ("nodes", "4"), ("pods", "6"), ("pending", "2"), ("cpu", "37 %"), ("memory", "0 %"),
     ]  # fmt: skip
 
@@ -81,9 +81,9 @@ def test_a_hidden_pod_leads_nowhere() -> None:
 
 
 def test_first_of_many_pending_pods_are_listed_and_the_rest_counted() -> None:
-    found = frame(SHOWN, waiting(*(f"p{number}" for number in range(limits.PAGE_PENDING + 30))), NOW)
+    header = frame(SHOWN, waiting(*(f"p{number}" for number in range(limits.PAGE_PENDING + 30))), NOW)
 
-    assert (len(found.pending), found.problems.pods) == (limits.PAGE_PENDING, limits.PAGE_PENDING + 30)
+    assert (len(header.pending), header.problems.pods) == (limits.PAGE_PENDING, limits.PAGE_PENDING + 30)
 
 
 def test_odd_names_make_a_path_all_the_same() -> None:

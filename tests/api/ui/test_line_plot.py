@@ -30,7 +30,7 @@ def test_odd_series_are_drawn(points: list[tuple[float, float]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0, "0"), (0.25, "0.25"), (375, "375"), (7180, "7,180"), (28_719, "28.7k"), (2.5e6, "2.5M")]
+    ("value", "words"), [(0, "0"), (0.25, "0.25"), (375, "375"), (7180, "7,180"), (28_719, "28.7k"), (2.5e6, "2.5M")]
 )
-def test_amounts_are_short(value: float, shown: str) -> None:
-    assert amount(value) == shown
+def test_amounts_are_short(value: float, words: str) -> None:
+    assert amount(value) == words

@@ -43,10 +43,10 @@ def test_a_node_without_any_room_has_no_rectangles() -> None:
 
 
 def test_leaving_pod_is_hatched_and_arriving_pod_marked() -> None:
-    shown = node(standing("stays-here", 1000), standing("goes-away", 1000), standing("comes-now", 1000))
+    drawn_node = node(standing("stays-here", 1000), standing("goes-away", 1000), standing("comes-now", 1000))
     marks = {"shop/goes-away": "leaves", "shop/comes-now": "arrives"}
 
-    picture = node_drawing(shown, "cpu", Priorities.of([0]), width=300, height=300, marks=marks)  # type: ignore[arg-type]
+    picture = node_drawing(drawn_node, "cpu", Priorities.of([0]), width=300, height=300, marks=marks)  # type: ignore[arg-type]
 
     assert picture.count("url(#hatch)") == 1
     assert "✕ goes-away" in picture
@@ -62,10 +62,10 @@ def test_a_pod_that_asks_for_nothing_is_a_tick_below_the_node() -> None:
 
 
 def test_requests_beyond_the_node_stand_above_its_rim() -> None:
-    within = node_drawing(node(standing("a", 4000)), "cpu", Priorities.of([0]), width=100, height=100)
+    fitting = node_drawing(node(standing("a", 4000)), "cpu", Priorities.of([0]), width=100, height=100)
     beyond = node_drawing(node(standing("a", 6000)), "cpu", Priorities.of([0]), width=100, height=100)
 
-    assert 'viewBox="0 0 100 110"' in within
+    assert 'viewBox="0 0 100 110"' in fitting
     assert 'viewBox="0 0 100 160"' in beyond
 
 

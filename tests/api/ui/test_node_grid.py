@@ -8,10 +8,10 @@ from extender.answers.overviews import NodeOnMap
 
 
 def nodes(count: int, zones: int = 1, promised: int = 50) -> list[NodeOnMap]:
-    made = [
+    unsorted = [
         NodeOnMap(name=f"n{i}", zone=f"z{i * zones // count}", cpu=100, requested_cpu=promised) for i in range(count)
     ]
-    return sorted(made, key=lambda node: node.zone)
+    return sorted(unsorted, key=lambda node: node.zone)
 
 
 def test_every_node_is_one_cell() -> None:
@@ -24,18 +24,18 @@ def test_every_node_is_one_cell() -> None:
 
 
 def test_five_thousand_nodes_are_few_elements_and_few_bytes() -> None:
-    made = [NodeOnMap(name=f"n{i}", zone="z", cpu=100, requested_cpu=i % 101) for i in range(5000)]
+    many = [NodeOnMap(name=f"n{i}", zone="z", cpu=100, requested_cpu=i % 101) for i in range(5000)]
 
-    (grid,) = zone_grids(made, "cpu")
+    (grid,) = zone_grids(many, "cpu")
 
     assert grid.picture.count("<path") <= 12
     assert len(grid.picture) < 300_000
 
 
 def test_zones_know_where_their_nodes_begin() -> None:
-    found = zone_grids(nodes(10, zones=2), "cpu")
+    grids = zone_grids(nodes(10, zones=2), "cpu")
 
-    assert [(grid.zone, grid.first, grid.count, grid.words) for grid in found] == [
+    assert [(grid.zone, grid.first, grid.count, grid.words) for grid in grids] == [
         ("z0", 0, 5, "50 % of cpu requested"),
         ("z1", 5, 5, "50 % of cpu requested"),
     ]

@@ -14,23 +14,23 @@ TAINTED = PluginVerdict(
 def test_rows_come_with_most_nodes_first() -> None:
     assert EXPLANATION.picture is not None
 
-    found = picture(EXPLANATION.picture)
+    table = picture(EXPLANATION.picture)
 
-    assert [(row.count, row.names) for row in found.rows] == [(3, ("n0", "n1", "n3")), (1, ("n2",))]
+    assert [(row.count, row.names) for row in table.rows] == [(3, ("n0", "n1", "n3")), (1, ("n2",))]
 
 
 def test_plugins_without_an_objection_have_no_column() -> None:
     assert EXPLANATION.picture is not None
 
-    found = picture(EXPLANATION.picture)
+    table = picture(EXPLANATION.picture)
 
-    assert (found.plugins, found.silent) == (("NodeResourcesFit",), ("NodeName",))
+    assert (table.plugins, table.silent) == (("NodeResourcesFit",), ("NodeName",))
 
 
 def test_a_cell_says_in_a_sign_and_in_words_whether_preemption_can_help() -> None:
-    shown = NodePicture(plugins=("Fit", "Taints"), nodes=("n",), verdicts=(NO_ROOM, TAINTED), cells=((0, 1),))
+    node_picture = NodePicture(plugins=("Fit", "Taints"), nodes=("n",), verdicts=(NO_ROOM, TAINTED), cells=((0, 1),))
 
-    fit, taints = picture(shown).rows[0].cells
+    fit, taints = picture(node_picture).rows[0].cells
 
     assert (fit.sign, fit.tip) == ("✕", "Fit\nInsufficient cpu\nevicting pods may help")
     assert (taints.sign, taints.tip.splitlines()[-1]) == ("■", "evicting pods does not help")
@@ -38,24 +38,24 @@ def test_a_cell_says_in_a_sign_and_in_words_whether_preemption_can_help() -> Non
 
 def test_five_thousand_nodes_are_a_few_rows_that_name_the_first_of_them() -> None:
     names = tuple(f"n{number}" for number in range(5000))
-    shown = NodePicture(
+    node_picture = NodePicture(
         plugins=("Fit", "Taints"), nodes=names, verdicts=(NO_ROOM, TAINTED), cells=((0, -1),) * 4000 + ((0, 1),) * 1000
     )
 
-    found = picture(shown)
+    table = picture(node_picture)
 
-    assert [(row.count, len(row.names), row.percent) for row in found.rows] == [
+    assert [(row.count, len(row.names), row.percent) for row in table.rows] == [
         (4000, limits.PICTURE_NAMES, 100),
         (1000, limits.PICTURE_NAMES, 25),
     ]
 
 
 def test_a_node_belongs_to_the_first_plugin_that_refuses_it() -> None:
-    shown = NodePicture(
+    node_picture = NodePicture(
         plugins=("Taints", "Fit"), nodes=("a", "b", "c"), verdicts=(NO_ROOM, TAINTED), cells=((1, 0), (-1, 0), (-1, -1))
     )
 
-    assert refused_first(shown) == (("Taints", ("a",)), ("Fit", ("b",)))
+    assert refused_first(node_picture) == (("Taints", ("a",)), ("Fit", ("b",)))
 
 
 def test_nodes_of_rows_that_are_left_out_are_counted() -> None:
@@ -63,8 +63,8 @@ def test_nodes_of_rows_that_are_left_out_are_counted() -> None:
     cells = tuple(
         tuple(0 if number >> bit & 1 else -1 for bit in range(8)) for number in range(limits.PICTURE_ROWS + 10)
     )
-    shown = NodePicture(
+    node_picture = NodePicture(
         plugins=plugins, nodes=tuple(f"n{number}" for number in range(len(cells))), verdicts=(NO_ROOM,), cells=cells
     )
 
-    assert picture(shown).others == 10
+    assert picture(node_picture).others == 10

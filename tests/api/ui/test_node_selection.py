@@ -24,11 +24,11 @@ NODES = (
 
 
 def names(nodes: tuple[NodeOnMap, ...]) -> list[str]:
-    return [each.name for each in nodes]
+    return [node.name for node in nodes]
 
 
 @cases(
-    "words, found",
+    "words, expected",
     ("all", "", ["n1", "n2", "n10"]),
     ("a part of the name", "N1", ["n1", "n10"]),
     ("a label", "pool=gpu", ["n2"]),
@@ -41,8 +41,8 @@ def names(nodes: tuple[NodeOnMap, ...]) -> list[str]:
     ("a dash alone", "-", []),
     ("all words", "n1 pool=gpu", []),
 )
-def test_words_of_the_filter_select_nodes(words: str, found: list[str]) -> None:
-    assert names(chosen(NODES, words)) == found
+def test_words_of_the_filter_select_nodes(words: str, expected: list[str]) -> None:
+    assert names(chosen(NODES, words)) == expected
 
 
 def test_nodes_are_grouped_by_zone_by_pool_or_by_any_label() -> None:
@@ -65,15 +65,15 @@ def test_labels_that_tell_nodes_apart_are_offered_and_pools_first() -> None:
         for number, pool in enumerate("xy" * limits.NODE_GROUPS)
     ]
 
-    assert group_keys(NodeOnMap(name="n", labels=each) for each in labels) == ("zone", "karpenter.sh/nodepool")
+    assert group_keys(NodeOnMap(name="n", labels=item) for item in labels) == ("zone", "karpenter.sh/nodepool")
     assert group_keys(NODES) == ("zone", "pool")
 
 
 def test_an_address_keeps_what_is_asked_for() -> None:
-    asked = NodeSelection("cpu", "pool", "fullest", "a b")
+    selection = NodeSelection("cpu", "pool", "fullest", "a b")
 
-    assert asked.query() == "?by=cpu&group=pool&sort=fullest&node=a+b"
-    assert asked.query(node="", group="zone") == "?by=cpu&sort=fullest"
+    assert selection.query() == "?by=cpu&group=pool&sort=fullest&node=a+b"
+    assert selection.query(node="", group="zone") == "?by=cpu&sort=fullest"
 
 
 # The table, by what people look for, either way.
@@ -88,12 +88,12 @@ TABLE = [
 COLUMNS = columns_for(resources_of(TABLE))
 
 
-def sorted_names(written: str) -> list[str]:
-    return [each.name for each in in_order(TABLE, written, COLUMNS)]
+def sorted_names(order: str) -> list[str]:
+    return [node.name for node in in_order(TABLE, order, COLUMNS)]
 
 
 @cases(
-    "written, expected",
+    "order, expected",
     ("as on the map", "", ["node-2", "node-10", "node-1"]),
     ("so is by zone", "zone", ["node-2", "node-10", "node-1"]),
     ("nodes of a zone keep their order", "-zone", ["node-1", "node-2", "node-10"]),
@@ -103,11 +103,11 @@ def sorted_names(written: str) -> list[str]:
     ("least promised first", "cpu", ["node-10", "node-1", "node-2"]),
     ("most room first", "-cpu-free", ["node-10", "node-1", "node-2"]),
 )
-def test_nodes_stand_in_the_order_that_is_asked_for(written: str, expected: list[str]) -> None:
-    assert sorted_names(written) == expected
+def test_nodes_stand_in_the_order_that_is_asked_for(order: str, expected: list[str]) -> None:
+    assert sorted_names(order) == expected
 
 
-@pytest.mark.parametrize("written", ["colour", "-", "--name", "name ", "Name", "cpu,-memory"])
-def test_another_order_there_is_not(written: str) -> None:
+@pytest.mark.parametrize("order", ["colour", "-", "--name", "name ", "Name", "cpu,-memory"])
+def test_another_order_there_is_not(order: str) -> None:
     with pytest.raises(OrderError, match="sorted by name, zone, cpu, "):
-        sorted_names(written)
+        sorted_names(order)

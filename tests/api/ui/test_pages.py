@@ -62,19 +62,19 @@ ATTEMPTS = (
 AFTERWARDS = node(standing("stays", 500), standing("pending", 1500, 1000), name="n0")
 
 
-def found(name: str) -> NodeOnMap:
-    shown = node_on_map(CLUSTER, name)
-    assert shown is not None
-    return shown
+def node_named(name: str) -> NodeOnMap:
+    mapped_node = node_on_map(CLUSTER, name)
+    assert mapped_node is not None
+    return mapped_node
 
 
-def around(shown: ClusterMap) -> Frame:
-    return frame(shown, waiting("pending", "other"), NOW)
+def around(cluster: ClusterMap) -> Frame:
+    return frame(cluster, waiting("pending", "other"), NOW)
 
 
-def what_if_part(shown: ClusterMap = SHOWN) -> str:
+def what_if_part(cluster: ClusterMap = SHOWN) -> str:
     changed = changed_nodes(WHAT_IF)
-    return pages.what_if_part(around(shown), WHAT_IF, {name: found(name) for name in changed}, changed, "cpu")
+    return pages.what_if_part(around(cluster), WHAT_IF, {name: node_named(name) for name in changed}, changed, "cpu")
 
 
 def grid() -> str:
@@ -83,11 +83,11 @@ def grid() -> str:
 
 
 def past_of(attempts: Sequence[Attempt], preemptions: Sequence[Preemption] = ()) -> Past:
-    alike = tuple(AttemptsAlike(attempt=each, count=2, first=each.time) for each in attempts)
+    groups = tuple(AttemptsAlike(attempt=attempt, count=2, first=attempt.time) for attempt in attempts)
     counts = (Count(placed=len(attempts)), *[Count()] * 99)
     end = NOW.timestamp()
     return Past(
-        alike=alike, preemptions=tuple(preemptions), counts=counts, begin=end - 1000, end=end, total=len(attempts)
+        alike=groups, preemptions=tuple(preemptions), counts=counts, begin=end - 1000, end=end, total=len(attempts)
     )
 
 
@@ -95,8 +95,8 @@ PAGES: Mapping[str, str] = {
     "cluster": pages.cluster_page(AROUND, NodeSelection(), ATTEMPTS, (RECORD,)),
     "grid": grid(),
     "nodes": pages.nodes_page(AROUND, "", ""),
-    "node": pages.node_page(AROUND, found("n0")),
-    "pod": pages.pod_page(AROUND, EXPLANATION, found("n0")),
+    "node": pages.node_page(AROUND, node_named("n0")),
+    "pod": pages.pod_page(AROUND, EXPLANATION, node_named("n0")),
     "history": pages.history_page(AROUND, past_of(ATTEMPTS, (RECORD,)), HistoryQuestion(), {"n0": AFTERWARDS}),
     "what if": pages.what_if_page(AROUND),
     "what if, answered": what_if_part(),
@@ -151,20 +151,20 @@ def test_the_map_of_many_nodes_says_where_each_zone_begins() -> None:
 def test_a_pods_page_has_the_whole_explanation() -> None:
     page = PAGES["pod"]
 
-    for said in (
+    for words in (
         EXPLANATION.summary, EXPLANATION.message, "TaintToleration", "node(s) had untolerated taint(s)", "<b>0.4</b> cpu short",
         "requests 4, 3.6 free", "ask for 3600m cpu", "it violates 2 budgets, not 1", "violates budget budget-of-p",
         "and 3 more nodes", "Node/Add", "14m",
     ):  # fmt: skip
-        assert said in page, said
+        assert words in page, words
     assert "★ pending" in page
 
 
 def test_map_of_a_large_cluster_counts_the_refusals_of_each_plugin() -> None:
     many = tuple(node(name=f"n{number}") for number in range(100))
-    told = msgspec.structs.replace(EXPLANATION, preemption=None)
+    explanation = msgspec.structs.replace(EXPLANATION, preemption=None)
 
-    page = pages.pod_page(around(ClusterMap(generation=1, nodes=many, has_pods=False)), told, None)
+    page = pages.pod_page(around(ClusterMap(generation=1, nodes=many, has_pods=False)), explanation, None)
 
     assert "NodeResourcesFit 3</li>" in page
     assert "97 feasible" in page
@@ -184,11 +184,11 @@ def test_message_about_preemption_is_shown_once() -> None:
     words = "0/4 nodes are available: 4 No preemption victims found for incoming pod."
     reasons = (ReasonCount(reason="No preemption victims found for incoming pod", nodes=4),)
     nowhere = PreemptionAnswer(eligible=True, message=words, not_helpful=reasons)
-    told = msgspec.structs.replace(
+    explanation = msgspec.structs.replace(
         EXPLANATION, message=f"{EXPLANATION.message} preemption: {words}", preemption=nowhere
     )
 
-    page = pages.pod_page(AROUND, told, None)
+    page = pages.pod_page(AROUND, explanation, None)
 
     assert page.count(words) == 1
     assert "<p>No pod of lower priority is on a node where evictions could help.</p>" in page
@@ -216,7 +216,7 @@ def test_history_shows_preemptor_victims_and_violated_budgets() -> None:
 def test_a_what_if_shows_nodes_placements_and_where_the_evicted_go() -> None:
     page = PAGES["what if, answered"]
 
-    for said in (
+    for words in (
         "★ new",
         "✕ p0",
         "★ p0",
@@ -225,7 +225,7 @@ def test_a_what_if_shows_nodes_placements_and_where_the_evicted_go() -> None:
         "4 Insufficient cpu",
         "p0 moves from n0 to n3",
     ):
-        assert said in page, said
+        assert words in page, words
     assert 'class="d2"' in page
     assert 'data-from="0" data-to="3"' in page
 
@@ -239,9 +239,9 @@ def test_a_hidden_pod_is_named_nowhere_and_linked_nowhere() -> None:
 
 def test_names_are_text_and_never_markup() -> None:
     name = PodName(namespace=HOSTILE, name=HOSTILE, uid="x")
-    hostile_node = msgspec.structs.replace(found("n0"), name=HOSTILE, zone=HOSTILE, taints=(HOSTILE,))
-    shown = msgspec.structs.replace(SHOWN, nodes=(hostile_node,))
-    around = frame(shown, waiting(HOSTILE, message=HOSTILE), NOW)
+    hostile_node = msgspec.structs.replace(node_named("n0"), name=HOSTILE, zone=HOSTILE, taints=(HOSTILE,))
+    hostile_map = msgspec.structs.replace(SHOWN, nodes=(hostile_node,))
+    around = frame(hostile_map, waiting(HOSTILE, message=HOSTILE), NOW)
     explanation = msgspec.structs.replace(
         EXPLANATION, pod=name, message=HOSTILE, summary=HOSTILE, node=HOSTILE, requests={HOSTILE: HOSTILE}
     )
@@ -264,7 +264,7 @@ def test_names_are_text_and_never_markup() -> None:
 
 
 def test_pod_that_is_gone_has_no_priority() -> None:
-    gone = type(EXPLANATION)(pod=PodName(namespace="shop", name="was"), state="Finished", summary="It is gone.")
+    finished = type(EXPLANATION)(pod=PodName(namespace="shop", name="was"), state="Finished", summary="It is gone.")
 
-    assert "<dt>priority</dt>" not in pages.pod_page(AROUND, gone, None)
+    assert "<dt>priority</dt>" not in pages.pod_page(AROUND, finished, None)
     assert "<dt>priority</dt>" in PAGES["pod"]

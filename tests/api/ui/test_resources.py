@@ -22,18 +22,18 @@ def test_resources_of_nodes_follow_cpu_memory_and_pods() -> None:
 
 
 def test_usage_is_requested_and_allocatable_amount() -> None:
-    assert [usage(WITH_GPUS, each) for each in ("cpu", "pods", GPU, CLASS)] == [(1500, 4000), (1, 110), (3, 8), (2, 2)]
+    assert [usage(WITH_GPUS, name) for name in ("cpu", "pods", GPU, CLASS)] == [(1500, 4000), (1, 110), (3, 8), (2, 2)]
     assert usage(node(), GPU) == (0, 0)
 
 
 def test_amount_is_what_a_pod_requests_of_a_resource() -> None:
     pod = msgspec.structs.replace(standing("a", 1500, memory=5), requests={GPU: 2})
 
-    assert [amount(pod, each) for each in ("cpu", "memory", "pods", GPU, CLASS)] == [1500, 5, 1, 2, 0]
+    assert [amount(pod, name) for name in ("cpu", "memory", "pods", GPU, CLASS)] == [1500, 5, 1, 2, 0]
 
 
 def test_amounts_have_their_units() -> None:
-    assert [quantity(2048, each) for each in ("cpu", "memory", "ephemeral-storage", "pods", GPU)] == [
+    assert [quantity(2048, name) for name in ("cpu", "memory", "ephemeral-storage", "pods", GPU)] == [
         "2.048 cpu", "2 KiB", "2 KiB", "2,048", "2,048",
     ]  # fmt: skip
     assert resource_words(CLASS) == "gpu.example.com"

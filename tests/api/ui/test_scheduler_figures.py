@@ -14,10 +14,10 @@ NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 
 
 def histogram(*observed: tuple[float, str]) -> Histogram:
-    made = Histogram("reprieve_verb_duration_seconds", "Seconds.", ("verb",), (1.0, 2.0, 4.0))
+    durations = Histogram("reprieve_verb_duration_seconds", "Seconds.", ("verb",), (1.0, 2.0, 4.0))
     for value, verb in observed:
-        made.observe(value, verb)
-    return made
+        durations.observe(value, verb)
+    return durations
 
 
 @cases(

@@ -12,9 +12,9 @@ def widths(bar: str, css: str) -> list[float]:
 
 
 def test_each_row_says_what_its_plugin_refused_and_left() -> None:
-    found = waterfall_table(EXPLANATION.waterfall, 4)
+    waterfall = waterfall_table(EXPLANATION.waterfall, 4)
 
-    assert [(row.plugin, row.refused, row.left) for row, _ in found.rows] == [
+    assert [(row.plugin, row.refused, row.left) for row, _ in waterfall.rows] == [
         ("TaintToleration", 1, 3),
         ("NodeResourcesFit", 3, 0),
     ]

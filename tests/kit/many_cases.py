@@ -16,13 +16,13 @@ CASES = "cases"
 
 
 def each_case(
-    cases: Callable[..., Iterable[Any]], named: Callable[[Any], str] = lambda case: case["id"]
+    cases: Callable[..., Iterable[Any]], name_of: Callable[[Any], str] = lambda case: case["id"]
 ) -> Callable[..., Any]:
     """Makes one test of a function that takes a `case`, and fixtures.
 
     Arguments:
         cases: returns the cases, when the test runs; may take fixtures, too. The test is skipped where there are none.
-        named: a case -> its name.
+        name_of: a case -> its name.
     """
 
     def decorate(check: Callable[..., None]) -> Callable[..., None]:
@@ -30,20 +30,20 @@ def each_case(
 
         def test(subtests: pytest.Subtests, record_property: Callable[[str, object], None], **fixtures: Any) -> None:
             __tracebackhide__ = True
-            found = list(cases(**{name: fixtures[name] for name in of_cases}))
-            if not found:
+            all_cases = list(cases(**{name: fixtures[name] for name in of_cases}))
+            if not all_cases:
                 pytest.skip("there are no cases")
-            given = {name: fixtures[name] for name in of_check - {"case"}}
+            arguments = {name: fixtures[name] for name in of_check - {"case"}}
             failed: list[str] = []
-            for case in found:
+            for case in all_cases:
                 try:
-                    check(case=case, **given)
+                    check(case=case, **arguments)
                 except (Exception, pytest.fail.Exception):
-                    failed.append(named(case))
+                    failed.append(name_of(case))
                     # Only failures pass through a subtest: it costs more than a case.
-                    with subtests.test(named(case)):
+                    with subtests.test(name_of(case)):
                         raise
-            record_property(CASES, (len(found), failed))
+            record_property(CASES, (len(all_cases), failed))
 
         test.__name__, test.__doc__, test.__module__ = check.__name__, check.__doc__, check.__module__
         names = ["subtests", "record_property", *sorted((of_cases | of_check) - {"case"})]
