@@ -25,9 +25,7 @@ def words(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
-def test_output_on_the_page_is_what_the_command_prints(
-    command: str, output: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_on_the_page_is_what_commands_print(command: str, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     done = reprieve(*shlex.split(command)[1:])
 

@@ -54,11 +54,9 @@ def test_every_file_that_is_linked_exists() -> None:
     """No link leads nowhere, here and in the other papers."""
     papers = [*ROOT.glob("*.md"), *ROOT.glob("changelog.d/*.md")]
     papers += sorted((ROOT / "docs").rglob("*.md"))
-    links = {
-        (paper, link) for paper in papers for link in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", paper.read_text())
-    }
+    links = {(page, link) for page in papers for link in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text())}
 
-    assert [(paper, link) for paper, link in sorted(links) if not (paper.parent / link).exists()] == []
+    assert [(page, link) for page, link in sorted(links) if not (page.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "deploy").glob("*.yaml")), ids=lambda path: path.name)

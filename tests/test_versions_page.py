@@ -39,18 +39,16 @@ def table(first_heading: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("command", "output"),
+    ("script", "output"),
     [
-        pytest.param(command, output, id=command, marks=[pytest.mark.slow] if number else [])
-        for number, (command, output) in enumerate(EXAMPLES)
+        pytest.param(script, output, id=script, marks=[pytest.mark.slow] if number else [])
+        for number, (script, output) in enumerate(EXAMPLES)
     ],
 )
-def test_commands_on_the_page_have_the_effect_that_it_shows(command: str, output: str) -> None:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+def test_commands_on_the_page_have_the_effect_that_it_shows(script: str, output: str) -> None:
+    variables = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
-    run = subprocess.run(
-        ["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, check=False, timeout=120
-    )
+    run = subprocess.run(["bash", "-c", script], cwd=ROOT, env=variables, capture_output=True, check=False, timeout=120)
 
     assert run.returncode == 0, run.stderr.decode()
     assert is_as_said(lines_of(output), lines_of(run.stdout.decode())), run.stdout.decode()

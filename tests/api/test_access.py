@@ -372,9 +372,7 @@ class _Sees:
 
 def waiting(*namespaces: str) -> Queue:
     return Queue(
-        items=tuple(
-            QueuePlace(pod=PodName(namespace=name, name="web", priority=3), queue="active") for name in namespaces
-        )
+        items=tuple(QueuePlace(pod=PodName(namespace=ns, name="web", priority=3), queue="active") for ns in namespaces)
     )
 
 

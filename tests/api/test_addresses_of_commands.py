@@ -84,11 +84,9 @@ def test_malformed_address_is_refused(address: str) -> None:
 
 
 def test_unreachable_explicit_address_gives_no_advice_to_start_a_service() -> None:
-    error = refused("why", "shop/x", "--server", "127.0.0.1:1")
+    text = refused("why", "shop/x", "--server", "127.0.0.1:1")
 
-    assert error.startswith(
-        "Reprieve at http://127.0.0.1:1 cannot be reached; is it running, and is the address right?"
-    )
+    assert text.startswith("Reprieve at http://127.0.0.1:1 cannot be reached; is it running, and is the address right?")
 
 
 @pytest.mark.parametrize(
@@ -148,11 +146,9 @@ def test_fits_counts_pods_of_a_template_with_the_priority_of_the_class_beside_it
 
 
 def test_fits_drops_no_file(dump: Path, tmp_path: Path) -> None:
-    error = refused(
-        "fits", *file_options(tmp_path, one=pod("one", "500m"), two=pod("two", "500m")), "--dump", str(dump)
-    )
+    text = refused("fits", *file_options(tmp_path, one=pod("one", "500m"), two=pod("two", "500m")), "--dump", str(dump))
 
-    assert error.endswith(f"one.json, {tmp_path / 'two.json'}: 2 pods or workloads in it; give one")
+    assert text.endswith(f"one.json, {tmp_path / 'two.json'}: 2 pods or workloads in it; give one")
 
 
 def test_victims_reads_every_file(dump: Path, tmp_path: Path) -> None:
@@ -208,12 +204,10 @@ def test_why_says_that_another_scheduler_decides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["why", "who-preempted"])
-@pytest.mark.parametrize("server", ["http://192.0.2.1:8888", "192.0.2.1:8888", "http://reprieve.kube-system.svc"])
-def test_a_token_does_not_cross_the_network_in_clear_text(command: str, server: str) -> None:
+@pytest.mark.parametrize("url", ["http://192.0.2.1:8888", "192.0.2.1:8888", "http://reprieve.kube-system.svc"])
+def test_a_token_does_not_cross_the_network_in_clear_text(command: str, url: str) -> None:
     """As kubectl does not send it to an API server of plain http. It is refused before anything is sent."""
-    assert "the token is sent over https only" in refused(
-        command, "shop/web-0", "--server", server, "--token", "canary"
-    )
+    assert "the token is sent over https only" in refused(command, "shop/web-0", "--server", url, "--token", "canary")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])

@@ -101,9 +101,7 @@ def test_victims_in_full_are_answered_by_uid(example: Service) -> None:
     ("victim of the same priority", victims("db-0")),
     ("victim on another node", victims("report-03")),
 )
-def test_a_node_with_impossible_victims_is_left_out_and_the_others_are_answered(
-    example: Service, value: object
-) -> None:
+def test_a_node_with_impossible_victims_is_left_out_and_others_are_answered(example: Service, value: object) -> None:
     answer = chosen(example, asking({"node-a3": value, **GOOD}))
 
     assert list(answer) == ["node-a2"]

@@ -153,9 +153,7 @@ def test_member_that_is_like_none_has_no_suggestion(service: Service) -> None:
     ("nothing like it", "explain/shop/elsewhere", "no recent decision about one"),
     ("what has no name", "decisions/4711", "the oldest are dropped first"),
 )
-def test_pod_or_node_that_may_be_meant_is_told_of_one_that_does_not_exist(
-    service: Service, path: str, words: str
-) -> None:
+def test_pod_or_node_that_may_be_meant_is_told_of_one_that_is_missing(service: Service, path: str, words: str) -> None:
     answer = service.client.get(f"/v1/{path}")
 
     assert_is_refusal(answer, 404)

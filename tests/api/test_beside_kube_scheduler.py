@@ -231,9 +231,7 @@ def test_a_port_that_is_taken_is_told_before_anything_starts(tmp_path: Path) -> 
 def test_what_needs_another_cluster_is_refused(tmp_path: Path, flags: tuple[str, ...]) -> None:
     line = refused(tmp_path, str(stand_in(tmp_path)), *flags)
 
-    assert line == (
-        "reprieve: --kube-scheduler: its cluster is in memory; leave out --kubeconfig, --reload and --output"
-    )
+    assert line == "reprieve: --kube-scheduler: its cluster is in memory; leave out --kubeconfig, --reload and --output"
 
 
 def test_a_port_without_kube_scheduler_is_refused() -> None:

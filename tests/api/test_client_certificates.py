@@ -82,10 +82,8 @@ def filtered(service: Service, files: Files, certificate: CertificateFiles | Non
         cert_file=str(certificate.certificate) if certificate else "",
         key_file=str(certificate.key) if certificate else "",
     )
-    address = f"https://127.0.0.1:{service.port}/extender"
-    config = Extender(
-        url_prefix=address, filter_verb="filter", enable_https=True, tls_config=tls, node_cache_capable=True
-    )
+    url = f"https://127.0.0.1:{service.port}/extender"
+    config = Extender(url_prefix=url, filter_verb="filter", enable_https=True, tls_config=tls, node_cache_capable=True)
 
     async def ask() -> list[str]:
         extender = HTTPExtender(config)
@@ -166,9 +164,7 @@ def test_uvicorn_alone_passes_certificates_on(files: Files) -> None:
     log = files.authority.parent / "uvicorn.log"
     with process(*chain(*tls.items()), log=log, program=uvicorn, environment=settings):
         until(lambda: status(port, files, None, "/readyz") == 200)
-        statuses = [
-            status(port, files, certificate, "/metrics") for certificate in (files.scheduler, files.other, None)
-        ]
+        statuses = [status(port, files, pair, "/metrics") for pair in (files.scheduler, files.other, None)]
 
     assert statuses == [200, 403, 401]
 
@@ -248,9 +244,7 @@ def test_names_without_an_authority_are_refused() -> None:
         ({"access": "reviewed"}, "--access reviewed"),
     ],
 )
-def test_the_embedded_cluster_is_closed_off_this_machine_unless_it_is_opened(
-    settings: dict[str, str], where: str
-) -> None:
+def test_embedded_cluster_is_closed_off_this_machine_unless_it_is_opened(settings: dict[str, str], where: str) -> None:
     """There is no API server that knows callers, so that somebody has to say whom to let in."""
     with pytest.raises(StartUpError) as refused:
         prepare(Settings.model_validate(settings))

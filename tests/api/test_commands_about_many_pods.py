@@ -136,12 +136,10 @@ def test_why_explains_the_first_pod_of_a_workload_that_does_not_exist_yet(source
 
 
 def test_more_nodes_like_another(source: list[str]) -> None:
-    answer = json.loads(
-        printed("whatif", "--pending", "--add-nodes", "2", "--like", "n2", *source, "-o", "json", code=1)
-    )
+    plan = json.loads(printed("whatif", "--pending", "--add-nodes", "2", "--like", "n2", *source, "-o", "json", code=1))
 
-    assert {placement["node"] for placement in answer["placements"] if placement["node"]} == {"n2-new-1", "n2-new-2"}
-    assert [placement["pod"]["name"] for placement in answer["placements"] if not placement["node"]] == ["big"]
+    assert {placement["node"] for placement in plan["placements"] if placement["node"]} == {"n2-new-1", "n2-new-2"}
+    assert [placement["pod"]["name"] for placement in plan["placements"] if not placement["node"]] == ["big"]
 
 
 @pytest.mark.parametrize(

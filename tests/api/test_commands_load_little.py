@@ -65,11 +65,9 @@ def test_asking_for_the_version_or_for_help_loads_nothing_heavy() -> None:
 def test_asking_a_service_takes_an_http_client_and_no_engine(example: Service) -> None:
     pod = example.client.get("/v1/cluster").json()["nodes"][0]["pods"][0]["pod"]
 
-    loaded = loaded_by_each(
-        ["why", f"{pod['namespace']}/{pod['name']}", "--server", f"http://127.0.0.1:{example.port}"]
-    )
+    names = loaded_by_each(["why", f"{pod['namespace']}/{pod['name']}", "--server", f"http://127.0.0.1:{example.port}"])
 
-    assert loaded == [["httpx"]]
+    assert names == [["httpx"]]
 
 
 def test_asking_a_packed_file_loads_no_http_client() -> None:

@@ -91,9 +91,7 @@ def test_the_table_is_in_the_documentation() -> None:
 @pytest.mark.parametrize(
     ("file", "reason"), [("empty", "it is empty"), ("map", "it has ConfigMap, but neither nodes nor pods")]
 )
-def test_a_file_without_nodes_and_pods_is_no_cluster(
-    files: dict[str, str], command: str, file: str, reason: str
-) -> None:
+def test_file_without_nodes_and_pods_is_no_cluster(files: dict[str, str], command: str, file: str, reason: str) -> None:
     done = reprieve(*command.split(), files[file])
 
     assert (done.returncode, done.stdout) == (2, b"")

@@ -338,16 +338,14 @@ def authority(tmp_path: Path) -> Authority:
 
 
 def test_https_is_spoken_with_a_certificate_which_may_be_replaced(authority: Authority, tmp_path: Path) -> None:
-    certificate, key = authority.sign("first", "DNS:localhost", "IP:127.0.0.1")
+    cert, key = authority.sign("first", "DNS:localhost", "IP:127.0.0.1")
     other = authority.sign("second", "DNS:localhost", "IP:127.0.0.1")
-    with serving(
-        schedule=False, secure_port=free_port(), tls_cert_file=certificate, tls_private_key_file=key
-    ) as service:
+    with serving(schedule=False, secure_port=free_port(), tls_cert_file=cert, tls_private_key_file=key) as service:
         trusting = ssl.create_default_context(cafile=str(authority.certificate))
         assert httpx.get(f"https://localhost:{service.port}/livez", verify=trusting, trust_env=False).text == "ok"
         first = ssl.get_server_certificate(("127.0.0.1", service.port))
 
-        certificate.write_bytes(other.certificate.read_bytes())
+        cert.write_bytes(other.certificate.read_bytes())
         assert isinstance(service.server, Server) and service.server.certificate is not None
         service.server.certificate.renew()
         halfway = ssl.get_server_certificate(("127.0.0.1", service.port))
@@ -368,16 +366,12 @@ def test_https_is_spoken_with_a_certificate_which_may_be_replaced(authority: Aut
     ],
     ids=["Galois", "ChaCha", "those of TLS 1.3 only"],
 )  # fmt: skip
-def test_callers_of_tls_1_2_get_the_cipher_suites_that_are_chosen(
-    authority: Authority, suites: str, cipher: str
-) -> None:
-    certificate, key = authority.sign("server", "DNS:localhost")
+def test_callers_of_tls_1_2_get_the_chosen_cipher_suites(authority: Authority, suites: str, cipher: str) -> None:
+    cert, key = authority.sign("server", "DNS:localhost")
     old = ssl.create_default_context(cafile=str(authority.certificate))
     old.maximum_version = ssl.TLSVersion.TLSv1_2
 
-    with serving(
-        schedule=False, tls_cert_file=certificate, tls_private_key_file=key, tls_cipher_suites=suites
-    ) as service:
+    with serving(schedule=False, tls_cert_file=cert, tls_private_key_file=key, tls_cipher_suites=suites) as service:
         chosen_cipher = ""
         with (
             suppress(OSError),

@@ -330,10 +330,8 @@ def test_streams_whose_pages_are_closed_make_room_for_others(service: Service) -
 
 
 def reprieve(*arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "api.cli", *arguments]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
-    )
+    words = [sys.executable, "-m", "api.cli", *arguments]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
 
 
 def interrupted(command: "subprocess.Popen[str]") -> tuple[int, str, str]:

@@ -168,9 +168,7 @@ def test_a_plan_that_frees_nodes_is_drawn_before_and_after(example: Service) -> 
         ({"unknown": 1}, 400),
     ],
 )
-def test_a_what_if_that_cannot_be_tried_is_refused_in_words(
-    example: Service, form: dict[str, object], code: int
-) -> None:
+def test_what_if_that_cannot_be_tried_is_refused_in_words(example: Service, form: dict[str, object], code: int) -> None:
     assert_is_refusal(example.post("/ui/what-if", form), code)
 
 

@@ -213,9 +213,7 @@ def test_question_about_what_is_not_there_is_refused(deciding: Service, path: st
     ("another configuration", {"configuration": {"apiVersion": "v1", "kind": "Config"}}, 422, ""),
     ("no quantity", {"create": [pod("vip", "lots")]}, 422, "quantities must match"),
 )
-def test_a_what_if_that_makes_no_sense_is_refused_in_words(
-    deciding: Service, body: object, code: int, words: str
-) -> None:
+def test_senseless_what_if_is_refused_in_words(deciding: Service, body: object, code: int, words: str) -> None:
     answer = deciding.post("/v1/whatif", body)
 
     assert_is_refusal(answer, code)

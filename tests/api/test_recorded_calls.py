@@ -78,10 +78,8 @@ def test_nodes_that_pass_come_back_byte_for_byte(twelve_nodes: Service, case: di
     answer = twelve_nodes.call("filter", as_go_writes(case["body"]))
 
     nodes = msgspec.json.decode(answer.content, type=dict[str, msgspec.Raw])["Nodes"]
-    items = msgspec.json.decode(
-        msgspec.json.decode(nodes, type=dict[str, msgspec.Raw])["items"], type=list[msgspec.Raw]
-    )
-    for item in items:
+    raws = msgspec.json.decode(msgspec.json.decode(nodes, type=dict[str, msgspec.Raw])["items"], type=list[msgspec.Raw])
+    for item in raws:
         assert bytes(item) == sent_nodes[msgspec.json.decode(item)["metadata"]["name"]]
 
 

@@ -36,7 +36,7 @@ def test_a_prefix_has_one_slash_in_front(prefix: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "flags", "why"),
+    ("variables", "flags", "why"),
     [
         ({"REPRIEVE_PORT": "http"}, {}, "REPRIEVE_PORT: "),
         ({"REPRIEVE_BODY_SECONDS": "0"}, {}, "REPRIEVE_BODY_SECONDS: "),
@@ -45,11 +45,9 @@ def test_a_prefix_has_one_slash_in_front(prefix: str, path: str) -> None:
         ({}, {"prefix": "/{x}"}, "--prefix: "),
     ],
 )
-def test_invalid_setting_is_refused_by_its_name(
-    environment: dict[str, str], flags: dict[str, object], why: str
-) -> None:
+def test_invalid_setting_is_refused_by_its_name(variables: dict[str, str], flags: dict[str, object], why: str) -> None:
     with pytest.raises(StartUpError) as refused:
-        read_settings(environment, **flags)
+        read_settings(variables, **flags)
 
     assert str(refused.value).startswith(why)
 

@@ -248,11 +248,9 @@ def test_an_extender_whose_certificate_is_not_trusted(command: str, tmp_path: Pa
 
 def test_an_extender_that_never_finishes_the_handshake(tmp_path: Path) -> None:
     with answering(silent) as port:
-        result = examined(
-            "doctor", f"https://127.0.0.1:{port}", "--ca-file", str(Authority(tmp_path, "us").certificate)
-        )
+        text = examined("doctor", f"https://127.0.0.1:{port}", "--ca-file", str(Authority(tmp_path, "us").certificate))
 
-    assert "does it speak TLS" in result
+    assert "does it speak TLS" in text
 
 
 def test_silent_extender_is_asked_each_question_once() -> None:

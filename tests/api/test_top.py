@@ -83,14 +83,12 @@ def test_top_without_a_terminal_is_refused_with_an_alternative(dump: Path) -> No
 
 
 def test_unreachable_service_is_reported_after_the_terminal_is_restored() -> None:
-    reader, terminal = pty.openpty()
+    reader, tty = pty.openpty()
     try:
         command = [sys.executable, "-m", "api.cli", "top", "--server", f"127.0.0.1:{free_port()}"]
-        done = subprocess.run(
-            command, stdin=terminal, stdout=terminal, stderr=subprocess.PIPE, timeout=120, check=False
-        )
+        done = subprocess.run(command, stdin=tty, stdout=tty, stderr=subprocess.PIPE, timeout=120, check=False)
     finally:
-        os.close(terminal)
+        os.close(tty)
         os.close(reader)
 
     assert done.returncode == 3

@@ -121,27 +121,23 @@ def test_an_attempt_is_a_span_with_its_extension_points_below(traced: tuple[Rece
     receiver, records = traced
     (root,) = [span for span in receiver.roots("schedule") if attributes_of(span)["k8s.pod.name"] == "web-1"]
     attributes = attributes_of(root)
-    children = receiver.below(root)
+    spans = receiver.below(root)
 
     assert receiver.services == {"reprieve"}
     assert attributes["k8s.pod.uid"] == records["pod"]["metadata"]["uid"]
     assert attributes["k8s.node.name"] == records["pod"]["spec"]["nodeName"]
     assert (attributes["reprieve.result"], attributes["reprieve.profile"]) == ("scheduled", "default-scheduler")
-    (decision,) = [
-        decision for decision in records["decisions"] if decision["id"] == attributes["reprieve.decision.id"]
-    ]
+    (decision,) = [row for row in records["decisions"] if row["id"] == attributes["reprieve.decision.id"]]
     assert decision["pod"]["name"] == "web-1"
-    assert [span.name for span in children][:2] == ["PreFilter", "Filter"] and "Bind" in {
-        span.name for span in children
-    }
+    assert [span.name for span in spans][:2] == ["PreFilter", "Filter"] and "Bind" in {span.name for span in spans}
     assert all(
         root.start_time_unix_nano
         <= child.start_time_unix_nano
         <= child.end_time_unix_nano
         <= root.end_time_unix_nano + 1000
-        for child in children
+        for child in spans
     )
-    assert {span.trace_id for span in children} == {root.trace_id}
+    assert {span.trace_id for span in spans} == {root.trace_id}
 
 
 def test_span_of_a_refused_pod_has_the_message(traced: tuple[Receiver, dict[str, Any]]) -> None:

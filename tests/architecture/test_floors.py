@@ -86,9 +86,7 @@ def test_a_file_means_one_thing(case: Path) -> None:
     assert len(text.splitlines()) <= MAX_LINES
     assert [name for name, lines in source.functions if lines > MAX_LINES_OF_A_FUNCTION] == []
     assert source.docstring, "a file begins with what it is"
-    assert not any(re.search(r"\.go(:\d|#L\d|, line)", words) for words in source.docstrings), (
-        "line numbers do not last"
-    )
+    assert not any(re.search(r"\.go(:\d|#L\d|, line)", doc) for doc in source.docstrings), "line numbers do not last"
     # A door may name for mypy what it loads when it is asked for, and so may these.
     may_name = case.name == "__init__.py" or relative_name(case) in LOADING_LATE
     assert "TYPE_CHECKING" not in text or may_name, "a cycle of types is a cycle"

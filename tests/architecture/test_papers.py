@@ -89,10 +89,8 @@ def test_every_class_among_the_words_exists() -> None:
 
 def test_every_change_of_the_guide_names_its_files_and_tests() -> None:
     """In docs/maintain/change-x.md."""
-    guide = (ROOT / "docs/maintain/change-x.md").read_text()
-    rows = [
-        row for row in re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", guide, re.MULTILINE) if row[1] != "open"
-    ]
+    page = (ROOT / "docs/maintain/change-x.md").read_text()
+    rows = [row for row in re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE) if row[1] != "open"]
 
     assert len(rows) > 30
     for change, *cells in rows:

@@ -70,9 +70,7 @@ def test_axe_finds_nothing_on_other_pages(still: Running, open_page: OpenPage, v
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", BUSY)
-def test_axe_finds_nothing_where_pods_wait_and_nodes_are_filtered(
-    busy: Running, open_page: OpenPage, view: str
-) -> None:
+def test_axe_finds_nothing_where_pods_wait_or_nodes_are_filtered(busy: Running, open_page: OpenPage, view: str) -> None:
     assert on_each_screen(open_page(f"{busy.url}{view}")) == {}
 
 

@@ -193,9 +193,7 @@ def test_a_bar_of_the_chart_opens_its_time_in_the_history(deciding: Running, ope
 
 
 @pytest.mark.slow
-def test_the_pods_of_a_node_lead_to_what_its_taints_and_labels_are_shared_by(
-    busy: Running, open_page: OpenPage
-) -> None:
+def test_pods_of_a_node_lead_to_what_its_taints_and_labels_are_shared_by(busy: Running, open_page: OpenPage) -> None:
     page = open_page(f"{busy.url}/ui/nodes/node-6")
 
     page.get_by_role("link", name="nvidia.com/gpu=present:NoSchedule").click()

@@ -86,9 +86,7 @@ def test_priorities_are_called_by_their_classes(still: Running, open_page: OpenP
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_page_says_its_version_and_leads_to_help_and_the_api(
-    still: Running, open_page: OpenPage, view: str
-) -> None:
+def test_every_page_says_its_version_and_leads_to_help_and_api(still: Running, open_page: OpenPage, view: str) -> None:
     footer = open_page(f"{still.url}{view}").get_by_role("contentinfo")
 
     expect(footer).to_contain_text(f"Reprieve {__version__}")

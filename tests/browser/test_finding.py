@@ -121,9 +121,7 @@ def test_the_figures_of_the_header_lead_to_what_they_count(
 
 
 @pytest.mark.slow
-def test_pods_are_listed_found_and_sorted_with_the_reason_of_those_that_wait(
-    still: Running, open_page: OpenPage
-) -> None:
+def test_pods_are_listed_found_and_sorted_with_reasons_of_those_that_wait(still: Running, open_page: OpenPage) -> None:
     """Nobody has written a reason here: it is the one that `reprieve why` computes."""
     page = open_page(f"{still.url}/ui/nodes")
     page.get_by_role("navigation").get_by_role("link", name="Pods").click()

@@ -77,9 +77,7 @@ def test_a_grid_that_is_drawn_again_keeps_focus_and_place(large: Running, open_p
         assert page.evaluate(FOCUSED)["isThere"]
 
 
-def test_focused_link_keeps_the_focus_when_other_links_have_the_same_target(
-    still: Running, open_page: OpenPage
-) -> None:
+def test_focused_link_keeps_focus_when_other_links_have_the_same_target(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/pods/shop/web-6")
     expect(page.locator("#live")).to_have_text("live")
     link = page.locator("#preemption tr.chosen th a")

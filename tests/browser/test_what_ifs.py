@@ -99,9 +99,7 @@ def test_nodes_are_picked_by_a_part_of_their_names(still: Running, open_page: Op
 
 
 @pytest.mark.slow
-def test_more_nodes_like_one_say_by_themselves_whether_pending_pods_would_fit(
-    still: Running, open_page: OpenPage
-) -> None:
+def test_more_nodes_like_one_say_by_themselves_whether_pending_pods_fit(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Objects to create").fill("")
     page.get_by_role("group", name="Nodes to add").get_by_label("How many").fill("3")

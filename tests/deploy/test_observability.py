@@ -50,11 +50,9 @@ def alerts() -> dict[str, dict[str, Any]]:
 
 def all_expressions() -> dict[str, str]:
     """By the dashboard or alert that it is of; with what Grafana puts in."""
-    of_dashboards = {f"{name} {expression}": expression for name in DASHBOARDS for expression in expressions(name)}
-    queries = of_dashboards | {name: rule["expr"] for name, rule in alerts().items()}
-    return {
-        name: text.replace("$__rate_interval", "1m").replace("$job", ".*reprieve.*") for name, text in queries.items()
-    }
+    of_dashboards = {f"{key} {expression}": expression for key in DASHBOARDS for expression in expressions(key)}
+    texts = of_dashboards | {key: rule["expr"] for key, rule in alerts().items()}
+    return {key: text.replace("$__rate_interval", "1m").replace("$job", ".*reprieve.*") for key, text in texts.items()}
 
 
 @contextmanager
@@ -241,11 +239,9 @@ def test_the_page_of_metrics_is_what_the_code_generates() -> None:
 
 @pytest.mark.slow
 def test_prometheus_finds_nothing_wrong_with_the_rules() -> None:
-    checked = subprocess.run(
-        [program("promtool"), "check", "rules", ALERTS], capture_output=True, text=True, check=False
-    )
+    check = subprocess.run([program("promtool"), "check", "rules", ALERTS], capture_output=True, text=True, check=False)
 
-    assert checked.returncode == 0, checked.stderr
+    assert check.returncode == 0, check.stderr
 
 
 def test_every_alert_is_explained() -> None:

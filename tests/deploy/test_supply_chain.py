@@ -53,12 +53,10 @@ def test_the_image_installs_what_is_locked_and_nothing_else() -> None:
 
 
 def test_files_that_the_image_copies_are_sent_to_its_build() -> None:
-    copied = {
-        name for line in re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()
-    }
-    sent_files = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    files = {name for row in re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.MULTILINE) for name in row.split()}
+    sent_files = {row[1:] for row in (ROOT / ".dockerignore").read_text().splitlines() if row.startswith("!")}
 
-    assert copied == sent_files
+    assert files == sent_files
 
 
 def test_licences_are_listed_and_allow_redistribution() -> None:

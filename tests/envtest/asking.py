@@ -130,10 +130,8 @@ async def apply(admin: Client, objects: Sequence[Object]) -> None:
     async with aclosing(admin):
         for obj in objects:
             group, plural = _PLURALS[obj["kind"]]
-            where = path(group, "v1", plural, namespace=obj["metadata"].get("namespace"))
+            url = path(group, "v1", plural, namespace=obj["metadata"].get("namespace"))
             with suppress(AlreadyExists):
-                created = json.loads(await admin.create(where, obj))
+                created = json.loads(await admin.create(url, obj))
                 if "status" in obj:
-                    await admin.update(
-                        f"{where}/{obj['metadata']['name']}/status", {**created, "status": obj["status"]}
-                    )
+                    await admin.update(f"{url}/{obj['metadata']['name']}/status", {**created, "status": obj["status"]})

@@ -177,9 +177,7 @@ def test_pods_that_wait_are_listed_as_far_as_they_may_be(asks: Asks, user: str) 
 @pytest.mark.parametrize(
     "words", [["why", f"{ELSEWHERE}/hog"], ["why", "-l", "app=x", "-n", ELSEWHERE]], ids=["one", "some"]
 )
-def test_nobody_is_told_that_there_are_no_pods_where_none_may_be_listed(
-    asks: Asks, user: str, words: list[str]
-) -> None:
+def test_nobody_is_told_of_no_pods_where_none_may_be_listed(asks: Asks, user: str, words: list[str]) -> None:
     code, answer, beside = asks(user, *words)
 
     assert code == 3

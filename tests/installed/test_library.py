@@ -82,9 +82,7 @@ def test_a_foreign_package_that_comes_first_is_named(place: Environment, tmp_pat
 
 
 @pytest.mark.parametrize("path", [{}, {"PYTHONPATH": "."}], ids=["in the working directory", "in PYTHONPATH, too"])
-def test_the_library_works_beside_a_foreign_folder_api(
-    place: Environment, tmp_path: Path, path: dict[str, str]
-) -> None:
+def test_library_works_beside_a_foreign_folder_api(place: Environment, tmp_path: Path, path: dict[str, str]) -> None:
     foreign(tmp_path, "api")
     (tmp_path / "cluster.yaml").write_bytes(EXAMPLE.read_bytes())
     (tmp_path / "own.py").write_text(OWN)

@@ -141,10 +141,8 @@ def test_the_journey(journey: Journey, record_property: Any, tmp_path: Path) -> 
 
     # 4 beside kube-scheduler, which asks about its pods
     journey.type("pip install --no-build-isolation --no-deps --no-index .", says="pip install .")
-    listed = journey.type("reprieve plugins --config extender-config.yaml")
-    assert " ".join(listed.splitlines()[1].split()) == (
-        "LicenceAware licence-aware 0.1.0 filter, score default-scheduler"
-    )
+    table = journey.type("reprieve plugins --config extender-config.yaml")
+    assert " ".join(table.splitlines()[1].split()) == "LicenceAware licence-aware 0.1.0 filter, score default-scheduler"
     port, kube = free_port(), free_port()
     serve = (
         f"reprieve serve --config extender-config.yaml --no-schedule --state {TWELVE_NODES} --port {port} "

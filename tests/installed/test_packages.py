@@ -122,9 +122,7 @@ def test_a_foreign_package_that_comes_first_is_named(environment: Environment, t
 
 
 @pytest.mark.slow
-def test_a_package_of_ours_that_another_distribution_took_along_is_named(
-    environment: Environment, tmp_path: Path
-) -> None:
+def test_package_of_ours_that_another_distribution_brings_is_named(environment: Environment, tmp_path: Path) -> None:
     """Uninstalling a distribution with a package `api` removes the files that both have."""
     damaged = tmp_path / "libraries"
     shutil.copytree(environment.libraries, damaged, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))

@@ -136,10 +136,8 @@ def configuration(call: dict[str, Any], address: str) -> Extender:
 
 async def called(extender: HTTPExtender, call: dict[str, Any]) -> dict[str, Any]:
     pod = convert(Pod, call["pod"])
-    nodes = [convert(Node, entry["node"]) for entry in call["nodes"]]
-    pods_on = {
-        entry["node"]["metadata"]["name"]: [convert(Pod, pod) for pod in entry["pods"]] for entry in call["nodes"]
-    }
+    nodes = [convert(Node, row["node"]) for row in call["nodes"]]
+    pods_on = {row["node"]["metadata"]["name"]: [convert(Pod, pod) for pod in row["pods"]] for row in call["nodes"]}
     match call["verb"]:
         case "filter":
             result = await extender.filter(pod, nodes)
@@ -159,7 +157,7 @@ async def called(extender: HTTPExtender, call: dict[str, Any]) -> dict[str, Any]
         case "prioritize":
             scores = await extender.prioritize(pod, nodes)
             return {
-                "scores": [{"host": entry.host, "score": entry.score} for entry in scores],
+                "scores": [{"host": row.host, "score": row.score} for row in scores],
                 "weight": extender.weight,
             }
         case "preempt":

@@ -17,9 +17,7 @@ RECORDED = component_document("registered-events")
 pytestmark = pytest.mark.skipif(RECORDED is None, reason="a folder of other cases may lack this one")
 
 
-BY_DEFAULT = [
-    plugin for name, plugin in IN_TREE.items() if name not in GATE_OF or DEFAULT_FEATURES.enabled(GATE_OF[name])
-]
+BY_DEFAULT = [cls for name, cls in IN_TREE.items() if name not in GATE_OF or DEFAULT_FEATURES.enabled(GATE_OF[name])]
 """The table was recorded while feature gates had their defaults."""
 
 

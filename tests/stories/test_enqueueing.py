@@ -63,10 +63,8 @@ def both(one: Object, other: Object) -> Object:
 
 
 def asks(**amounts: str) -> Object:
-    requests = {name.replace("gpu", GPU): amount for name, amount in amounts.items()}
-    return {
-        "container": {"resources": {"requests": requests, "limits": {GPU: requests[GPU]} if GPU in requests else {}}}
-    }
+    wants = {name.replace("gpu", GPU): amount for name, amount in amounts.items()}
+    return {"container": {"resources": {"requests": wants, "limits": {GPU: wants[GPU]} if GPU in wants else {}}}}
 
 
 def with_gpu() -> Object:

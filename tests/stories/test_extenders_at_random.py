@@ -148,10 +148,8 @@ async def test_a_random_day_with_extenders_ends_well(seed: int) -> None:
     ours = [Ours() for _ in range(number)]
     says: Any = {f"e{key}_{verb}": getattr(engine, verb) for key, engine in enumerate(ours) for verb in VERBS.values()}
     memory = InMemory(**says)
-    extenders: Any = [
-        an_extender(f"e{key}", node_cache_capable=not in_full, weight=1, **VERBS) for key in range(number)
-    ]
-    setting = {"plugins": [ASSUMED_FOR_A_MINUTE], "extenders": extenders, "transports": memory.transport, "seed": seed}
+    chain: Any = [an_extender(f"e{key}", node_cache_capable=not in_full, weight=1, **VERBS) for key in range(number)]
+    setting = {"plugins": [ASSUMED_FOR_A_MINUTE], "extenders": chain, "transports": memory.transport, "seed": seed}
     async with a_scene(**setting) as scene:
         priorities: dict[str, int] = {}
         scene.told.extend(engine.changed for engine in ours)

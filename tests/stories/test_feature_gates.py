@@ -145,10 +145,8 @@ async def test_without_expectation_every_pre_bind_runs_even_one_that_has_nothing
         prepared.append(pod.name)
         return fwk.SUCCESS
 
-    nothing_to_do = pre_binding(prepare, concerns=lambda pod: False)
-    async with a_scene(
-        node("n"), plugins=[nothing_to_do], features={"NominatedNodeNameForExpectation": False}
-    ) as scene:
+    idle = pre_binding(prepare, concerns=lambda pod: False)
+    async with a_scene(node("n"), plugins=[idle], features={"NominatedNodeNameForExpectation": False}) as scene:
         await scene.has(pod("p"))
 
         assert (scene.node_of("p"), prepared) == ("n", ["p"])

@@ -44,10 +44,8 @@ def planned(scene: Scene) -> PlanAnswer:
         scene.alone.world.cluster.fork(),
         PlanRequest(free_nodes=len(scene.api.list(NODES)), max_moves=100),
     )
-    with ThreadPoolExecutor() as threads:  # it runs an event loop of its own
-        return threads.submit(
-            plan, cluster, Configuration(), request, TrialRegistry, lambda: datetime.now(UTC)
-        ).result()
+    with ThreadPoolExecutor() as pool:  # it runs an event loop of its own
+        return pool.submit(plan, cluster, Configuration(), request, TrialRegistry, lambda: datetime.now(UTC)).result()
 
 
 def cordon(scene: Scene, names: object, *, is_on: bool = True) -> None:

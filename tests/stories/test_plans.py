@@ -197,10 +197,8 @@ def wanted_pod(sizes: Sizes) -> Object:
 def planned(scene: Scene, sizes: Sizes) -> PlanAnswer:
     cluster = scene.alone.world.cluster.fork()
     request = PlanRequest(create=[wanted_pod(sizes)], max_moves=20)
-    with ThreadPoolExecutor() as threads:  # it runs an event loop of its own
-        return threads.submit(
-            plan, cluster, Configuration(), request, TrialRegistry, lambda: datetime.now(UTC)
-        ).result()
+    with ThreadPoolExecutor() as pool:  # it runs an event loop of its own
+        return pool.submit(plan, cluster, Configuration(), request, TrialRegistry, lambda: datetime.now(UTC)).result()
 
 
 async def carried_out(scene: Scene, answer: PlanAnswer) -> None:

@@ -144,9 +144,7 @@ async def test_pods_that_failed_wait_until_their_pause_is_over_though_there_is_n
     "code", [fwk.Code.UNSCHEDULABLE, fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE, fwk.Code.ERROR, fwk.Code.PENDING], ids=str
 )
 @pytest.mark.anywhere
-async def test_late_refusal_waits_for_an_event_and_late_error_is_retried_without_one(
-    where: str, code: fwk.Code
-) -> None:
+async def test_late_refusal_waits_for_an_event_and_late_error_needs_none(where: str, code: fwk.Code) -> None:
     """TestReScheduling, six cases: the refusals of Reserve and of Permit, and their errors."""
     says = [fwk.Status(code, ("not now",))]
     events = [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD)]

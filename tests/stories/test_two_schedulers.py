@@ -98,9 +98,7 @@ def test_loop_guard_pauses_the_preemptor_and_both_pods_explain_it(tmp_path: Path
 
         assert len(preemptions) == 2
         assert "the room on node node-1 was taken by default/" + taker in cluster.message("important")
-        assert any(
-            "wasted preemptions in a row" in attempt["message"] for attempt in cluster.why("important")["attempts"]
-        )
+        assert any("wasted preemptions in a row" in row["message"] for row in cluster.why("important")["attempts"])
         assert [preemption["verdict"] for preemption in preemptions] == ["wasted", "wasted"]
         assert [taking_pod["name"] for taking_pod in preemptions[0]["roomTakenBy"]] == [taker]
         (took,) = (step["preemption"] for step in cluster.why(taker)["story"]["steps"] if step["what"] == "took")

@@ -60,9 +60,7 @@ def test_a_node_belongs_to_the_first_plugin_that_refuses_it() -> None:
 
 def test_nodes_of_rows_that_are_left_out_are_counted() -> None:
     plugins = tuple(f"P{number}" for number in range(8))
-    cells = tuple(
-        tuple(0 if number >> bit & 1 else -1 for bit in range(8)) for number in range(limits.PICTURE_ROWS + 10)
-    )
+    cells = tuple(tuple(0 if row >> bit & 1 else -1 for bit in range(8)) for row in range(limits.PICTURE_ROWS + 10))
     node_picture = NodePicture(
         plugins=plugins, nodes=tuple(f"n{number}" for number in range(len(cells))), verdicts=(NO_ROOM,), cells=cells
     )
