@@ -5,7 +5,7 @@
 import asyncio
 import math
 import random
-from collections.abc import AsyncIterator, Callable, Container, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from time import perf_counter
 from typing import Any, NamedTuple, final
@@ -237,7 +237,7 @@ class Client:
         except errors.Unauthorized:
             opened, body = await self._open_watch(request, silence)
         async with opened:
-            yield WatchLines(str(request), body, silence)
+            yield WatchLines(request, body, silence)
 
     async def aclose(self) -> None:
         """Closes all connections. Requests and watches in flight fail."""
@@ -250,14 +250,15 @@ class Client:
             # it.
             if is_write and (why_not := self._fence()) is not None:
                 raise errors.Fenced(why_not)
-            with Carried(request, f"no answer within {seconds:g} s"):
-                async with asyncio.timeout(seconds):
-                    response = await self._send(carrier, identity, request, seconds)
-                    try:
-                        await _check_answer(request, response, range(200, 300))
-                        body = await Body(str(request), response).read(cap)
-                    finally:
-                        await response.aclose()
+            with Carried(request, "no answer within", seconds):
+                response = await self._send(carrier, identity, request, seconds)
+                try:
+                    if not 200 <= response.status < 300:
+                        raise await _refusal(request, response)
+                    _check_content_type(request, response)
+                    body = await Body(request, response).read(cap)
+                finally:
+                    await response.aclose()
         if not is_write:
             _check_kind(request, body)
         return body
@@ -266,12 +267,13 @@ class Client:
         async with AsyncExitStack() as stack:
             carrier, identity = await stack.enter_async_context(self._connections.lent())
             # The head of the response comes as soon as the watch begins, long before its first event.
-            with Carried(request, f"no answer within {seconds:g} s"):
-                async with asyncio.timeout(seconds):
-                    response = await self._send(carrier, identity, request, seconds)
-                    stack.push_async_callback(response.aclose)
-                    await _check_answer(request, response, (200,))
-            body = Body(str(request), response)
+            with Carried(request, "no answer within", seconds):
+                response = await self._send(carrier, identity, request, seconds)
+                stack.push_async_callback(response.aclose)
+                if response.status != 200:
+                    raise await _refusal(request, response)
+                _check_content_type(request, response)
+            body = Body(request, response)
             return stack.pop_all(), body
 
     async def _send(self, carrier: Carrier, identity: Identity, request: _Request, seconds: float) -> ClientResponse:
@@ -281,7 +283,8 @@ class Client:
         try:
             # A timeout of the connection happens, for certain, before anything was sent.
             connect_seconds = min(seconds / 2, limits.CONNECT_SECONDS)
-            response = await carrier.send(method, where, headers, request.content, connect_seconds)
+            deadline = asyncio.get_running_loop().time() + seconds
+            response = await carrier.send(method, where, headers, request.content, connect_seconds, deadline)
             code = str(response.status)
             return response
         finally:
@@ -317,17 +320,19 @@ def _wait_before_retry(method: str, error: errors.ApiError) -> float | None:
     return error.retry_after
 
 
-async def _check_answer(request: _Request, response: ClientResponse, statuses: Container[int]) -> None:
-    """Raises the ApiError of a refusal, or NotKubernetes for a response that is not JSON, such as a login page."""
-    if response.status not in statuses:
-        try:
-            body = await Body(str(request), response).read(limits.ERROR_BYTES)
-        except errors.NotKubernetes:
-            body = b""
-        # Whole seconds only, as client-go/rest/request.go, retryAfterSeconds.
-        text = response.header("retry-after")
-        retry_after = float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-        raise errors.from_response(str(request), response.status, body, retry_after=retry_after)
+async def _refusal(request: _Request, response: ClientResponse) -> errors.ApiError:
+    try:
+        body = await Body(request, response).read(limits.ERROR_BYTES)
+    except errors.NotKubernetes:
+        body = b""
+    # Whole seconds only, as client-go/rest/request.go, retryAfterSeconds.
+    text = response.header("retry-after")
+    retry_after = float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+    return errors.from_response(str(request), response.status, body, retry_after=retry_after)
+
+
+def _check_content_type(request: _Request, response: ClientResponse) -> None:
+    """Raises NotKubernetes for a response that is not JSON, such as a login page."""
     content_type = response.header("content-type")
     if (
         request.accept == JSON

@@ -32,14 +32,18 @@ def path(
     collection = _collection(group, version, plural, namespace)
     if name is None:
         return collection
-    below = "" if subresource is None else _joined(subresource.split("/"))
-    return f"{collection}/{_segment(name)}{below}"
+    return f"{collection}/{_segment(name)}{_below(subresource)}"
 
 
 @lru_cache(64)
 def _collection(group: str, version: str, plural: str, namespace: str | None) -> str:
     root = ("apis", group, version) if group else ("api", version)
     return _joined((*root, plural) if namespace is None else (*root, "namespaces", namespace, plural))
+
+
+@lru_cache(64)
+def _below(subresource: str | None) -> str:
+    return "" if subresource is None else _joined(subresource.split("/"))
 
 
 def _joined(parts: Iterable[str]) -> str:

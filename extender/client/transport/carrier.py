@@ -3,6 +3,7 @@ bodies of responses, decompressed as they arrive, and the lines of a watch.
 """
 
 import asyncio
+import math
 import zlib
 from abc import ABC, abstractmethod
 from collections import deque
@@ -37,7 +38,11 @@ class ClientResponse(ABC):
 
     @abstractmethod
     async def read_some(self) -> bytes:
-        """Returns the next bytes, compressed if the head says so; none at the end. Raises CutError."""
+        """Returns the next bytes, compressed if the head says so; none at the end. Raises CutError, TimeoutError."""
+
+    @abstractmethod
+    def set_deadline(self, deadline: float) -> None:
+        """Sets the event loop's time after which `read_some` waits no longer."""
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -57,16 +62,25 @@ class Carrier(ABC):
 
     @abstractmethod
     async def send(
-        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float | None
+        self,
+        method: str,
+        path: str,
+        headers: Headers,
+        content: bytes,
+        connect_seconds: float | None,
+        deadline: float = math.inf,
     ) -> ClientResponse:
-        """Returns the response as soon as its head has arrived. Only the connection may have a time limit, in seconds.
+        """Returns the response as soon as its head has arrived.
 
-        The path, below the server's URL, is quoted, perhaps with a query.
+        Arguments:
+            path: below the server's URL, quoted, perhaps with a query.
+            connect_seconds: the most seconds until there is a connection.
+            deadline: the event loop's time until which the head and the body have to arrive.
 
         Raises:
             NotSentError: there was no connection.
             CutError: no head came.
-            TimeoutError: a time limit of the carrier has passed.
+            TimeoutError: the deadline, or a time limit of the carrier, has passed.
         """
 
     @abstractmethod
@@ -76,17 +90,18 @@ class Carrier(ABC):
 
 @final
 class Carried:
-    """A block that raises whatever a carrier raises as an ApiError; `waited` are the words for a timeout.
+    """A block that raises whatever a carrier raises as an ApiError; `waited` are the words before a timeout's seconds.
 
     That is more than a carrier promises, because event loops, TLS and parsers raise what they like about a connection
     that is lost, and nobody who waits for an answer may end by it.
     """
 
-    __slots__ = ("_request", "_waited")
+    __slots__ = ("_request", "_seconds", "_waited")
 
-    def __init__(self, request: object, waited: str) -> None:
+    def __init__(self, request: object, waited: str, seconds: float) -> None:
         self._request = request
         self._waited = waited
+        self._seconds = seconds
 
     def __enter__(self) -> None: ...
 
@@ -95,7 +110,7 @@ class Carried:
             case None | ApiError():
                 return
             case TimeoutError():
-                raise NoAnswer(f"{self._request}: {self._waited}", timed_out=True) from exc
+                raise NoAnswer(f"{self._request}: {self._waited} {self._seconds:g} s", timed_out=True) from exc
             case NotSentError():
                 raise Unreachable(f"{self._request}: {exc}") from exc
             case Exception():
@@ -118,23 +133,24 @@ class Body:
     Raises NotKubernetes at once for an encoding that was not requested; in `read_some` if it cannot be decompressed.
     """
 
-    def __init__(self, request: str, response: ClientResponse) -> None:
+    def __init__(self, request: object, response: ClientResponse) -> None:
+        """`request` is what errors name."""
         encoding = response.header("content-encoding")
         if encoding and (encoding := encoding.strip().lower()) not in ("", "identity", "gzip"):
             raise NotKubernetes(
                 f"{request}: the answer cannot be decompressed: it is {encoding[:64]!r}", status=response.status
             )
         self._request = request
-        self._response = response
+        self.response = response
         self._inflater = zlib.decompressobj(GZIP) if encoding == "gzip" else None
 
     async def read_some(self) -> bytes:
         """Returns the next bytes; none at the end. Errors of the carrier are passed on, see `Carried`."""
         inflater = self._inflater
         if inflater is None:
-            return await self._response.read_some()
+            return await self.response.read_some()
         while not inflater.eof:
-            packed = inflater.unconsumed_tail or await self._response.read_some()
+            packed = inflater.unconsumed_tail or await self.response.read_some()
             if not packed:
                 raise self._broken("it breaks off")
             try:
@@ -144,7 +160,7 @@ class Body:
             if plain:
                 return plain
         # The response is read to its end, so that the connection can be reused.
-        while await self._response.read_some():
+        while await self.response.read_some():
             pass
         return b""
 
@@ -152,18 +168,18 @@ class Body:
         """Returns the whole body. Raises NotKubernetes if it has more than `cap` bytes."""
         parts: list[bytes] = []
         total = 0
-        read_some = self._response.read_some if self._inflater is None else self.read_some
+        read_some = self.response.read_some if self._inflater is None else self.read_some
         while part := await read_some():
             total += len(part)
             if total > cap:
                 raise NotKubernetes(
-                    f"{self._request}: the answer is longer than {cap} bytes", status=self._response.status
+                    f"{self._request}: the answer is longer than {cap} bytes", status=self.response.status
                 )
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _broken(self, why: str) -> NotKubernetes:
-        return NotKubernetes(f"{self._request}: the answer cannot be decompressed: {why}", status=self._response.status)
+        return NotKubernetes(f"{self._request}: the answer cannot be decompressed: {why}", status=self.response.status)
 
 
 @final
@@ -174,7 +190,7 @@ class WatchLines(AsyncIterator[bytes]):
     end.
     """
 
-    def __init__(self, request: str, body: Body, silence: float) -> None:
+    def __init__(self, request: object, body: Body, silence: float) -> None:
         self._request = request
         self._body = body
         self._silence = silence
@@ -194,9 +210,9 @@ class WatchLines(AsyncIterator[bytes]):
         return lines
 
     async def _next_chunk(self) -> bytes:
-        with Carried(self._request, f"not a byte for {self._silence:g} s"):
-            async with asyncio.timeout(self._silence):
-                chunk = await self._body.read_some()
+        self._body.response.set_deadline(asyncio.get_running_loop().time() + self._silence)
+        with Carried(self._request, "not a byte for", self._silence):
+            chunk = await self._body.read_some()
         if not chunk:
             raise StopAsyncIteration
         return chunk

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -40,7 +41,13 @@ class Http1Carrier(Carrier):
         self._is_closed = False
 
     async def send(
-        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float | None
+        self,
+        method: str,
+        path: str,
+        headers: Headers,
+        content: bytes,
+        connect_seconds: float | None,
+        deadline: float = math.inf,
     ) -> ClientResponse:
         """Sends a GET again if its connection turns out to have been closed while it was idle."""
         try:
@@ -58,13 +65,13 @@ class Http1Carrier(Carrier):
         try:
             while (connection := self._pop_idle()) is not None:
                 try:
-                    return await self._send_on(connection, request)
+                    return await self._send_on(connection, request, deadline)
                 except CutError:
                     # The server may have closed the idle connection. A write is not sent again, because it may have
                     # been performed.
                     if connection.has_received or method != "GET":
                         raise
-            return await self._send_on(await self._dial(connect_seconds), request)
+            return await self._send_on(await self._dial(connect_seconds), request, deadline)
         except BaseException:
             self._permits.release()
             raise
@@ -77,10 +84,10 @@ class Http1Carrier(Carrier):
             connection.abort()
         self._idle.clear()
 
-    async def _send_on(self, connection: Connection, request: bytes) -> ClientResponse:
+    async def _send_on(self, connection: Connection, request: bytes, deadline: float) -> ClientResponse:
         self._in_use.add(connection)
         try:
-            return await connection.send(request, self._keep_or_close)
+            return await connection.send(request, self._keep_or_close, deadline)
         except BaseException:
             self._in_use.discard(connection)
             raise

@@ -4,6 +4,7 @@ Bytes are parsed by httptools. This module opens no connections, chooses none, a
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, cast, final
@@ -35,6 +36,8 @@ class Connection(asyncio.Protocol):
         self._keeps_alive = False
         self._is_paused = False
         self._overhead = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = math.inf
         self.has_received = False
         """Whether any bytes have come since the last request."""
         self.idle_since = 0.0
@@ -61,17 +64,19 @@ class Connection(asyncio.Protocol):
         is_read = response is not None and response.is_complete and not response.is_unread
         return is_read and self._keeps_alive and self.is_open and not self.transport.get_write_buffer_size()
 
-    async def send(self, request: bytes, on_close: "Callable[[Connection], None]") -> "Http1Response":
+    async def send(
+        self, request: bytes, on_close: "Callable[[Connection], None]", deadline: float = math.inf
+    ) -> "Http1Response":
         """Sends a request, and returns the response, after which `on_close` is called, once its head is there.
 
-        Raises NotSentError if the connection had ended before, CutError if no head came.
+        Raises NotSentError if the connection had ended before, CutError if no head came, TimeoutError at the deadline.
         """
         if not self.is_open:
             self.abort()
             while self._loss is None:  # noqa: ASYNC110 - the event loop is about to say why
                 await asyncio.sleep(0)
             raise NotSentError("the connection ended before anything was sent") from self._loss
-        self._response = response = Http1Response(self, on_close)
+        self._response = response = Http1Response(self, on_close, deadline)
         self._overhead = 0
         self.has_received = False
         try:
@@ -98,7 +103,21 @@ class Connection(asyncio.Protocol):
             self._is_paused = False
             self.transport.resume_reading()
 
+    def ring_at(self, deadline: float) -> None:
+        """Ends the wait for the response at its deadline. One timer serves many requests: it is seldom set again."""
+        if deadline >= self._timer_at:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = deadline
+        self._timer = asyncio.get_running_loop().call_at(deadline, self._ring)
+
     # Called by the event loop.
+
+    def _ring(self) -> None:
+        self._timer, self._timer_at = None, math.inf
+        if self._response is not None:
+            self._response.ring()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # It reads and writes, but uvloop's transports are not derived from asyncio's.
@@ -135,6 +154,8 @@ class Connection(asyncio.Protocol):
             response.wake()
         # They refer to the connection, and it to them. It goes with its last user, and needs no collector to find it.
         self._parser = self._response = self._transport = None
+        if self._timer is not None:
+            self._timer.cancel()
 
     # Called by the parser.
 
@@ -182,7 +203,7 @@ class Connection(asyncio.Protocol):
 class Http1Response(ClientResponse):
     """A response in progress. `is_complete` and `error` hold how it ended."""
 
-    def __init__(self, connection: Connection, on_close: Callable[[Connection], None]) -> None:
+    def __init__(self, connection: Connection, on_close: Callable[[Connection], None], deadline: float) -> None:
         self.status = 0
         self.has_head = False
         """Whether status and headers have arrived."""
@@ -190,6 +211,7 @@ class Http1Response(ClientResponse):
         self.is_complete = False
         self.error: CutError | None = None
         self._connection = connection
+        self._deadline = deadline
         self._on_close: Callable[[Connection], None] | None = on_close
         self._unread: list[bytes] = []
         self._num_unread = 0
@@ -219,6 +241,9 @@ class Http1Response(ClientResponse):
         self._connection.resume()
         return body
 
+    def set_deadline(self, deadline: float) -> None:
+        self._deadline = deadline
+
     async def aclose(self) -> None:
         """Calls `on_close` once; later calls do nothing."""
         on_close, self._on_close = self._on_close, None
@@ -226,10 +251,11 @@ class Http1Response(ClientResponse):
             on_close(self._connection)
 
     async def arrival(self) -> None:
-        """Returns when something has arrived. Raises CutError if nothing more will."""
+        """Returns when something has arrived. Raises CutError if nothing more will, TimeoutError at the deadline."""
         if self.error is not None:
             # A new one: the frames that it refers to refer to this response.
             raise CutError(*self.error.args) from self.error.__cause__
+        self._connection.ring_at(self._deadline)
         self._waiting = asyncio.get_running_loop().create_future()
         try:
             await self._waiting
@@ -248,3 +274,12 @@ class Http1Response(ClientResponse):
     def wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
+
+    def ring(self) -> None:
+        """Ends a wait whose deadline has passed."""
+        if self._waiting is None or self._waiting.done():
+            return
+        if asyncio.get_running_loop().time() < self._deadline:
+            self._connection.ring_at(self._deadline)
+        else:
+            self._waiting.set_exception(TimeoutError())

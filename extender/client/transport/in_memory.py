@@ -1,5 +1,7 @@
 """The carrier over a transport of httpx, which reaches a server in this process or stands in for one."""
 
+import asyncio
+import math
 from collections.abc import AsyncIterator
 from typing import Final, cast, final
 
@@ -26,17 +28,24 @@ class TransportCarrier(Carrier):
         self._server = server
 
     async def send(
-        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float | None
+        self,
+        method: str,
+        path: str,
+        headers: Headers,
+        content: bytes,
+        connect_seconds: float | None,
+        deadline: float = math.inf,
     ) -> ClientResponse:
         request = httpx.Request(method, self._server + path, headers=headers, content=content)
-        try:
-            return _TransportResponse(await self._transport.handle_async_request(request))
-        except _NOTHING_SENT as exc:
-            raise NotSentError(_what(exc)) from exc
-        except httpx.TimeoutException as exc:
-            raise TimeoutError(_what(exc)) from exc
-        except _CUT as exc:
-            raise CutError(_what(exc)) from exc
+        async with asyncio.timeout_at(_end(deadline)):
+            try:
+                return _TransportResponse(await self._transport.handle_async_request(request), deadline)
+            except _NOTHING_SENT as exc:
+                raise NotSentError(_what(exc)) from exc
+            except httpx.TimeoutException as exc:
+                raise TimeoutError(_what(exc)) from exc
+            except _CUT as exc:
+                raise CutError(_what(exc)) from exc
 
     async def aclose(self) -> None:
         await self._transport.aclose()
@@ -44,9 +53,10 @@ class TransportCarrier(Carrier):
 
 @final
 class _TransportResponse(ClientResponse):
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx.Response, deadline: float) -> None:
         self.status = response.status_code
         self._response = response
+        self._deadline = deadline
         # The response comes from an asynchronous transport.
         self._chunks: AsyncIterator[bytes] = aiter(cast(httpx.AsyncByteStream, response.stream))
 
@@ -55,16 +65,24 @@ class _TransportResponse(ClientResponse):
         return value
 
     async def read_some(self) -> bytes:
-        try:
-            async for chunk in self._chunks:
-                if chunk:
-                    return chunk
-        except _CUT as exc:
-            raise CutError(_what(exc)) from exc
+        async with asyncio.timeout_at(_end(self._deadline)):
+            try:
+                async for chunk in self._chunks:
+                    if chunk:
+                        return chunk
+            except _CUT as exc:
+                raise CutError(_what(exc)) from exc
         return b""
+
+    def set_deadline(self, deadline: float) -> None:
+        self._deadline = deadline
 
     async def aclose(self) -> None:
         await self._response.aclose()
+
+
+def _end(deadline: float) -> float | None:
+    return None if deadline == math.inf else deadline
 
 
 def _what(exc: Exception) -> str:

@@ -28,8 +28,12 @@ class Lane(enum.IntEnum):
     EVENTS = 2
 
 
+URGENT, ORDINARY, EVENTS = Lane
+"""Read as a member of the class, each would be searched by a function."""
+
+
 def lane_of(call: ApiCall[Any]) -> Lane:
-    return Lane.URGENT if call.is_urgent else Lane.EVENTS if isinstance(call, RecordEvent) else Lane.ORDINARY
+    return URGENT if call.is_urgent else EVENTS if isinstance(call, RecordEvent) else ORDINARY
 
 
 @final
@@ -62,7 +66,7 @@ class CallQueue:
             outcome.set_exception(CallError(CLOSED))
         elif call.relevance:
             self._add_relevant(call, outcome)
-        elif lane_of(call) is Lane.EVENTS and len(self.lanes[Lane.EVENTS]) >= limits.EVENTS_QUEUED:
+        elif isinstance(call, RecordEvent) and len(self.lanes[EVENTS]) >= limits.EVENTS_QUEUED:
             outcome.set_exception(CallSkipped("too many events wait to be recorded"))
         else:
             self._enqueue(Ticket(call, outcome))

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, final
 
 from extender.client.client import Client
 from extender.client.writes.attempts import Attempts
-from extender.client.writes.call_queue import CLOSED, CallQueue, Lane, Ticket
+from extender.client.writes.call_queue import CLOSED, EVENTS, URGENT, CallQueue, Lane, Ticket
 from extender.client.writes.event_recorder import EventRecorder
 from extender.engine.framework import ApiCall, CallError, CallSkipped, CallUnknown, RecordEvent
 from extender.values.metrics import Histogram, exponential
@@ -29,8 +29,6 @@ AT_A_TIME: Final[Mapping[Lane, int]] = {Lane.URGENT: 64, Lane.ORDINARY: 32, Lane
 """The most calls that are performed at the same time. Each lane has its own limit: while the API server is away,
 bindings in limbo fill theirs, and must not keep other calls from failing.
 """
-
-_LANES: Final = tuple(Lane)
 
 _log = logging.getLogger(__name__)
 
@@ -67,6 +65,7 @@ class ApiDispatcher:
         """The durations of all calls but events, by call type and result."""
         self._workers: asyncio.TaskGroup | None = None
         """Begins what performs calls, while `run` runs."""
+        self._idle_workers: list[asyncio.Future[None]] = []
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
@@ -82,7 +81,7 @@ class ApiDispatcher:
                 finally:
                     self._workers = None
         finally:
-            lost = len(self._queue.lanes[Lane.EVENTS])
+            lost = len(self._queue.lanes[EVENTS])
             if lost:
                 _log.warning("%d events were not recorded: %s", lost, CLOSED)
             self._queue.close()
@@ -143,7 +142,11 @@ class ApiDispatcher:
 
     def _begin(self) -> None:
         """Begins a call that may begin, once this turn of the event loop is over: others may replace it until then."""
-        if self._workers is not None and self._next_lane() is not None:
+        if self._workers is None or self._next_lane() is None:
+            return
+        if self._idle_workers:
+            self._idle_workers.pop().set_result(None)
+        else:
             self._workers.create_task(self._work())
 
     def _note_idleness(self) -> None:
@@ -154,17 +157,20 @@ class ApiDispatcher:
 
     def _next_lane(self) -> Lane | None:
         """Returns the first lane with a call that may begin."""
-        waiting = self._queue.lanes
-        for lane in _LANES:
-            if waiting[lane] and self._num_in_flight[lane] < AT_A_TIME[lane]:
-                return None if lane is Lane.EVENTS and waiting[Lane.URGENT] else lane
+        for lane, waiting in self._queue.lanes.items():
+            if waiting and self._num_in_flight[lane] < AT_A_TIME[lane]:
+                return None if lane is EVENTS and self._queue.lanes[URGENT] else lane
         return None
 
     async def _work(self) -> None:
-        """Performs a call, and then in the same task one after the other that waits for its turn."""
-        while (lane := self._next_lane()) is not None:
-            # No name for the ticket here: it would outlive the call, with a failure and the frames of its caller.
-            await self._perform(lane, self._queue.pop(lane))
+        """Performs one call after the other, and is idle while none may begin."""
+        while True:
+            while (lane := self._next_lane()) is not None:
+                # No name for the ticket here: it would outlive the call, with a failure and the frames of its caller.
+                await self._perform(lane, self._queue.pop(lane))
+            work: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._idle_workers.append(work)
+            await work
 
     async def _perform(self, lane: Lane, ticket: Ticket | None) -> None:
         if ticket is None:
@@ -194,7 +200,7 @@ class ApiDispatcher:
             else:
                 _log.info("a call whose caller had gone: %s", exc)
         finally:
-            if lane is not Lane.EVENTS:
+            if lane is not EVENTS:
                 self.durations.observe(now() - began, call_type_of(call), "success" if succeeded else "error")
             self._num_in_flight[lane] -= 1
             self._queue.finish(ticket, succeeded=succeeded)

@@ -46,7 +46,8 @@ class TimeError(ValueError):
 
 def rfc3339(moment: datetime, precision: Literal["seconds", "milliseconds", "microseconds"] = "seconds") -> str:
     """Returns a time in UTC: to the second, as metav1.Time is written, or to the microsecond, as MicroTime is."""
-    return moment.astimezone(UTC).isoformat(timespec=precision).removesuffix("+00:00") + "Z"
+    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return utc.isoformat(timespec=precision).removesuffix("+00:00") + "Z"
 
 
 def moment_of(text: str | None) -> datetime | None:

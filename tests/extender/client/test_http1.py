@@ -354,6 +354,23 @@ async def test_timed_out_request_releases_its_connection():
     assert answer.status == 200
 
 
+async def test_each_request_on_a_connection_has_its_own_deadline():
+    pauses = iter((0.0, 0.3, 20.0))
+
+    async def reply(asked: Asked) -> bool:
+        await asyncio.sleep(next(pauses))
+        return await asked.answer()
+
+    async with asking(reply) as (client, server):
+        await client.get(PODS, timeout=0.2)
+        await client.get(PODS, timeout=10)
+        async with asyncio.timeout(5):
+            with pytest.raises(errors.NoAnswer, match=r"no answer within 0\.1 s"):
+                await client.get(PODS, timeout=0.1)
+
+    assert server.connections == 1
+
+
 async def test_request_fails_at_once_when_the_server_hangs_up():
     async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.transport.abort()

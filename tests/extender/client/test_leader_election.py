@@ -291,7 +291,7 @@ async def test_never_do_two_lead_whatever_fails(server: Server, seed: int) -> No
 
 async def test_a_leader_that_goes_on_long_after_its_lease_is_reported_ill(server: Server) -> None:
     first, second = Replica("first", server).start(), Replica("second", server).start()
-    await asyncio.sleep(10)
+    await asyncio.sleep(10.5)  # between two renewals
     first.slept = second.slept = LEASE + 19
     assert (first.elector.check(), second.elector.check()) == ("", "")
     first.slept = second.slept = LEASE + 25
