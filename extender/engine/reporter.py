@@ -4,6 +4,7 @@ a decision about a pod, in a form in which two decisions can be compared.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, final
 
@@ -96,7 +97,8 @@ class Reporters(Reporter):
     """Passes decisions on to reporters. One that fails keeps nothing from others; its first exception is logged."""
 
     def __init__(self, *reporters: Reporter) -> None:
-        self.reporters: Final = reporters
+        nested = (part.reporters if isinstance(part, Reporters) else (part,) for part in reporters)
+        self.reporters: Final[tuple[Reporter, ...]] = tuple(chain.from_iterable(nested))
         self.logged: Final[set[Reporter]] = set()
 
 

@@ -130,33 +130,31 @@ def best_scores(evaluation: Evaluation) -> tuple[NodeScore, ...]:
     if scores is None:
         return ()
     # Stable, so that nodes with equal totals stay in the order in which the scheduler visits them.
-    best = np.argsort(-scores.total, kind="stable")[: limits.SCORES].tolist()
-    return tuple(
-        node_score(row, evaluation.feasible[row], scores.total, scores.weights, scores.raw, scores.weighted)
-        for row in best
-    )
+    best = np.argsort(-scores.total, kind="stable")[: limits.SCORES]
+    names = [evaluation.feasible[row] for row in best.tolist()]
+    return node_scores(names, scores.total[best], scores.weights, scores.raw, scores.weighted, best)
 
 
-def node_score(
-    row: int,
-    node: str,
-    total: Int64s,
+def node_scores(
+    nodes: Sequence[str],
+    totals: Int64s,
     weights: Mapping[str, int],
     raw: Mapping[str, Int64s],
     weighted: Mapping[str, Int64s],
-) -> NodeScore:
-    """Returns the score of the node in this row, plugin by plugin."""
-    plugins = {
-        name: PluginScore(
-            raw=int(raw[name][row]),
-            normalized=int(weighted[name][row]) // weight,
-            weight=weight,
-            weighted=int(weighted[name][row]),
-        )
-        for name, weight in weights.items()
-    }
-    other_score = int(total[row]) - sum(part.weighted for part in plugins.values())
-    return NodeScore(node=node, total=int(total[row]), plugins=plugins, others=other_score)
+    rows: Index | slice = slice(None),
+) -> tuple[NodeScore, ...]:
+    """Returns the scores of nodes, plugin by plugin; `raw` and `weighted` have them in these rows."""
+    of_node: list[dict[str, PluginScore]] = [{} for _ in nodes]
+    others = totals.copy()
+    for name, weight in weights.items():
+        others -= weighted[name][rows]
+        scores = zip(of_node, raw[name][rows].tolist(), weighted[name][rows].tolist(), strict=True)
+        for plugins, before, after in scores:
+            plugins[name] = PluginScore(raw=before, normalized=after // weight, weight=weight, weighted=after)
+    return tuple(
+        NodeScore(node=node, total=total, plugins=plugins, others=other)
+        for node, total, plugins, other in zip(nodes, totals.tolist(), of_node, others.tolist(), strict=True)
+    )
 
 
 def as_decided(answer: Explanation, attempts: Iterable[Attempt]) -> Explanation | None:

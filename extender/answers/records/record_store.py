@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from extender.answers.explain.preemption import OwnScores, best_first, own_scores, victim
-from extender.answers.explain.verdict_tables import OTHER_REASONS, node_score, step
+from extender.answers.explain.verdict_tables import OTHER_REASONS, node_scores, step
 from extender.answers.parts import CandidateNode, Outcome, PodName, PreemptionState, Value, Verdict, Victim
 from extender.answers.types import NodePicture, NodeScore, PluginVerdict, ReasonCount, WaterfallStep
 from extender.engine.framework import Candidate, Candidates, Code, Status
@@ -360,13 +360,14 @@ def _verdict(status: Status) -> PluginVerdict:
 def best_scores(choice: Choice) -> tuple[NodeScore, ...]:
     """Returns the scores of the chosen node, then of the other best, best first; equals in the order of the nodes."""
     total, chosen = choice.total, choice.chosen
-    best = np.argsort(-total, kind="stable")[:BEST_NODES].tolist()
+    if len(total) > BEST_NODES:
+        candidates = np.flatnonzero(total >= np.partition(total, -BEST_NODES)[-BEST_NODES])
+    else:
+        candidates = np.arange(len(total))
+    best = candidates[np.argsort(-total[candidates], kind="stable")[:BEST_NODES]].tolist()
     rows = np.array([chosen, *(row for row in best if row != chosen)][:BEST_NODES], np.intp)
     scores = choice.scores_at(rows)
-    return tuple(
-        node_score(row, name, total[rows], scores.weights, scores.raw, scores.weighted)
-        for row, name in enumerate(choice.rows.take(rows).names)
-    )
+    return node_scores(choice.rows.take(rows).names, total[rows], scores.weights, scores.raw, scores.weighted)
 
 
 # Candidates of a preemption.

@@ -126,13 +126,13 @@ class Cluster:
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Applies a change: an object was added (`old` is None), updated, or deleted (`new` is None)."""
         self.changes += 1
-        match old if new is None else new:
-            case Node() as node:
-                self.drop_node(node.name) if new is None else self.set_node(node)
-            case Pod():
-                self._pod_changed(_pod(old), _pod(new))
-            case _:
-                self.cache.objects.changed(old, new)
+        item = old if new is None else new
+        if isinstance(item, Pod):
+            self._pod_changed(_pod(old), _pod(new))
+        elif isinstance(item, Node):
+            self.drop_node(item.name) if new is None else self.set_node(item)
+        else:
+            self.cache.objects.changed(old, new)
 
     # Nodes.
 
@@ -169,10 +169,11 @@ class Cluster:
             self.cache.members.drop(identified(old))
         if pod is None:
             return
-        self._unname(pod) if pod.is_terminal else self._name(pod)
+        is_terminal = pod.is_terminal
+        self._unname(pod) if is_terminal else self._name(pod)
         if pod.spec.scheduling_group is not None:
-            self.cache.members.drop(pod) if pod.is_terminal else self.cache.members.put(pod)
-        if pod.is_terminal:
+            self.cache.members.drop(pod) if is_terminal else self.cache.members.put(pod)
+        if is_terminal:
             self._forget(pod.uid)
         elif pod.spec.node_name:
             self._place(pod)
@@ -180,14 +181,15 @@ class Cluster:
             self._pend(pod)
 
     def _pend(self, pod: Pod) -> None:
-        self.unreadable.pop(pod.uid, None)
-        self.pending[pod.uid] = pod
+        uid = pod.metadata.uid
+        self.unreadable.pop(uid, None)
+        self.pending[uid] = pod
         if self.cache.is_assumed(pod):
             return  # it is about to be bound, and this is its state from before that
-        self._leave_node(pod.uid)
-        self._unnominate(pod.uid)
+        self._leave_node(uid)
+        self._unnominate(uid)
         if pod.status.nominated_node_name:
-            self._nominated[pod.uid] = pod
+            self._nominated[uid] = pod
             self._nominees = None
 
     def assume(self, uid: str, node: str) -> Pod | None:

@@ -37,6 +37,8 @@ SPARE_PARTS = 2**16
 MADE_ANEW: Final = frozenset({"_objects", "_changes", "_node_changes", "_reader", "_amounts", "_snapshot"})
 """The attributes that a fork makes anew; it copies all others."""
 
+_LABELS, _HOST_PORTS = int(Attribute.LABELS), int(Attribute.HOST_PORTS)
+
 FEW_PODS: Final = 8
 """Up to this many ranks are written one by one, which takes less time than the first step of numpy."""
 
@@ -154,16 +156,16 @@ class ColumnWriter:
         if not are_read_alike(pod, before) or pod.status.start_time != before.status.start_time:
             return None
         if pod.metadata.labels == before.metadata.labels:
-            return int(self._codes[Attribute.LABELS, slot])
-        return self._reader.read(pod, self._tallies.symbols)[2][Attribute.LABELS]
+            return int(self._codes[_LABELS, slot])
+        return self._reader.read(pod, self._tallies.symbols)[2][_LABELS]
 
     def renew(self, slot: int, pod: Pod, label_code: int) -> None:
         """Replaces the pod in a slot by a newer version of it, which `code_of_renewed` has accepted."""
         self._pods[slot] = pod
         before, node = tuple(self._codes[:, slot].tolist()), int(self._node[slot])
-        if before[Attribute.LABELS] == label_code:
+        if before[_LABELS] == label_code:
             return
-        self._codes[Attribute.LABELS, slot] = label_code
+        self._codes[_LABELS, slot] = label_code
         if node != NO_NODE:
             self._tallies.count(before, node, -1)
             self._tallies.count((label_code, *before[1:]), node, +1)
@@ -337,8 +339,8 @@ class ColumnWriter:
             column[place] = port in used
 
     def host_ports(self, slot: int) -> tuple[HostPort, ...]:
-        code = int(self._codes[Attribute.HOST_PORTS, slot])
-        ports = self._tallies.symbols[Attribute.HOST_PORTS][code] if code >= 0 else ()
+        code = int(self._codes[_HOST_PORTS, slot])
+        ports = self._tallies.symbols[_HOST_PORTS][code] if code >= 0 else ()
         return ports if isinstance(ports, tuple) else ()
 
     def lay_out(self, first: int, names: Sequence[str], came: Mapping[str, tuple[Node, list[int]]]) -> None:

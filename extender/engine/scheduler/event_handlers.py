@@ -33,11 +33,18 @@ _RESOURCE_OF: Final[Mapping[WatchedKind[Any], EventResource]] = {
 }
 """The kinds of objects whose changes may help a pod. A pod with a node is another resource in events."""
 
-_LABELS: Final[Mapping[tuple[EventResource, ActionType], str]] = {
-    (resource, action): ClusterEvent(resource, action).label
-    for resource in (*_RESOURCE_OF.values(), EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD)
-    for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
-}
+
+
+def _labels(resource: EventResource) -> tuple[str, str, str]:
+    """Returns the metrics' names of an addition, an update and a deletion."""
+    add, update, delete = (
+        ClusterEvent(resource, action).label for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
+    )
+    return add, update, delete
+
+
+_LABELS: Final = {kind: _labels(resource) for kind, resource in _RESOURCE_OF.items()}
+_ASSIGNED, _UNSCHEDULABLE = _labels(EventResource.ASSIGNED_POD), _labels(EventResource.UNSCHEDULABLE_POD)
 
 _LOG: Final = Logger(__name__)
 
@@ -51,11 +58,11 @@ def _label(old: HasMetadata | None, new: HasMetadata | None) -> str:
     item = old if new is None else new
     if item is None:
         return ""
-    if not isinstance(item, Pod):
-        resource = _RESOURCE_OF.get(kind_of(item))
+    if isinstance(item, Pod):
+        labels = _ASSIGNED if item.spec.node_name else _UNSCHEDULABLE
     else:
-        resource = EventResource.ASSIGNED_POD if item.spec.node_name else EventResource.UNSCHEDULABLE_POD
-    return _LABELS[resource, _action(old, new)] if resource is not None else ""
+        labels = _LABELS.get(kind_of(item), ("", "", ""))
+    return labels[0 if old is None else 2 if new is None else 1]
 
 
 @final
@@ -71,11 +78,11 @@ class EventHandlers:
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Handles an object that was added (`old` is None), updated, or deleted (`new` is None)."""
         began = perf_counter()
-        match old if new is None else new:
-            case Pod():
-                self._pod_changed(old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
-            case HasMetadata() as item:
-                self._object_changed(kind_of(item), old, new)
+        item = old if new is None else new
+        if isinstance(item, Pod):
+            self._pod_changed(old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
+        elif item is not None:
+            self._object_changed(kind_of(item), old, new)
         label = _label(old, new)
         if label:
             self._world.metrics.event_handling.observe(perf_counter() - began, label)
