@@ -53,7 +53,7 @@ class ObjectReader(Generic[T]):
         keep: Callable[[T], T] | None = None,
         is_whole: Callable[[HasMetadata], bool] = never,
     ) -> None:
-        self._kind = kind
+        self._kind, self._name = kind, kind.name
         self._wire: Any = _with_kind(kind.type)
         event: Any = msgspec.defstruct("Event", [("type", str), ("object", self._wire)], frozen=True, gc=False)
         self._decode_put = msgspec.json.Decoder(event).decode
@@ -84,7 +84,7 @@ class ObjectReader(Generic[T]):
         return whole(obj, _ENVELOPE.decode(line).object) if self._is_whole(obj) else obj
 
     def _kept(self, wire: Any, *, kind_required: bool) -> T:
-        if wire.kind != self._kind.name and (wire.kind or kind_required):
+        if wire.kind != self._name and (wire.kind or kind_required):
             raise UnreadableObjectError(f"expected a {self._kind.name}, not a {wire.kind!r:.64}", None)
         if wire.api_version != self._kind.api_version and (wire.api_version or kind_required):
             raise UnreadableObjectError(f"expected {self._kind.api_version}, not {wire.api_version!r:.64}", None)

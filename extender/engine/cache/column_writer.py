@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from extender.engine.cache.buffers import moved, resized, with_more_resources, zeros
-from extender.engine.cache.pod_encoding import PodReader, are_read_alike
+from extender.engine.cache.pod_encoding import PodReader, are_read_alike, is_resized
 from extender.engine.snapshot import columns
 from extender.engine.snapshot.axes import NATIVE_RESOURCES, Index, Int64s, read_only
 from extender.engine.snapshot.pod_attributes import Attribute, HostPort, num_parts
@@ -153,7 +153,8 @@ class ColumnWriter:
         Raises as `allocate_slot`.
         """
         before = self.pod(slot)
-        if not are_read_alike(pod, before) or pod.status.start_time != before.status.start_time:
+        has_started = pod.status.start_time != before.status.start_time
+        if has_started or is_resized(before) or not are_read_alike(pod, before):
             return None
         if pod.metadata.labels == before.metadata.labels:
             return int(self._codes[_LABELS, slot])

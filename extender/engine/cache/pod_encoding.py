@@ -79,14 +79,14 @@ class PodReader:
         self.num_read += 1
         read = encode_pod(pod), start_time(pod), codes_of(pod, symbols)
         # The claims of ephemeral volumes are named after the pod, and what a resize asks for may not count.
-        if not any(volume.ephemeral for volume in pod.spec.volumes) and not _is_resized(pod):
+        if not any(volume.ephemeral for volume in pod.spec.volumes) and not is_resized(pod):
             self._last[kind] = pod, read[0], read[2]
             self._size += len(_ENCODE(pod)) + _ENTRY_BYTES
         return read
 
 
 def are_read_alike(pod: Pod, other: Pod) -> bool:
-    """Returns whether pods have the same numbers, and the same codes but for their labels; False if one is resized."""
+    """Returns whether a pod has the numbers of another, which is not resized, and its codes but for those of labels."""
     # Field by field, since lists that are shared compare in no time.
     spec, other_spec, meta, status = pod.spec, other.spec, pod.metadata, pod.status
     return (
@@ -103,14 +103,13 @@ def are_read_alike(pod: Pod, other: Pod) -> bool:
         and status.init_container_statuses == other.status.init_container_statuses
         and status.resources == other.status.resources
         and status.allocated_resources == other.status.allocated_resources
-        and not _is_resized(pod)
-        and not _is_resized(other)
+        and not is_resized(pod)
     )
 
 
-def _is_resized(pod: Pod) -> bool:
+def is_resized(pod: Pod) -> bool:
     conditions = pod.status.conditions
-    return bool(conditions) and any(condition.type == "PodResizePending" for condition in conditions)
+    return bool(conditions) and "PodResizePending" in [condition.type for condition in conditions]
 
 
 def codes_of(pod: Pod, symbols: Symbols) -> tuple[int, ...]:

@@ -34,7 +34,6 @@ _RESOURCE_OF: Final[Mapping[WatchedKind[Any], EventResource]] = {
 """The kinds of objects whose changes may help a pod. A pod with a node is another resource in events."""
 
 
-
 def _labels(resource: EventResource) -> tuple[str, str, str]:
     """Returns the metrics' names of an addition, an update and a deletion."""
     add, update, delete = (

@@ -1,6 +1,6 @@
 """Decoding of objects from bytes and from plain values. Null means absent, as in Go."""
 
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -8,7 +8,6 @@ from extender.values.near_names import field_meant
 from extender.values.reasons import InputError
 
 T = TypeVar("T")
-S = TypeVar("S", bound=msgspec.Struct)
 
 
 class DecodeError(InputError, ValueError):
@@ -54,6 +53,5 @@ def _reason(exc: BaseException) -> str:
     return "nested too deeply" if isinstance(exc, RecursionError) else str(exc)
 
 
-def replaced(value: S, **changes: object) -> S:
-    """Returns a copy of an object with some fields changed."""
-    return msgspec.structs.replace(value, **changes)
+replaced: Final = msgspec.structs.replace
+"""Returns a copy of an object with some fields changed."""
