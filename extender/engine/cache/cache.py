@@ -458,19 +458,17 @@ class Cache:
             else:
                 self._writer.take_off_node(slot)
             self._passed.add(name)
-        for name in self._passed - came:
+        confirmed = {pod.spec.node_name for pod, _ in self._renewed.values()}
+        for name in (self._passed | confirmed) - came:
             if name in places and (entry := self._nodes.get(name)) is not None and entry.node is not None:
                 touched.add(name)
         image_counts: ImagesOnNode = {}
-        for pod, _ in self._renewed.values():
-            name = pod.spec.node_name
-            if name in places and name not in touched and (entry := self._nodes[name]).node is not None:
-                self._writer.write_order(places[name], entry.slots)
         for name in touched:
             entry, place = self._nodes[name], places[name]
             self._writer.write_order(place, entry.slots)
-            self._writer.write_ranks(entry.slots)
-            self._writer.write_ports(place, frozenset(entry.used_ports))
+            if name in self._passed or name in came:
+                self._writer.write_ranks(entry.slots)
+                self._writer.write_ports(place, frozenset(entry.used_ports))
             if self._images_written.get(name) != self._images_version:
                 self._images_written[name] = self._images_version
                 self._writer.write_images(place, counted_images(entry.images, self._images, image_counts))
