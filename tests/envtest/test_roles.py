@@ -206,7 +206,7 @@ def test_allocating_devices_needs_the_right_to_bind_claims(server: Server, lost:
         )
         async with aclosing(make()) as client:
             try:
-                await send(client, call, datetime.now(UTC))
+                await send(client, call, lambda: datetime.now(UTC))
             except ApiError as exc:
                 return exc.message
         return ""

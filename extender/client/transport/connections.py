@@ -35,7 +35,10 @@ class Http1Carrier(Carrier):
         self._idle: list[Connection] = []
         """The one that was used last comes last, and is used next."""
         self._in_use: set[Connection] = set()
-        self._permits = asyncio.Semaphore(max_connections)
+        self._max_connections = max_connections
+        self._num_requests = 0
+        """The requests that have a connection, or dial for one."""
+        self._fewer_requests = asyncio.Event()
         self._keep_alive = keep_alive
         self._sweep: asyncio.TimerHandle | None = None
         self._is_closed = False
@@ -54,14 +57,15 @@ class Http1Carrier(Carrier):
             request = self._encode(method, path, headers, content)
         except ValueError as exc:
             raise NotSentError(str(exc)) from exc
-        if self._permits.locked():
+        if self._num_requests >= self._max_connections:
             try:
                 async with asyncio.timeout(connect_seconds):
-                    await self._permits.acquire()
+                    while self._num_requests >= self._max_connections:
+                        self._fewer_requests.clear()
+                        await self._fewer_requests.wait()
             except TimeoutError as exc:
                 raise NotSentError(f"all connections were in use for {connect_seconds:g} s") from exc
-        else:
-            await self._permits.acquire()
+        self._num_requests += 1
         try:
             while (connection := self._pop_idle()) is not None:
                 try:
@@ -73,7 +77,7 @@ class Http1Carrier(Carrier):
                         raise
             return await self._send_on(await self._dial(connect_seconds), request, deadline)
         except BaseException:
-            self._permits.release()
+            self._end_request()
             raise
 
     async def aclose(self) -> None:
@@ -94,7 +98,7 @@ class Http1Carrier(Carrier):
 
     def _keep_or_close(self, connection: Connection) -> None:
         self._in_use.discard(connection)
-        self._permits.release()
+        self._end_request()
         if self._is_closed or not connection.is_reusable:
             connection.abort()
             return
@@ -103,6 +107,10 @@ class Http1Carrier(Carrier):
         self._idle.append(connection)
         if self._sweep is None:
             self._sweep = loop.call_later(self._keep_alive, self._sweep_idle)
+
+    def _end_request(self) -> None:
+        self._num_requests -= 1
+        self._fewer_requests.set()
 
     def _pop_idle(self) -> Connection | None:
         while self._idle:
@@ -207,6 +215,8 @@ class Connections:
             self._target.credentials.invalidate(refused)
             self._read_at = float("-inf")
         pool.users -= 1
+        if not self._retired:
+            return
         for unused in [retired for retired in self._retired if not retired.users]:
             self._retired.remove(unused)
             await unused.carrier.aclose()

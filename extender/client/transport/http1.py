@@ -166,8 +166,8 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Handles a header or a trailer."""
         response = self._response
-        if response is not None and not response.has_head and (name := name.lower()) not in response.headers:
-            response.headers[name] = value
+        if response is not None and not response.has_head:
+            response.headers.setdefault(name.lower(), value)
 
     def on_headers_complete(self) -> None:
         """Handles the end of a head, which may be one of 1xx, after which the response itself follows."""

@@ -63,7 +63,7 @@ class Attempts:
             raise CallUnknown(f"the API server's answer cannot be read: {exc}") from exc
 
     def _send(self, call: ApiCall[Any]) -> Coroutine[Any, Any, Any]:
-        return send(self._client, call, self._now())
+        return send(self._client, call, self._now)
 
     async def _bind(self, call: BindPod) -> None:
         loop = asyncio.get_running_loop()

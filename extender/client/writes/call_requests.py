@@ -104,17 +104,17 @@ def rights_for(call: type[ApiCall[Any]]) -> frozenset[Right]:
     return frozenset({request, Right(request.group, request.plural, "get"), *also})
 
 
-async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
+async def send(client: Client, call: ApiCall[Any], now: Callable[[], datetime]) -> Any:
     """Makes one attempt at a call, and returns its result. Raises ApiError; DecodeError for an unreadable answer."""
     match call:
         case BindPod():
             await client.create(_path(call), _binding(call), timeout=BIND_SECONDS)
             return None
         case PatchPodStatus():
-            await client.patch(_path(call), _status_patch(call, now), STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
+            await client.patch(_path(call), _status_patch(call, now()), STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
             return None
         case PatchPodGroupStatus():
-            patch = _group_status_patch(call, now)
+            patch = _group_status_patch(call, now())
             await _in_either_version(
                 call, "status", lambda url: client.patch(url, patch, STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
             )
@@ -195,7 +195,7 @@ async def _in_either_version(
 
 def _object_path(call: RequestCall, subresource: str | None = None, version: str = "v1") -> str:
     right = REQUESTS[type(call)]
-    namespace = None if isinstance(call, PatchPersistentVolume) else call.namespace
+    namespace: str | None = getattr(call, "namespace", None)
     return path(right.group, version, right.plural, namespace=namespace, name=call.name, subresource=subresource)
 
 

@@ -181,7 +181,7 @@ class ApiDispatcher:
         began = now()
         try:
             result: Any = None
-            if isinstance(call, RecordEvent):
+            if lane is EVENTS and isinstance(call, RecordEvent):
                 await self._recorder.record(call)
             else:
                 result = await self._attempts.perform(call)

