@@ -41,6 +41,7 @@ class Code(enum.IntEnum):
 
 _CODE_NAMES: Final = {code: code.name.title().replace("_", "") for code in Code}
 _SUCCESS: Final = int(Code.SUCCESS)  # numpy compares with a plain int in a fraction of the time
+_SUCCEEDED, _SKIPPED = Code.SUCCESS, Code.SKIP  # by names of their own, since an enum searches for a member
 _REJECTIONS = (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
 
 
@@ -59,12 +60,12 @@ class Status:
 
     @property
     def is_success(self) -> bool:
-        return self.code is Code.SUCCESS
+        return self.code is _SUCCEEDED
 
     @property
     def is_skip(self) -> bool:
         """True if the plugin does not apply to this pod."""
-        return self.code is Code.SKIP
+        return self.code is _SKIPPED
 
     @property
     def is_rejected(self) -> bool:

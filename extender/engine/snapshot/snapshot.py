@@ -16,6 +16,7 @@ from extender.engine.snapshot.pod_attributes import Attribute
 from extender.engine.snapshot.symbols import SymbolTable
 from extender.engine.snapshot.tallies import RelevantCodes, Tallies, Tally, Weight
 from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.decoding import replaced
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 
@@ -118,17 +119,7 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     def at(self, generation: int) -> "Snapshot":
         """Returns the same columns at another generation."""
-        return Snapshot(
-            generation,
-            self.changes,
-            self.node_changes,
-            self.nodes,
-            self.pods,
-            self.resources,
-            self.tallies,
-            self.all_nodes,
-            self.objects,
-        )
+        return replaced(self, generation=generation)
 
     @property
     def num_resources(self) -> int:

@@ -70,7 +70,8 @@ class Namespaced(HasMetadata, frozen=True):
     @property
     def key(self) -> str:
         """`namespace/name`, as upstream's logs, queues and messages name it."""
-        return f"{self.namespace}/{self.metadata.name}"
+        meta = self.metadata
+        return f"{meta.namespace or 'default'}/{meta.name}"
 
 
 def version(meta: ObjectMeta) -> int:
