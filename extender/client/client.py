@@ -245,13 +245,14 @@ class Client:
 
     async def _attempt(self, request: _Request, seconds: float, cap: int) -> bytes:
         is_write = request.method != "GET"
-        async with self._connections.lent() as (carrier, identity):
+        pool, identity = await self._connections.lend()
+        try:
             # Checked here, because the rate limit, retries and credentials may have taken time since the caller checked
             # it.
             if is_write and (why_not := self._fence()) is not None:
                 raise errors.Fenced(why_not)
             with Carried(request, "no answer within", seconds):
-                response = await self._send(carrier, identity, request, seconds)
+                response = await self._send(pool.carrier, identity, request, seconds)
                 try:
                     if not 200 <= response.status < 300:
                         raise await _refusal(request, response)
@@ -259,20 +260,30 @@ class Client:
                     body = await Body(request, response).read(cap)
                 finally:
                     await response.aclose()
+        except errors.Unauthorized:
+            self._connections.refuse(identity)
+            raise
+        finally:
+            await self._connections.give_back(pool)
         if not is_write:
             _check_kind(request, body)
         return body
 
     async def _open_watch(self, request: _Request, seconds: float) -> tuple[AsyncExitStack, Body]:
         async with AsyncExitStack() as stack:
-            carrier, identity = await stack.enter_async_context(self._connections.lent())
+            pool, identity = await self._connections.lend()
+            stack.push_async_callback(self._connections.give_back, pool)
             # The head of the response comes as soon as the watch begins, long before its first event.
-            with Carried(request, "no answer within", seconds):
-                response = await self._send(carrier, identity, request, seconds)
-                stack.push_async_callback(response.aclose)
-                if response.status != 200:
-                    raise await _refusal(request, response)
-                _check_content_type(request, response)
+            try:
+                with Carried(request, "no answer within", seconds):
+                    response = await self._send(pool.carrier, identity, request, seconds)
+                    stack.push_async_callback(response.aclose)
+                    if response.status != 200:
+                        raise await _refusal(request, response)
+                    _check_content_type(request, response)
+            except errors.Unauthorized:
+                self._connections.refuse(identity)
+                raise
             body = Body(request, response)
             return stack.pop_all(), body
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.client.errors import Unauthorized, Unreachable
+from extender.client.errors import Unreachable
 from extender.client.transport.carrier import Carrier, ClientResponse, CutError, Headers, NotSentError
 from extender.client.transport.dialing import Route
 from extender.client.transport.http1 import Connection, head_lines
@@ -175,7 +175,7 @@ class ConnectionPool:
 
 @final
 class Connections:
-    """Lends a carrier and an identity for each request.
+    """Lends a carrier for each request, with an identity.
 
     When certificates change on disk, new connections use the new ones; the old connections are closed after their last
     request. Old ones stay in use while the new ones are half written, or with a key that does not belong to them.
@@ -190,15 +190,11 @@ class Connections:
         self._read_at = 0.0
         self._closed = False
 
-    def lent(self) -> "Loan":
-        """Returns a block that yields the carrier for the next request, and the identity; both are read again after
-        Unauthorized.
-
-        It raises Unreachable if credentials or certificates cannot be read, and no earlier ones can be used.
-        """
-        return Loan(self)
-
     async def lend(self) -> tuple[ConnectionPool, Identity]:
+        """Returns the carrier for the next request, which is given back after it, and the identity.
+
+        Raises Unreachable if credentials or certificates cannot be read, and no earlier ones can be used.
+        """
         if self._closed:
             raise RuntimeError("the client is closed")
         now = asyncio.get_running_loop().time()
@@ -210,10 +206,12 @@ class Connections:
         pool.users += 1
         return pool, identity
 
-    async def give_back(self, pool: ConnectionPool, refused: Identity | None) -> None:
-        if refused is not None:
-            self._target.credentials.invalidate(refused)
-            self._read_at = float("-inf")
+    def refuse(self, identity: Identity) -> None:
+        """Lets the next request read credentials and certificates again, after Unauthorized."""
+        self._target.credentials.invalidate(identity)
+        self._read_at = float("-inf")
+
+    async def give_back(self, pool: ConnectionPool) -> None:
         pool.users -= 1
         if not self._retired:
             return
@@ -250,21 +248,6 @@ class Connections:
             log.info("Certificates for %s have changed", self._target.server)
             self._retired.append(pool)
         return new_pool
-
-
-@final
-class Loan:
-    """The block of one request; see `Connections.lent`."""
-
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
-
-    async def __aenter__(self) -> tuple[Carrier, Identity]:
-        self._pool, self._identity = await self._connections.lend()
-        return self._pool.carrier, self._identity
-
-    async def __aexit__(self, _: type[BaseException] | None, exc: BaseException | None, traceback: object) -> None:
-        await self._connections.give_back(self._pool, self._identity if isinstance(exc, Unauthorized) else None)
 
 
 def _open(target: Target, material: TlsMaterial) -> Carrier:
