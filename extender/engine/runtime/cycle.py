@@ -7,7 +7,7 @@ after a node was chosen are in `extender.engine.runtime.reserve_to_bind`.
 Upstream: pkg/scheduler/framework/runtime/framework.go.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final, final
 
@@ -213,7 +213,11 @@ class Cycle(fwk.CycleState):
         narrowed_by: set[str] = set()
         refused: fwk.Status | None = None
         answers = None if self._remembered is None else self._remembered.pre_filter(self._snapshot)
-        for plugin in self._to_ask(self.framework.plugins.pre_filter, answers, skipped):
+        for plugin in self._steps(self.framework.plugins.pre_filter, answers):
+            if isinstance(plugin, EqualPodsAnswer):
+                skipped.update(plugin.skipped)
+                self._values.update(plugin.state_values)
+                continue
             num_kept = len(self._values)
             result = call_plugin(
                 self.observe, plugin.name, "PreFilter", pre_filter_result, plugin, self, self.pod, self._snapshot
@@ -239,15 +243,10 @@ class Cycle(fwk.CycleState):
                     return PreFilterOutcome(no_node_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
 
-    def _to_ask(self, plugins: Sequence[Q], answers: EqualPodsAnswers[Q] | None, skipped: set[str]) -> Iterator[Q]:
-        """Yields the plugins of a point that have to run, and applies the answers for equal pods between them."""
+    def _steps(self, plugins: Sequence[Q], answers: EqualPodsAnswers[Q] | None) -> Sequence[Q | EqualPodsAnswer]:
+        """Returns the plugins of a point that have to run, and between them the answers for equal pods."""
         # A sampled cycle asks all plugins, so that each has its time.
-        for step in plugins if answers is None or self.observe is not None else answers.steps(plugins):
-            if isinstance(step, EqualPodsAnswer):
-                skipped.update(step.skipped)
-                self._values.update(step.state_values)
-            else:
-                yield step
+        return plugins if answers is None or self.observe is not None else answers.steps(plugins)
 
     def _answer_of(self, plugin: str, status: fwk.Status, num_kept: int) -> EqualPodsAnswer:
         """Returns the answer for equal pods, given the number of values in the state before the plugin ran."""
@@ -353,7 +352,7 @@ class Cycle(fwk.CycleState):
             rows = rows.take(fits) if places is not None else Rows.masked(snapshot, fits)
         if plan.of_cluster and len(rows):
             passed = self._passing(plan.of_cluster, rows)
-            if not passed.all():
+            if np.count_nonzero(passed) < len(passed):
                 rows = Rows.masked(snapshot, passed) if rows.is_all else rows.take(passed)
         nominated = self.nominations.changes_for(self.pod, rows)
         if nominated is not None:
@@ -388,7 +387,11 @@ class Cycle(fwk.CycleState):
         """Runs every PreScore on the feasible rows. Raises PluginError for other answers than Success and Skip."""
         skipped: set[str] = set()
         answers = None if self._remembered is None else self._remembered.pre_score
-        for plugin in self._to_ask(self.framework.plugins.pre_score, answers, skipped):
+        for plugin in self._steps(self.framework.plugins.pre_score, answers):
+            if isinstance(plugin, EqualPodsAnswer):
+                skipped.update(plugin.skipped)
+                self._values.update(plugin.state_values)
+                continue
             num_kept = len(self._values)
             status = call_plugin(self.observe, plugin.name, "PreScore", pre_score_status, plugin, self, self.pod, rows)
             if answers is not None and status.for_equal_pods:

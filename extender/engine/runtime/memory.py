@@ -224,7 +224,6 @@ class Remembered:
     """The results remembered for the pods of one signature."""
 
     __slots__ = (
-        "_answers",
         "_changed",
         "_changes",
         "_device_classes",
@@ -232,6 +231,7 @@ class Remembered:
         "_num_nodes",
         "_pre_filter",
         "_signature",
+        "answers",
         "pre_score",
     )
 
@@ -241,7 +241,7 @@ class Remembered:
         self._changes = snapshot.changes
         self._num_nodes = len(snapshot.nodes)
         self._in_use = in_use
-        self._answers: dict[LocalPlugins[Any], PerNodeAnswer[Any]] = {}
+        self.answers: dict[LocalPlugins[Any], PerNodeAnswer[Any]] = {}
         self._changed: dict[bool, tuple[int, int, Rows | None]] = {}
         self._pre_filter = EqualPodsAnswers[fwk.PreFilterPlugin]()
         self._device_classes = snapshot.objects.device_classes.version
@@ -250,7 +250,7 @@ class Remembered:
 
     def is_about(self, snapshot: Snapshot) -> bool:
         """Returns whether the results are about this snapshot's nodes; another cache's generations mean nothing."""
-        return self._changes is snapshot.changes and self._num_nodes == len(snapshot.nodes)
+        return self._changes is snapshot.changes and self._num_nodes == len(snapshot.all_nodes)
 
     def pre_filter(self, snapshot: Snapshot) -> EqualPodsAnswers[fwk.PreFilterPlugin]:
         """Returns the answers of PreFilter, cleared when device classes change."""
@@ -260,15 +260,13 @@ class Remembered:
             self._device_classes = version
         return self._pre_filter
 
-    def answer(self, local: LocalPlugins[Any], kind: type[A], pod: Pod) -> PerNodeAnswer[A]:
-        """Returns these plugins' answer, a `kind` for each node, for pods that they cannot tell apart."""
-        answer = self._answers.get(local)
+    def add_answer(self, local: LocalPlugins[Any], kind: type[A], pod: Pod) -> PerNodeAnswer[A]:
+        """Adds and returns these plugins' answer, a `kind` for each node, for pods that they cannot tell apart."""
+        key = (local.sign(pod, self._signature), kind, self._changes, self._num_nodes)
+        answer = self._in_use.get(key)
         if answer is None:
-            key = (local.sign(pod, self._signature), kind, self._changes, self._num_nodes)
-            answer = self._in_use.get(key)
-            if answer is None:
-                answer = self._in_use[key] = PerNodeAnswer(np.zeros(self._num_nodes, kind))
-            self._answers[local] = answer
+            answer = self._in_use[key] = PerNodeAnswer(np.zeros(self._num_nodes, kind))
+        self.answers[local] = answer
         return answer
 
     def changed_since(self, generation: int, snapshot: Snapshot, *, looks_at_pods: bool) -> Rows | None:
@@ -367,7 +365,9 @@ def refreshed(
     pod: Pod,
 ) -> PerNodeAnswer[A]:
     """Returns these plugins' answer, a `kind` for each node; `compute` runs on changed nodes only."""
-    answer = remembered.answer(local, kind, pod)
+    answer = remembered.answers.get(local)
+    if answer is None:
+        answer = remembered.add_answer(local, kind, pod)
     log = snapshot.changes if local.looks_at_pods else snapshot.node_changes
     if answer.generation < log.newest:
         stale = remembered.changed_since(answer.generation, snapshot, looks_at_pods=local.looks_at_pods)

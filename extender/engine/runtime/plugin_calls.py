@@ -180,8 +180,9 @@ def filter_verdicts(plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, r
         return fwk.accept(len(rows))
     _check_kind(result, fwk.Verdicts)
     _check_array(result.codes, len(rows), "integers")
-    for mask in {id(mask): mask for _, mask in result.reasons}.values():  # thousands of reasons may share one
-        _check_array(mask, len(rows), "booleans")
+    if result.reasons:
+        for mask in {id(mask): mask for _, mask in result.reasons}.values():  # thousands of reasons may share one
+            _check_array(mask, len(rows), "booleans")
     return result
 
 

@@ -229,7 +229,7 @@ def in_range(scorer: WeightedScorer, scores: Int64s) -> Int64s:
     # One look at all nodes instead of two: without a sign, a score below 0 is a very high one. argmax is faster than
     # max.
     unsigned = scores.view(np.uint64)
-    if len(scores) and unsigned[unsigned.argmax()] > fwk.MAX_NODE_SCORE:
+    if len(scores) and unsigned.item(unsigned.argmax()) > fwk.MAX_NODE_SCORE:
         score = int(scores[(scores < 0) | (scores > fwk.MAX_NODE_SCORE)][0])
         why = f"returns an invalid score {score}, it should in the range of [0, {fwk.MAX_NODE_SCORE}] after normalizing"
         raise PluginError(scorer.name, "ScoreWeights", why)

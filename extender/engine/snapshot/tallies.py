@@ -56,6 +56,9 @@ class NamesValues(Protocol):
         """The number of values that it names."""
 
 
+ColumnSums = tuple[Index, Int64s, Mask, Int64s, Mask]
+"""The bins of a column, the sums by value, where they are above zero, and read-only views of these two."""
+
 I = TypeVar("I", bound=SymbolIndex)  # noqa: E741  (an index)
 
 
@@ -85,9 +88,8 @@ class Tally:
         self._weights: dict[int, int] = {}
         self._nonzero: tuple[Index, Int64s] | None = None
         self._sums: Int64s | None = None
-        # Label key -> the bins of its column, the sums by value, and where they are above zero. A column whose nodes
-        # changed has other bins.
-        self._by_value: OrderedDict[str, tuple[Index, Int64s, Mask]] = OrderedDict()
+        # Label key -> of its column. One whose nodes changed has other bins.
+        self._by_value: OrderedDict[str, ColumnSums] = OrderedDict()
         self.per_node: Int64s = np.zeros(0, np.int64)
         """(N,) the sums, once `Tallies.of` has made them; read-only."""
         self.moves_read = -1
@@ -150,7 +152,7 @@ class Tally:
         ]
         for weight, node, sign in weighed_moves:
             sums[node] += sign * weight
-            for bins, by_value, positive in self._by_value.values():
+            for bins, by_value, positive, *_ in self._by_value.values():
                 # As in `sums_by_value`: the bin 0 of nodes without the label is the last entry.
                 value = bins[node] - 1
                 by_value[value] += sign * weight
@@ -159,17 +161,19 @@ class Tally:
 
     def by_value(self, column: LabelColumn) -> Int64s:
         """(V + 1,) the sums of the nodes by the value of their label, as `sums_by_value` returns them; read-only."""
-        return read_only(self._kept_by_value(column)[1])
+        return self._kept_by_value(column)[3]
 
     def positive_by_value(self, column: LabelColumn) -> Mask:
         """(V + 1,) the values of the label for which these sums are above zero; read-only."""
-        return read_only(self._kept_by_value(column)[2])
+        return self._kept_by_value(column)[4]
 
-    def _kept_by_value(self, column: LabelColumn) -> tuple[Index, Int64s, Mask]:
+    def _kept_by_value(self, column: LabelColumn) -> ColumnSums:
         column_sums = self._by_value.get(column.key)
         if column_sums is None or column_sums[0] is not column.bins:
             sums = sums_by_value(column, self.per_node)
-            column_sums = self._by_value[column.key] = column.bins, sums, sums > 0
+            positive = sums > 0
+            column_sums = column.bins, sums, positive, read_only(sums), read_only(positive)
+            self._by_value[column.key] = column_sums
             if len(self._by_value) > KEPT_COLUMNS:
                 self._by_value.popitem(last=False)
         return column_sums

@@ -40,7 +40,7 @@ class TopologyCounts(msgspec.Struct, frozen=True):
     @property
     def are_empty(self) -> bool:
         """True if no value has any pods."""
-        return not self.occupied.any()
+        return not np.count_nonzero(self.occupied)
 
 
 @final
@@ -112,7 +112,7 @@ def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
     checks: list[fwk.Verdicts] = []
     if required.affinity:
         far = _lacks_affinity(rows, required)
-        if far.any():
+        if np.count_nonzero(far):
             checks.append(fwk.reject(far, AFFINITY, unresolvable=True))
     is_hypothetical = rows.is_hypothetical
     for all_counts, reason in ((required.anti_affinity, ANTI_AFFINITY), (required.existing, EXISTING_ANTI_AFFINITY)):
@@ -124,7 +124,7 @@ def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
                 continue
             else:
                 conflicts = rows.of_values(by_value.column, by_value.occupied)
-            if conflicts.any():
+            if np.count_nonzero(conflicts):
                 checks.append(fwk.reject(conflicts, reason))
     return fwk.first_of(checks) if checks else fwk.accept(len(rows))
 

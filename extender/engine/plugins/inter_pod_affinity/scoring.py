@@ -35,12 +35,12 @@ def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTer
     """
     questions = questions_of(terms)
     key_scores = _by_key(snapshot, questions.preferred, existing.weights)
-    if any(scores.by_value.any() for scores in key_scores):
+    if any(np.count_nonzero(scores.by_value) for scores in key_scores):
         return key_scores
     # All sums are zero: either nothing matches, or the weights cancel out. Counting the matches instead of weighing
     # them tells which.
     key_counts = _by_key(snapshot, questions.counts, existing.counts)
-    return key_scores if any(scores.by_value.any() for scores in key_counts) else ()
+    return key_scores if any(np.count_nonzero(scores.by_value) for scores in key_counts) else ()
 
 
 def _by_key(

@@ -63,6 +63,7 @@ from extender.values.objects.resource_names import (
 
 LEAST = int(np.iinfo(np.int64).min)
 
+_NATIVE: Final = slice(len(NATIVE_RESOURCES))
 _UNSCHEDULABLE = np.int8(int(fwk.Code.UNSCHEDULABLE))
 _NANOS: Final = 10**9
 _NANOS_OF_A_MILLICORE: Final = 10**6
@@ -174,8 +175,7 @@ class NodeResourcesFit(
         DynamicResources judges nodes that have none of a resource with a device class: the requested amount counts as
         free there.
         """
-        native = slice(len(NATIVE_RESOURCES))
-        capacity, requested = rows.allocatable.T[native], rows.requested.T[native]
+        capacity, requested = rows.allocatable.T[_NATIVE], rows.requested.T[_NATIVE]
         if not request.scalars:
             return capacity, capacity - requested
         capacity = np.vstack((capacity, *map(rows.allocatable_of, request.scalars)))

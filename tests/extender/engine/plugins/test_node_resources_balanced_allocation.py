@@ -19,9 +19,11 @@ def test_score(running: PodBuilder, pod: PodBuilder, score: int) -> None:
     """
     75 when the pod changes nothing, more when the use of resources becomes more even, less when it becomes less so.
     """
-    snapshot = make_snapshot(NODE, pods=[running.node("n")])
+    alone = make_snapshot(NODE, pods=[running.node("n")])
+    beside_another = make_snapshot(NODE, make_node("m").capacity(cpu="1", memory="1Gi"), pods=[running.node("n")])
 
-    assert score_nodes(NodeResourcesBalancedAllocation(), snapshot, pod.obj()) == {"n": score}
+    assert score_nodes(NodeResourcesBalancedAllocation(), alone, pod.obj()) == {"n": score}
+    assert score_nodes(NodeResourcesBalancedAllocation(), beside_another, pod.obj())["n"] == score
 
 
 def test_three_resources_are_compared_by_their_standard_deviation() -> None:

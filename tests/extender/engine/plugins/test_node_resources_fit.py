@@ -101,6 +101,9 @@ def test_score(strategy: ScoringStrategy, scores: list[int]) -> None:
     plugin, pod = NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy)), asking(cpu="1", memory="2Gi").obj()
 
     assert [*score_nodes(plugin, snapshot, pod).values()] == scores
+    for node, score in zip(snapshot.nodes.objects, scores, strict=True):
+        alone = make_snapshot(node, pods=[running] if node.name == "half" else [])
+        assert score_nodes(plugin, alone, pod) == {node.name: score}
 
 
 def test_wrong_arguments_are_refused_when_the_plugin_is_made() -> None:
