@@ -59,8 +59,7 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
             amounts = [rows.requested_of(name) for name in use.names], [rows.allocatable_of(name) for name in use.names]
             used, capacity = with_devices(rows, use, *map(np.array, amounts))
         if capacity.shape == (2, 1) and all(offered := capacity[:, 0].tolist()):
-            before, added = used[:, 0].tolist(), use.requests[:, 0].tolist()
-            after = [before[0] + added[0], before[1] + added[1]]
+            before, after = (used + use.without_and_with)[:, :, 0].tolist()
             return np.array([_SCORES_OF_ONE[_balance_of_one(after, offered) - _balance_of_one(before, offered)]])
         without_pod, with_pod = _balance(used + use.without_and_with, capacity)
         scores: Int64s = _SCORES[with_pod - without_pod]
