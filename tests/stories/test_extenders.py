@@ -163,7 +163,7 @@ async def test_extenders_are_not_asked_about_pods_that_fit_nowhere_anyhow() -> N
             "1 one minds, 1 two minds",
             id="each speaks of its nodes",
         ),
-        pytest.param({"failed": {"a": "why"}, "gone": {"a": "never"}}, {}, "1 never", id="for good counts"),
+        pytest.param({"failed": {"a": "why"}, "unresolvable": {"a": "never"}}, {}, "1 never", id="for good counts"),
     ],
 )
 @pytest.mark.anywhere
