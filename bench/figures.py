@@ -1,6 +1,7 @@
 """docs/figures.md: every figure that the documentation gives of this version, measured by one command.
 
-The words are in figures_page.md, the plot in figures_plot.py. `REPRIEVE_TRACES` names the folder of the trace openb.
+The words are in figures_page.md, the plot in figures_plot.py. `REPRIEVE_TRACES` names the folder of the trace openb,
+`KUBEBUILDER_ASSETS` that of kube-apiserver and etcd, `REPRIEVE_KUBE_SCHEDULER` a kube-scheduler to drain beside.
 """
 
 import os
@@ -10,12 +11,14 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from bench.cluster import make_cache
 from bench.decision import SHAPES, Figures, decide
+from bench.drain import ASSETS
 from bench.figures_plot import lines
 from bench.preemption import evaluate
 from bench.published import GO_CPU_MS, GO_SAMPLED_CPU_MS
@@ -36,13 +39,13 @@ WORKLOADS = (
 )
 
 
-PRINTED = ("verbs", "reflector", "library", "hostile")
+PRINTED = ("large", "verbs", "reflector", "library", "hostile")
 """Benchmarks whose lines the page shows as they are printed."""
 
 
 def run(sizes: Sequence[int] = (1000, 5000, 15000), pods: int = 400) -> None:
     """Measure, and write the page with its plots."""
-    cases, printed = agreements(), {name: _printed(name) for name in PRINTED}
+    cases, printed = agreements(), {name: _printed(name) for name in PRINTED} | {"wire": _on_a_wire()}
     decisions = _decisions(sizes, pods)
     preemptions = {nodes: evaluate(nodes, 9, time.process_time) for nodes in sizes if nodes <= 5000}
     plays = [play(workload, Configuration()).report for path in WORKLOADS for workload in read_workloads(ROOT / path)]
@@ -54,9 +57,18 @@ def run(sizes: Sequence[int] = (1000, 5000, 15000), pods: int = 400) -> None:
     print(f"written: {PAGE.relative_to(ROOT)} and a plot in {IMAGES.relative_to(ROOT)}")
 
 
-def _printed(name: str) -> str:
+def _on_a_wire() -> str:
+    """Both schedulers in turn, where there are the programs."""
+    kube_scheduler = os.environ.get("REPRIEVE_KUBE_SCHEDULER")
+    if not kube_scheduler or not os.environ.get(ASSETS):
+        return f"Not measured: {ASSETS} or REPRIEVE_KUBE_SCHEDULER was not set."
+    arguments = ("--against-kube-scheduler", kube_scheduler, "--rounds", "3")
+    return "\n\n".join(_printed("drain", *arguments, "--nodes", str(nodes)) for nodes in (1000, 5000))
+
+
+def _printed(*arguments: str) -> str:
     """In a process of its own, whose children do not count the memory of this one as theirs."""
-    command = [sys.executable, "-m", "bench", name]
+    command = [sys.executable, "-m", "bench", *arguments]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.rstrip()
 
 
@@ -113,9 +125,10 @@ def _page(
 
 
 def _decision(nodes: int, shape: str, figures: Figures) -> tuple[object, ...]:
-    go, rate = GO_CPU_MS[nodes, shape], figures.per_second
-    cells = (f"{figures.p50:.3f}", f"{figures.p99:.3f}", rate, f"{go:g}", f"{go * rate / 1000:,.0f}x")
-    return nodes, shape, *cells, f"{GO_SAMPLED_CPU_MS[nodes, shape]:g}"
+    key, rate = (nodes, shape), figures.per_second
+    cells = (f"{figures.p50:.3f}", f"{figures.p99:.3f}", rate)
+    beside = ((f"{go:g}", f"{go * rate / 1000:,.0f}x") for go in (GO_SAMPLED_CPU_MS[key], GO_CPU_MS[key]))
+    return *key, *cells, *chain.from_iterable(beside)
 
 
 def _rows(rows: Iterable[Sequence[object]]) -> str:
