@@ -394,4 +394,10 @@ def _dominant(cpu: int, memory: int, node: NodeOnMap) -> Resource:
 
 def _render(template: str, frame: Frame | None = None, **values: object) -> str:
     of_frame = {} if frame is None else {"now": frame.now, "priorities": frame.priorities}
-    return _environment().get_template(template).render({"frame": frame, **of_frame, **values})
+    page = _environment().get_template(template)
+    context = page.new_context({"frame": frame, **of_frame, **values})
+    text = "".join(page.root_render_func(context))
+    # Macros and their context refer to each other: without its values, which may be thousands, few objects wait for the
+    # collector.
+    context.parent.clear()
+    return text
