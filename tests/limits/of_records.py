@@ -67,10 +67,10 @@ def of_length(size: int) -> list[str]:
 def first_is_shared(size: int) -> bool:
     """Whether the first of two parts is still known when both take so many bytes."""
     of_table = 128
-    parts, first = SharedParts(), ["a" * 96]  # 100 bytes as JSON
+    parts, first = SharedParts(), "".join(["a"] * 100)
     parts(first)
-    parts(["b" * (size - 104 - 2 * of_table)])
-    return parts(["a" * 96]) is first
+    parts("b" * (size - 100 - 2 * of_table))
+    return parts("".join(["a"] * 100)) is first
 
 
 def drawn(number: int) -> int:

@@ -128,12 +128,15 @@ def test_nodes_share_images_and_capacities() -> None:
 def test_a_table_that_is_full_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever passes through over the months, so much is remembered and no more."""
     monkeypatch.setattr(limits, "SHARED_PARTS", 300)
-    parts, first = SharedParts(), ["a"]
-    assert parts(first) is first
+    strings, parts = SharedParts(), SharedParts()
+    first, first_part = "".join(["a", "b"]), ["a"]
+    assert (strings(first), parts(first_part)) == (first, first_part)
     for number in range(5):
+        strings(f"other {number}")
         parts([number])
 
-    assert parts(["a"]) is not first
+    assert strings("".join(["a", "b"])) is not first
+    assert parts(["a"]) is not first_part
 
 
 def test_long_part_is_not_remembered() -> None:
