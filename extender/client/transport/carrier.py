@@ -8,6 +8,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
+from io import BytesIO
 from typing import Any, Final, Protocol, final
 
 from extender.client.errors import ApiError, NoAnswer, NotKubernetes, Unreachable
@@ -166,17 +167,16 @@ class Body:
 
     async def read(self, cap: int) -> bytes:
         """Returns the whole body. Raises NotKubernetes if it has more than `cap` bytes."""
-        parts: list[bytes] = []
-        total = 0
+        # Its value is not a copy, so that a list of hundreds of megabytes is in memory once.
+        whole = BytesIO()
         read_some = self.response.read_some if self._inflater is None else self.read_some
         while part := await read_some():
-            total += len(part)
-            if total > cap:
+            whole.write(part)
+            if whole.tell() > cap:
                 raise NotKubernetes(
                     f"{self._request}: the answer is longer than {cap} bytes", status=self.response.status
                 )
-            parts.append(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return whole.getvalue()
 
     def _broken(self, why: str) -> NotKubernetes:
         return NotKubernetes(f"{self._request}: the answer cannot be decompressed: {why}", status=self.response.status)
