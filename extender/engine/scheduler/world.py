@@ -82,6 +82,11 @@ class BindsInFlight:
         if self._count < self._limit:
             self._below_limit.set()
 
+    @property
+    def room(self) -> int:
+        """The number of further bindings that may be sent."""
+        return self._limit - self._count
+
     def close(self) -> None:
         """Releases the callers of `below_limit`."""
         self._below_limit.set()

@@ -4,12 +4,13 @@ import asyncio
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from extender.engine import framework as fwk
 from extender.engine.framework.devices import LongWork
-from extender.engine.scheduler.scheduler import Scheduler
+from extender.engine.scheduler.scheduler import PODS_IN_A_ROW, Scheduler
 from extender.engine.scheduler.world import BindsInFlight
 from extender.testing import PodBuilder, make_node, make_pod
 from extender.values.objects.pod import Pod
@@ -64,6 +65,23 @@ async def test_no_pod_is_popped_while_too_many_bindings_are_unanswered() -> None
 
     assert at_first == ["a", "b"]
     assert slow.asked == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(("cpu", "in_a_row"), [("1m", PODS_IN_A_ROW), ("1", 1)], ids=["of pods that fit", "of others"])
+async def test_other_tasks_get_a_turn_after_a_number(cpu: str, in_a_row: int) -> None:
+    """A long queue keeps out neither changes of the cluster nor requests; a search for victims may take long."""
+    stage = a_stage()
+    stage.node(make_node("n").capacity(cpu="100m", pods="110"))
+    for number in range(40):
+        stage.tell(None, make_pod(f"p{number}").req(cpu=cpu))
+    queue, lengths = stage.world.queue, list[int]()
+    running = asyncio.ensure_future(Scheduler(stage.world, {PROFILE: stage.framework}).run())
+    while not lengths or lengths[-1]:
+        lengths.append(len(queue.pods_in_active_q()))
+        await asyncio.sleep(0)
+    await ended(running)
+
+    assert max(before - after for before, after in pairwise(lengths)) == in_a_row
 
 
 async def test_stopped_scheduler_pops_no_pod_and_finishes_its_bindings() -> None:
