@@ -457,8 +457,12 @@ class Cycle(fwk.CycleState):
             weighted = self._normalized_scores(scorer, np.arange(lowest, highest + 1)) * scorer.weight
             if lowest == highest:
                 ranked.add_common(scorer, lowest, int(weighted[0]))
-            else:
-                ranked.add(scorer, scores, weighted.astype(ranked.kind).take(scores - lowest))
+                continue
+            # Small scores index the result as they are, which saves one more such array.
+            first = 0 if lowest >= 0 and highest < len(rows) else lowest
+            by_score = np.zeros(highest + 1 - first, ranked.kind)
+            by_score[lowest - first :] = weighted
+            ranked.add(scorer, scores, by_score.take(scores - first if first else scores))
         self._parts = ranked.parts
         return ranked.ranking(rows, local_total)
 
