@@ -7,7 +7,7 @@ after a node was chosen are in `extender.engine.runtime.reserve_to_bind`.
 Upstream: pkg/scheduler/framework/runtime/framework.go.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import islice
 from typing import Final, final
 
@@ -20,10 +20,8 @@ from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.memory import (
     HASH_BYTES,
     EqualPodsAnswer,
-    EqualPodsAnswers,
     Filters,
     Memory,
-    Q,
     Remembered,
     Scorers,
     refreshed,
@@ -213,7 +211,8 @@ class Cycle(fwk.CycleState):
         narrowed_by: set[str] = set()
         refused: fwk.Status | None = None
         answers = None if self._remembered is None else self._remembered.pre_filter(self._snapshot)
-        for plugin in self._steps(self.framework.plugins.pre_filter, answers):
+        plugins = self.framework.plugins.pre_filter
+        for plugin in plugins if answers is None else answers.steps(plugins):
             if isinstance(plugin, EqualPodsAnswer):
                 skipped.update(plugin.skipped)
                 self._values.update(plugin.state_values)
@@ -242,11 +241,6 @@ class Cycle(fwk.CycleState):
                 if not names:
                     return PreFilterOutcome(no_node_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
-
-    def _steps(self, plugins: Sequence[Q], answers: EqualPodsAnswers[Q] | None) -> Sequence[Q | EqualPodsAnswer]:
-        """Returns the plugins of a point that have to run, and between them the answers for equal pods."""
-        # A sampled cycle asks all plugins, so that each has its time.
-        return plugins if answers is None or self.observe is not None else answers.steps(plugins)
 
     def _answer_of(self, plugin: str, status: fwk.Status, num_kept: int) -> EqualPodsAnswer:
         """Returns the answer for equal pods, given the number of values in the state before the plugin ran."""
@@ -387,7 +381,8 @@ class Cycle(fwk.CycleState):
         """Runs every PreScore on the feasible rows. Raises PluginError for other answers than Success and Skip."""
         skipped: set[str] = set()
         answers = None if self._remembered is None else self._remembered.pre_score
-        for plugin in self._steps(self.framework.plugins.pre_score, answers):
+        plugins = self.framework.plugins.pre_score
+        for plugin in plugins if answers is None else answers.steps(plugins):
             if isinstance(plugin, EqualPodsAnswer):
                 skipped.update(plugin.skipped)
                 self._values.update(plugin.state_values)
@@ -433,7 +428,7 @@ class Cycle(fwk.CycleState):
             are_alike = scorer.plugin.normalizes_by_extremes and raw.are_alike
             of_rows = raw.values[:1] if are_alike else rows.of_nodes(raw.values)
             are_kept = are_alike or rows.is_all
-            weighted = raw.weighted if are_kept and self.observe is None else None
+            weighted = raw.weighted if are_kept else None
             if weighted is None:
                 weighted = self._normalized_scores(scorer, of_rows) * scorer.weight
                 if are_kept:
@@ -444,7 +439,7 @@ class Cycle(fwk.CycleState):
                 ranked.add(scorer, of_rows, weighted)
         for scorer in plan.of_cluster:
             is_skipped = scorer.plugin.scores_nothing_when_skipped and scorer.name in self.skip_filter_plugins
-            if is_skipped and self.observe is None:
+            if is_skipped:
                 ranked.add_common(scorer, 0, 0)
                 continue
             scores = self._raw_scores(scorer, rows)

@@ -139,7 +139,7 @@ class SchedulingAlgorithm:
     def _refusal(self, cycle: Cycle) -> tuple[Findings, fwk.Diagnosis]:
         """Returns the FitError of the pod; equal pods share it while nothing changes."""
         key = cycle.framework, cycle.pod_signature
-        refusal = self._refusals.get(key) if cycle.filters_see_only_nodes and cycle.observe is None else None
+        refusal = self._refusals.get(key) if cycle.filters_see_only_nodes else None
         if refusal is None:
             findings = find(cycle)
             refusal = findings, diagnosis_of(cycle, findings)
