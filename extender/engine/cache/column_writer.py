@@ -163,13 +163,13 @@ class ColumnWriter:
     def renew(self, slot: int, pod: Pod, label_code: int) -> None:
         """Replaces the pod in a slot by a newer version of it, which `code_of_renewed` has accepted."""
         self._pods[slot] = pod
-        before, node = tuple(self._codes[:, slot].tolist()), int(self._node[slot])
-        if before[_LABELS] == label_code:
+        before, node = int(self._codes[_LABELS, slot]), int(self._node[slot])
+        if before == label_code:
             return
         self._codes[_LABELS, slot] = label_code
         if node != NO_NODE:
-            self._tallies.count(before, node, -1)
-            self._tallies.count((label_code, *before[1:]), node, +1)
+            self._tallies.count(_LABELS, before, node, -1)
+            self._tallies.count(_LABELS, label_code, node, +1)
 
     def index_pod(self, slot: int) -> None:
         """Makes the pod in the slot findable by its UID, in place of an earlier pod with that UID."""
@@ -237,7 +237,9 @@ class ColumnWriter:
             sums += amounts
         else:
             sums -= amounts
-        self._tallies.count(tuple(self._codes[:, slot].tolist()), node, sign)
+        for attribute, code in enumerate(self._codes[:, slot].tolist()):
+            if code != ABSENT:
+                self._tallies.count(attribute, code, node, sign)
 
     @property
     def has_unused_symbols(self) -> bool:

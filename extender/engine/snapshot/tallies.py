@@ -2,8 +2,9 @@
 
 A question is a weight for each symbol of one attribute (for example 1 if a class of labels matches a selector, 0 if
 not). Each distinct symbol is weighed once, and the weights are summed once over all pods. From then on every pod that
-comes or goes is one move in a journal, and a tally applies the moves it missed when it is next read. No plugin iterates
-over the pods of the cluster, and a pod costs nothing while no question is read.
+comes or goes is one move in the journal of each attribute of which it has a symbol, and a tally applies the moves it
+missed when it is next read. No plugin iterates over the pods of the cluster, and a pod costs nothing while no question
+is read.
 """
 
 from collections import OrderedDict
@@ -43,8 +44,8 @@ FEW_SYMBOLS = 8
 JOURNAL_LENGTH = 1024
 """The least number of moves remembered; a tally that missed more is summed again."""
 
-Move = tuple[tuple[int, ...], int, int]
-"""A pod's codes (one per attribute), the place of its node, and +1 if it came or -1 if it left."""
+Move = tuple[int, int, int]
+"""A pod's code of an attribute, the place of its node, and +1 if it came or -1 if it left."""
 
 
 @runtime_checkable
@@ -142,20 +143,18 @@ class Tally:
         self._by_value.clear()
         self.per_node = read_only(sums)
 
-    def read(self, moves: Sequence[Move], attribute: Attribute) -> None:
+    def read(self, moves: Sequence[Move]) -> None:
         sums, weights = self._sums, self._weights
         if sums is None:
             raise LookupError("the tally has no sums yet")
         # Nearly all moves are of pods without a weight, so that these are left out by what is fastest.
-        weighed_moves = [
-            (weights[codes[attribute]], node, sign) for codes, node, sign in moves if codes[attribute] in weights
-        ]
-        for weight, node, sign in weighed_moves:
-            sums[node] += sign * weight
+        for code, node, sign in [move for move in moves if move[0] in weights]:
+            weight = sign * weights[code]
+            sums[node] += weight
             for bins, by_value, positive, *_ in self._by_value.values():
                 # As in `sums_by_value`: the bin 0 of nodes without the label is the last entry.
                 value = bins[node] - 1
-                by_value[value] += sign * weight
+                by_value[value] += weight
                 positive[value] = by_value[value] > 0
         self.moves_read += len(moves)
 
@@ -189,14 +188,15 @@ class Tally:
 class Tallies:
     """All tallies of a snapshot. The cache counts pods that come and go; a cycle reads tallies with `of`."""
 
-    __slots__ = ("_indexes", "_journal", "_journal_start", "_kept", "_kept_values", "symbols")
+    __slots__ = ("_indexes", "_journals", "_kept", "_kept_values", "_starts", "symbols")
 
     def __init__(self) -> None:
         self.symbols: tuple[SymbolTable[PodSymbol], ...] = tuple(SymbolTable() for _ in Attribute)
         self._kept: tuple[OrderedDict[Hashable, Tally], ...] = tuple(OrderedDict() for _ in Attribute)
         self._kept_values = [0 for _ in Attribute]
-        self._journal: list[Move] = []
-        self._journal_start = 0
+        self._journals: tuple[list[Move], ...] = tuple([] for _ in Attribute)
+        self._starts = [0 for _ in Attribute]
+        """The number of moves that were dropped from each journal."""
         self._indexes: dict[tuple[Attribute, type[SymbolIndex]], SymbolIndex] = {}
 
     def copy(self) -> "Tallies":
@@ -229,10 +229,11 @@ class Tallies:
         `node` and `codes` are (P,) the place of each pod's node, -1 for none, and its code of this attribute.
         """
         tally = self.weighed(attribute, question, weight, relevant)
-        end = self._journal_start + len(self._journal)
-        if tally.moves_read >= self._journal_start:
+        journal, start = self._journals[attribute], self._starts[attribute]
+        end = start + len(journal)
+        if tally.moves_read >= start:
             if tally.moves_read < end:
-                tally.read(self._journal[tally.moves_read - self._journal_start :], attribute)
+                tally.read(journal[tally.moves_read - start :])
         else:
             tally.sum_up(node, codes, num_nodes, end)
         return tally
@@ -265,13 +266,14 @@ class Tallies:
             index.add(symbols[index.size])
         return index
 
-    def count(self, codes: tuple[int, ...], node: int, sign: int) -> None:
-        """Counts a pod with these codes (one per attribute) that came to a node (+1) or left it (-1)."""
-        self._journal.append((codes, node, sign))
-        if len(self._journal) > 2 * JOURNAL_LENGTH:
+    def count(self, attribute: int, code: int, node: int, sign: int) -> None:
+        """Counts a pod with this code of an attribute that came to a node (+1) or left it (-1)."""
+        journal = self._journals[attribute]
+        journal.append((code, node, sign))
+        if len(journal) > 2 * JOURNAL_LENGTH:
             # Half of it at a time, so that a move costs the same on average as appending it.
-            del self._journal[:JOURNAL_LENGTH]
-            self._journal_start += JOURNAL_LENGTH
+            del journal[:JOURNAL_LENGTH]
+            self._starts[attribute] += JOURNAL_LENGTH
 
     def forget(self) -> None:
         """Drops all sums, because the nodes were renumbered."""

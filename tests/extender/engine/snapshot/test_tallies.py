@@ -51,7 +51,7 @@ class Pods:
         """Off the node it is on, if any, and onto this one, unless it is -1."""
         for place, sign in ((self.node[slot], -1), (node, +1)):
             if place >= 0:
-                self.tallies.count((self.codes[slot], -1, -1, -1), place, sign)
+                self.tallies.count(Attribute.LABELS, self.codes[slot], place, sign)
                 self.moved += 1
         self.node[slot] = node
 
