@@ -225,7 +225,9 @@ def _check_array(answer: object, num_rows: int, kind: str) -> None:
 def refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
     """Raises PluginError if a row has a code that a Filter may not return."""
     codes = verdicts.codes
-    if codes.dtype == np.int8 and codes.view(np.uint8).max() <= _REFUSED and not np.count_nonzero(codes == _ERROR):
+    unsigned = codes.view(np.uint8) if codes.dtype == np.int8 else None
+    # argmax is faster than max.
+    if unsigned is not None and unsigned[unsigned.argmax()] <= _REFUSED and not np.count_nonzero(codes == _ERROR):
         return  # nearly always: Success and the two refusals are the lowest codes but for Error
     wrong = np.flatnonzero(~np.isin(codes, _ALLOWED))
     if len(wrong):

@@ -71,10 +71,9 @@ def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: 
     """
     keys = snapshot.nodes.label_keys
     questions = questions_of(terms)
-    own_class = label_class(pod)
     return Required(
         affinity=_affinity_counts(snapshot, questions),
-        matches_itself=bool(questions.all_affinity(own_class)),
+        matches_itself=bool(terms.affinity and questions.all_affinity(label_class(pod))),
         anti_affinity=tuple(
             _counts(snapshot, key, question) for key, question in questions.anti_affinity.items() if key in keys
         ),
