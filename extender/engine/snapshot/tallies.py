@@ -97,11 +97,6 @@ class Tally:
         """The number of journal moves in the sums; -1 without sums."""
 
     @property
-    def is_zero(self) -> bool:
-        """True if no symbol has a weight other than 0, so that all sums are zero."""
-        return not self._weights
-
-    @property
     def weights(self) -> Int64s:
         """(S + 1,) the weight of every symbol, by code; the last entry, which code -1 indexes, is 0."""
         dense = np.zeros(self.num_known + 1, np.int64)
