@@ -14,6 +14,7 @@ from extender.engine.framework.devices import LongWork
 from extender.engine.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.memory import HASH_BYTES
 from extender.engine.runtime.plugin_calls import do_long_work
 from extender.engine.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, wake_other_pods
 from extender.engine.scheduler.executor import DEFAULT_PREEMPTION, Executor
@@ -78,6 +79,8 @@ class Scheduler:
         self._is_stopping = False
         self.is_waiting = True
         """True while it waits for a pod, so that no cycle runs."""
+        self._in_a_row = 0
+        """The number of pods that got a node, in a short time each, since other tasks had a turn."""
         # UID -> when the attempt began, of pods for which a plugin has long work to do.
         self._deferred: dict[str, _Deferral] = {}
         self._resuming: set[asyncio.Task[None]] = set()
@@ -104,16 +107,14 @@ class Scheduler:
         async with asyncio.TaskGroup() as tasks:
             flush = tasks.create_task(self._world.queue.run(), name="flush of the queue")
             confirm = tasks.create_task(self._unconfirmed.run(), name="unconfirmed bindings")
-            in_a_row, world = 0, self._world
             while (info := await self._next()) is not None:
                 self.is_waiting = False
+                before = self._in_a_row
                 await self.schedule_one(info, tasks)
                 self.is_waiting = True
-                in_a_row += 1
-                if in_a_row >= min(PODS_IN_A_ROW, world.binds.room) or not world.cluster.cache.is_assumed(info.pod):
-                    # Other tasks get a turn, so that a long queue does not keep out changes of the cluster. They get
-                    # it at once after a pod that fits nowhere, as preemption may have taken long.
-                    in_a_row = 0
+                if self._in_a_row == before or self._in_a_row >= min(PODS_IN_A_ROW, self._world.binds.room):
+                    # Other tasks get a turn, so that a long queue does not keep out changes of the cluster.
+                    self._in_a_row = 0
                     await asyncio.sleep(0)
             for task in [*self._resuming]:
                 task.cancel()
@@ -219,6 +220,13 @@ class Scheduler:
             self._world.cluster.forget(pod.uid)
             outcome = Failure(fwk.error(str(exc) or type(exc).__name__))
         self._settle(framework, info, outcome, began, tasks)
+        # Preemption, the search for devices, and any decision about a pod with a long spec may take long.
+        if (
+            isinstance(outcome, AssumedPod)
+            and not pod.spec.resource_claims
+            and len(outcome.cycle.pod_signature) != HASH_BYTES
+        ):
+            self._in_a_row += 1
 
     async def _attempt_group(self, first: QueuedPodInfo, key: GroupKey, began: float, tasks: asyncio.TaskGroup) -> None:
         world, infos = self._world, pop_members(self._world, first, key)

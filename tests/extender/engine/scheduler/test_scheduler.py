@@ -67,13 +67,21 @@ async def test_no_pod_is_popped_while_too_many_bindings_are_unanswered() -> None
     assert slow.asked == ["a", "b", "c", "d"]
 
 
-@pytest.mark.parametrize(("cpu", "in_a_row"), [("1m", PODS_IN_A_ROW), ("1", 1)], ids=["of pods that fit", "of others"])
-async def test_other_tasks_get_a_turn_after_a_number(cpu: str, in_a_row: int) -> None:
-    """A long queue keeps out neither changes of the cluster nor requests; a search for victims may take long."""
+@pytest.mark.parametrize(
+    ("pod", "in_a_row"),
+    [
+        (make_pod("p").req(cpu="1m"), PODS_IN_A_ROW),
+        (make_pod("p").req(cpu="1"), 1),
+        (make_pod("p").req(cpu="1m").annotation(long="x" * 5000), 1),
+    ],
+    ids=["of pods that fit", "of pods that fit nowhere", "of long pods"],
+)
+async def test_other_tasks_get_a_turn_after_a_number(pod: PodBuilder, in_a_row: int) -> None:
+    """A long queue keeps out neither changes of the cluster nor requests, and what may take long comes alone."""
     stage = a_stage()
     stage.node(make_node("n").capacity(cpu="100m", pods="110"))
     for number in range(40):
-        stage.tell(None, make_pod(f"p{number}").req(cpu=cpu))
+        stage.tell(None, pod.name(f"p{number}").uid(f"p{number}"))
     queue, lengths = stage.world.queue, list[int]()
     running = asyncio.ensure_future(Scheduler(stage.world, {PROFILE: stage.framework}).run())
     while not lengths or lengths[-1]:
