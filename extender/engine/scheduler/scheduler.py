@@ -80,7 +80,7 @@ class Scheduler:
         self.is_waiting = True
         """True while it waits for a pod, so that no cycle runs."""
         self._in_a_row = 0
-        """The number of pods that got a node, in a short time each, since other tasks had a turn."""
+        """The number of pods that got a node, while none was nominated, since other tasks had a turn."""
         # UID -> when the attempt began, of pods for which a plugin has long work to do.
         self._deferred: dict[str, _Deferral] = {}
         self._resuming: set[asyncio.Task[None]] = set()
@@ -220,10 +220,12 @@ class Scheduler:
             self._world.cluster.forget(pod.uid)
             outcome = Failure(fwk.error(str(exc) or type(exc).__name__))
         self._settle(framework, info, outcome, began, tasks)
-        # Preemption, the search for devices, and any decision about a pod with a long spec may take long.
+        # Preemption, the search for devices, and any decision about a pod with a long spec may take long. Nominated
+        # pods wait for victims: one that is tried before these were seen to go would evict others.
         if (
             isinstance(outcome, AssumedPod)
             and not pod.spec.resource_claims
+            and not outcome.cycle.nominations.by_node
             and len(outcome.cycle.pod_signature) != HASH_BYTES
         ):
             self._in_a_row += 1

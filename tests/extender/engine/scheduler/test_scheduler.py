@@ -68,18 +68,25 @@ async def test_no_pod_is_popped_while_too_many_bindings_are_unanswered() -> None
 
 
 @pytest.mark.parametrize(
-    ("pod", "in_a_row"),
+    ("pod", "is_nominated", "in_a_row"),
     [
-        (make_pod("p").req(cpu="1m"), PODS_IN_A_ROW),
-        (make_pod("p").req(cpu="1"), 1),
-        (make_pod("p").req(cpu="1m").annotation(long="x" * 5000), 1),
+        (make_pod("p").req(cpu="1m"), False, PODS_IN_A_ROW),
+        (make_pod("p").req(cpu="1"), False, 1),
+        (make_pod("p").req(cpu="1m").annotation(long="x" * 5000), False, 1),
+        (make_pod("p").req(cpu="1m"), True, 1),
     ],
-    ids=["of pods that fit", "of pods that fit nowhere", "of long pods"],
+    ids=["of pods that fit", "of pods that fit nowhere", "of long pods", "while a pod is nominated"],
 )
-async def test_other_tasks_get_a_turn_after_a_number(pod: PodBuilder, in_a_row: int) -> None:
-    """A long queue keeps out neither changes of the cluster nor requests, and what may take long comes alone."""
+async def test_other_tasks_get_a_turn_after_a_number(pod: PodBuilder, is_nominated: bool, in_a_row: int) -> None:
+    """A long queue keeps out neither changes of the cluster nor requests. What may take long comes alone, and each pod
+    while victims have to be seen to go.
+    """
     stage = a_stage()
     stage.node(make_node("n").capacity(cpu="100m", pods="110"))
+    if is_nominated:
+        preemptor = make_pod("preemptor").uid("preemptor").req(cpu="1").priority(-1)
+        stage.tell(None, preemptor)
+        stage.world.queue.add_nominated_pod(preemptor.obj(), "n")
     for number in range(40):
         stage.tell(None, pod.name(f"p{number}").uid(f"p{number}"))
     queue, lengths = stage.world.queue, list[int]()

@@ -89,7 +89,8 @@ def test_every_workload_of_the_example_is_played() -> None:
         ("measured", 1000, 100), ("high", 100, 20), ("all of them", 400, None),
     ]  # fmt: skip
     assert all(phase.pods_per_second > 0 for report in reports for phase in report.phases)
-    assert reports[1].preemptions and reports[2].withdrawn
+    assert reports[1].preemptions == 100, "one for each pod of the phase `high`"
+    assert reports[2].withdrawn
     assert not any(report.notes for report in reports)
 
 
