@@ -11,6 +11,7 @@ from typing import Final, final
 
 from extender.engine import framework as fwk
 from extender.engine.framework.devices import LongWork
+from extender.engine.plugins import IN_TREE
 from extender.engine.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.runtime.framework import Framework
@@ -79,6 +80,11 @@ class Scheduler:
         self._is_stopping = False
         self.is_waiting = True
         """True while it waits for a pod, so that no cycle runs."""
+        self._quick_profiles = {
+            name
+            for name, framework in frameworks.items()
+            if all(plugin.name in IN_TREE for plugin in framework.plugins.every)
+        }
         self._in_a_row = 0
         """The number of pods that got a node, while none was nominated, since other tasks had a turn."""
         # UID -> when the attempt began, of pods for which a plugin has long work to do.
@@ -220,10 +226,11 @@ class Scheduler:
             self._world.cluster.forget(pod.uid)
             outcome = Failure(fwk.error(str(exc) or type(exc).__name__))
         self._settle(framework, info, outcome, began, tasks)
-        # Preemption, the search for devices, and any decision about a pod with a long spec may take long. Nominated
-        # pods wait for victims: one that is tried before these were seen to go would evict others.
+        # Preemption, a search for devices, a plugin from outside the tree, or a decision about a pod with a long spec
+        # may take long. A nominated pod waits for victims: tried before these were seen to go, it would evict others.
         if (
             isinstance(outcome, AssumedPod)
+            and pod.scheduler_name in self._quick_profiles
             and not pod.spec.resource_claims
             and not outcome.cycle.nominations.by_node
             and len(outcome.cycle.pod_signature) != HASH_BYTES

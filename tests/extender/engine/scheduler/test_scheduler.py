@@ -34,13 +34,17 @@ class Slow(fwk.PermitPlugin, fwk.BindPlugin):
         return fwk.SUCCESS
 
 
+class DefaultBinder(Slow):
+    """Has the name of a plugin of the tree, so that pods are decided in a row."""
+
+
 async def ended(running: asyncio.Task[None]) -> None:
     running.cancel()
     await asyncio.wait([running])
 
 
 def scheduling(max_binds: int, names: list[str], waiting: int = 0) -> tuple[Scheduler, Slow]:
-    slow = Slow()
+    slow = DefaultBinder()
     stage = a_stage(slow)
     stage.node(make_node("n").capacity(cpu="64", pods="110"))
     for number in range(waiting):
@@ -68,20 +72,23 @@ async def test_no_pod_is_popped_while_too_many_bindings_are_unanswered() -> None
 
 
 @pytest.mark.parametrize(
-    ("pod", "is_nominated", "in_a_row"),
+    ("pod", "plugins", "is_nominated", "in_a_row"),
     [
-        (make_pod("p").req(cpu="1m"), False, PODS_IN_A_ROW),
-        (make_pod("p").req(cpu="1"), False, 1),
-        (make_pod("p").req(cpu="1m").annotation(long="x" * 5000), False, 1),
-        (make_pod("p").req(cpu="1m"), True, 1),
+        (make_pod("p").req(cpu="1m"), [], False, PODS_IN_A_ROW),
+        (make_pod("p").req(cpu="1"), [], False, 1),
+        (make_pod("p").req(cpu="1m").annotation(long="x" * 5000), [], False, 1),
+        (make_pod("p").req(cpu="1m"), [], True, 1),
+        (make_pod("p").req(cpu="1m"), [Slow], False, 1),
     ],
-    ids=["of pods that fit", "of pods that fit nowhere", "of long pods", "while a pod is nominated"],
+    ids=["of pods that fit", "that fit nowhere", "of long pods", "while one is nominated", "by a plugin of one's own"],
 )
-async def test_other_tasks_get_a_turn_after_a_number(pod: PodBuilder, is_nominated: bool, in_a_row: int) -> None:
+async def test_other_tasks_get_a_turn_after_a_number(
+    pod: PodBuilder, plugins: list[type[Slow]], is_nominated: bool, in_a_row: int
+) -> None:
     """A long queue keeps out neither changes of the cluster nor requests. What may take long comes alone, and each pod
     while victims have to be seen to go.
     """
-    stage = a_stage()
+    stage = a_stage(*(plugin() for plugin in plugins))
     stage.node(make_node("n").capacity(cpu="100m", pods="110"))
     if is_nominated:
         preemptor = make_pod("preemptor").uid("preemptor").req(cpu="1").priority(-1)
