@@ -26,7 +26,7 @@ _SECONDS_TO_SCHEDULE: Final = 60
 
 def answers() -> dict[str, Any]:
     """Returns `METHOD path` -> its parameters and answer."""
-    settings = Settings.model_validate({"access": "open", "shadow": True})
+    settings = Settings(access="open", shadow=True)
     answer_of: dict[str, Any] = {}
     with TestClient(create_app(settings), base_url="http://127.0.0.1", client=("127.0.0.1", 0)) as service:
         ends = time.monotonic() + _SECONDS_TO_SCHEDULE

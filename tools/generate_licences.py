@@ -32,7 +32,7 @@ NEEDED_FOR: Final = {
     "numpy": "decisions",
     "orjson": "JSON without a type",
     "prometheus-client": "`/metrics`",
-    "pydantic": "settings, and the service",
+    "pydantic": "the service",
     "pyyaml": "configurations and manifests",
     "rich": "tables of commands",
     "typer": "commands",

@@ -186,7 +186,6 @@ class Source:
         if self.dump is not None:
             # What only one of the sources needs is imported for it alone: asking a service takes no engine.
             with WaitingLine(f"reading {sized(self.dump)}") as line:
-                os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads, and nothing uses them
                 with collector_paused():  # there is no garbage yet
                     from reprieve.sources.dumps import about_dump  # noqa: PLC0415
                     from reprieve.sources.local_answers import LocalAnswers  # noqa: PLC0415

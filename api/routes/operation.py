@@ -15,6 +15,7 @@ from typing import Final
 import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
+from msgspec.structs import asdict
 
 from api.callers.access import is_loopback
 from api.callers.http_refusals import Refusal
@@ -75,7 +76,7 @@ async def set_v(request: Request) -> PlainTextResponse:
 async def flagz(request: Request) -> PlainTextResponse:
     """Lists all settings, from flags and the environment."""
     settings = _settings_if("ComponentFlagz", request)
-    lines = {name.replace("_", "-"): _flag_text(value) for name, value in settings}
+    lines = {name.replace("_", "-"): _flag_text(value) for name, value in asdict(settings).items()}
     return PlainTextResponse(
         _HEADER.format(page="flagz") + "".join(f"{name}={value}\n" for name, value in sorted(lines.items()))
     )

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal, final
 
 import uvloop
+from msgspec.structs import replace
 from uvicorn.config import Config
 
 from api.settings.settings import Settings
@@ -255,7 +256,7 @@ def with_certificate(settings: Settings) -> Iterator[Settings]:
                 _write(pair, settings.host)
         except OSError as exc:
             raise StartUpError(f"--secure-port: no certificate can be written: {exc}; give another --cert-dir") from exc
-        yield settings.model_copy(update={"tls_cert_file": pair[0], "tls_private_key_file": pair[1]})
+        yield replace(settings, tls_cert_file=pair[0], tls_private_key_file=pair[1])
 
 
 def _write(pair: list[Path], host: str) -> None:

@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
 
+from msgspec.structs import replace
+
 from api.cluster_source import EmbeddedCluster, FollowedCluster
 from api.service_state import ServiceState
 from api.serving.announcement import announcement
@@ -31,7 +33,7 @@ NEVER_STARTED: Final = 3
 def settings_of_environment() -> Settings:
     """Returns the settings of the environment. The server has one port, which is kubectl's, too."""
     with _errors_in_one_line(sys.exit):
-        return read_settings().model_copy(update={"kubernetes_port": 0})
+        return replace(read_settings(), kubernetes_port=0)
 
 
 def opens(settings: Settings) -> Opens:

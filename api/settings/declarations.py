@@ -5,10 +5,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Union, final, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, final, get_args, get_origin
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import FieldInfo, fields
+
+from extender.values.golang.times import Duration
 
 MIB: Final = 2**20
 
@@ -50,6 +52,20 @@ class Declaration:
     help: str
     """One sentence, without its full stop."""
     option: Option
+    bounded: Any
+    """The type with its bounds."""
+
+    def read(self, value: object) -> Any:
+        """Returns what a value or its text stands for. Raises ValueError."""
+        plain = _plain(self.bounded)
+        if plain is Duration:
+            return Duration.parse(value) if isinstance(value, str) else value
+        try:
+            return convert(value, self.bounded, strict=False, dec_hook=lambda kind, text: kind(text))
+        except ValidationError as exc:
+            if get_origin(plain) is Literal:
+                raise ValueError(f"must be one of {', '.join(get_args(plain))}") from exc
+            raise ValueError(str(exc).removesuffix(", got `str`").lower()) from exc
 
     @property
     def variable(self) -> str:
@@ -71,27 +87,27 @@ class Declaration:
         return f"{self.default}, {self.default // MIB} MiB" if is_large else str(self.default)
 
 
-def _plain_type(annotation: Any) -> type:
-    if get_origin(annotation) in (Union, UnionType):
-        annotation = next(member for member in get_args(annotation) if member is not NoneType)
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    return annotation if annotation in (bool, int, float, Path) else str
+def _plain(bounded: Any) -> Any:
+    return get_args(bounded)[0] if get_origin(bounded) is Annotated else bounded
 
 
 _DOCSTRING_OF_FIELD: Final = re.compile(r'^    (\w+): (?:.*\n)+?    """([^"]*)"""$', re.MULTILINE)
 
 
-def declared(settings: type[BaseModel], source: str) -> dict[str, Declaration]:
+def declared(settings: type[Struct], source: str) -> dict[str, Declaration]:
     """Returns the declarations of all fields by name, in their order, with the docstrings that the source has below
-    them; pydantic would read all of it as Python.
+    them.
     """
     docstrings = dict(_DOCSTRING_OF_FIELD.findall(source))
-    return {name: _declaration(name, field, docstrings[name]) for name, field in settings.model_fields.items()}
+    return {field.name: _declaration(field, docstrings[field.name]) for field in fields(settings)}
 
 
-def _declaration(name: str, field: FieldInfo, docstring: str) -> Declaration:
-    [option] = [item for item in field.metadata if isinstance(item, Option)]
+def _declaration(field: FieldInfo, docstring: str) -> Declaration:
+    [option] = [item for item in get_args(field.type) if isinstance(item, Option)]
     words = " ".join(docstring.split()).removesuffix(".")
     text = words + ("; ignored with --config" if option.yields_to_file else "")
-    return Declaration(name, _plain_type(field.annotation), field.default, text, option)
+    bounded = field.type
+    if get_origin(get_args(bounded)[0]) in (Union, UnionType):  # of itself and None
+        bounded = next(member for member in get_args(get_args(bounded)[0]) if member is not NoneType)
+    kind = _plain(bounded) if _plain(bounded) in (bool, int, float, Path) else str
+    return Declaration(field.name, kind, field.default, text, option, bounded)

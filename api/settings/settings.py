@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from msgspec import Meta, Struct
+from msgspec.structs import force_setattr, replace
 
 from api.settings.declarations import MIB, Group, Option, declared
 from extender.values import limits
@@ -20,10 +21,9 @@ from reprieve.errors import StartUpError
 
 EXAMPLE_CLUSTER: Final = Path(__file__).parents[1] / "examples" / "cluster.yaml"
 
-Port = Annotated[int, Field(ge=0, le=65535)]
-Seconds = Annotated[float, Field(gt=0, le=3600)]
-Span = Annotated[Duration, BeforeValidator(lambda value: Duration.parse(value) if isinstance(value, str) else value)]
-Bytes = Annotated[int, Field(ge=1024, le=2**40)]
+Port = Annotated[int, Meta(ge=0, le=65535)]
+Seconds = Annotated[float, Meta(gt=0, le=3600)]
+Bytes = Annotated[int, Meta(ge=1024, le=2**40)]
 
 
 _UPSTREAM: Final = Option(Group.KUBE_SCHEDULER)
@@ -39,10 +39,8 @@ def _deprecated(*path: str, unset: str) -> Option:
 
 
 @final
-class Settings(BaseModel):
+class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be set without a KubeSchedulerConfiguration. A field's docstring is its help text."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     host: Annotated[str, Option(also=("--bind-address",))] = "127.0.0.1"
     """Address to listen on."""
@@ -117,11 +115,11 @@ class Settings(BaseModel):
     """URL of the API server, with or without a kubeconfig."""
     leader_elect: Annotated[bool | None, _election("leader_elect", "as the configuration says: true")] = None
     """Let only one of several replicas schedule at a time."""
-    leader_elect_lease_duration: Annotated[Span | None, _election("lease_duration", "15s")] = None
+    leader_elect_lease_duration: Annotated[Duration | None, _election("lease_duration", "15s")] = None
     """How long other replicas wait for a leader that does not renew its lease."""
-    leader_elect_renew_deadline: Annotated[Span | None, _election("renew_deadline", "10s")] = None
+    leader_elect_renew_deadline: Annotated[Duration | None, _election("renew_deadline", "10s")] = None
     """How long a leader tries to renew before it gives up."""
-    leader_elect_retry_period: Annotated[Span | None, _election("retry_period", "2s")] = None
+    leader_elect_retry_period: Annotated[Duration | None, _election("retry_period", "2s")] = None
     """Pause between two tries."""
     leader_elect_resource_lock: Annotated[str | None, _election("resource_lock", "leases")] = None
     """Kind of the lock; only leases are supported."""
@@ -135,13 +133,13 @@ class Settings(BaseModel):
     """Requests to the API server at once."""
     profiling: Annotated[bool | None, _deprecated("enable_profiling", unset="true")] = None
     """Serve PUT /debug/flags/v, which changes how much is logged; there is no pprof."""
-    pod_max_in_unschedulable_pods_duration: Annotated[Span, _UPSTREAM] = Duration.of(300)
+    pod_max_in_unschedulable_pods_duration: Annotated[Duration, _UPSTREAM] = Duration.of(300)
     """Try an unschedulable pod again after this time, even if nothing has changed."""
     emulated_version: Annotated[str, Option(Group.KUBE_SCHEDULER, also=("--emulate-version",))] = "1.36"
     """The version of kube-scheduler whose defaults of feature gates apply, 1.33 to 1.38."""
     feature_gates: Annotated[str, _UPSTREAM] = ""
     """Feature gates, A=true,B=false; see docs/feature-gates.md."""
-    v: Annotated[int, Field(ge=0, le=100), Option(Group.KUBE_SCHEDULER, also=("-v",))] = 0
+    v: Annotated[int, Meta(ge=0, le=100), Option(Group.KUBE_SCHEDULER, also=("-v",))] = 0
     """Verbosity of the log."""
     vmodule: Annotated[str, _UPSTREAM] = ""
     """Verbosity of single source files of Reprieve: scheduler=5,queue*=3."""
@@ -170,9 +168,9 @@ class Settings(BaseModel):
     """Bytes of recent decisions, and a quarter of that for calls: details are dropped first, then the oldest."""
     max_head: Annotated[Bytes, _ENVIRONMENT] = 64 * 1024
     """Bytes of a request's line and headers."""
-    max_headers: Annotated[int, Field(ge=10, le=10_000), _ENVIRONMENT] = 100
+    max_headers: Annotated[int, Meta(ge=10, le=10_000), _ENVIRONMENT] = 100
     """Headers of a request."""
-    max_in_flight: Annotated[int, Field(ge=1, le=100_000), _ENVIRONMENT] = 66
+    max_in_flight: Annotated[int, Meta(ge=1, le=100_000), _ENVIRONMENT] = 66
     """Verbs answered at one time, and as many other requests; one counts once its body has come, a health probe never.
     """
     head_seconds: Annotated[Seconds, _ENVIRONMENT] = 10
@@ -181,34 +179,18 @@ class Settings(BaseModel):
     """Seconds for a body to arrive."""
     # Go keeps idle connections for 90 s; a server that closes earlier makes it send into a closed connection now and
     # then.
-    keep_alive_seconds: Annotated[int, Field(ge=1, le=3600), _ENVIRONMENT] = 150
+    keep_alive_seconds: Annotated[int, Meta(ge=1, le=3600), _ENVIRONMENT] = 150
     """Seconds for which an idle connection is kept; longer than the 90 for which Go's clients keep one."""
 
-    @field_validator("prefix")
-    @classmethod
-    def _with_one_slash(cls, value: str) -> str:
-        path = value.strip("/")
+    def __post_init__(self) -> None:
+        """Raises ValueError for a setting that is not what its help says."""
+        path = self.prefix.strip("/")
         if not path.isascii() or any(c in path for c in " %?#{}\\") or "//" in path or not path.isprintable():
             raise ValueError("must be a plain path such as /extender")
-        return f"/{path}" if path else ""
-
-    @field_validator("emulated_version")
-    @classmethod
-    def _that_is_known(cls, value: str) -> str:
-        return parse_version(value)
-
-    @field_validator("feature_gates")
-    @classmethod
-    def _that_can_be_had(cls, value: str, validation: ValidationInfo) -> str:
-        if "emulated_version" in validation.data:
-            FeatureGates.of(parse_feature_gates(value), validation.data["emulated_version"])
-        return value
-
-    @field_validator("vmodule")
-    @classmethod
-    def _of_patterns(cls, value: str) -> str:
-        _patterns(value)
-        return value
+        force_setattr(self, "prefix", f"/{path}" if path else "")
+        force_setattr(self, "emulated_version", parse_version(self.emulated_version))
+        FeatureGates.of(parse_feature_gates(self.feature_gates), self.emulated_version)
+        _patterns(self.vmodule)
 
     @property
     def verbosity_by_file(self) -> list[tuple[str, int]]:
@@ -270,13 +252,15 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
         name: text for name, declaration in DECLARATIONS.items() if (text := environment.get(declaration.variable))
     }
     given_flags = {name: value for name, value in flags.items() if value is not None}
-    try:
-        settings = Settings.model_validate({**variables, **given_flags})
-    except ValidationError as exc:
-        error = exc.errors(include_input=False, include_url=False, include_context=False)[0]
-        declaration = DECLARATIONS[str(error["loc"][0])]
-        where = declaration.flag if declaration.name in given_flags else declaration.variable
-        raise StartUpError(f"{where}: {_in_words(error['msg'])}") from exc
+    settings, given = Settings(), {**variables, **given_flags}
+    for name in DECLARATIONS:  # in this order, because the version decides which feature gates there are
+        if name in given:
+            try:
+                settings = replace(settings, **{name: DECLARATIONS[name].read(given[name])})
+            except ValueError as exc:
+                declaration = DECLARATIONS[name]
+                where = declaration.flag if name in given_flags else declaration.variable
+                raise StartUpError(f"{where}: {exc}") from exc
     if bool(settings.tls_cert_file) != bool(settings.tls_private_key_file):
         raise StartUpError("--tls-cert-file and --tls-private-key-file go together: give both, or none")
     if settings.client_ca_file is not None and settings.tls_cert_file is None and not settings.secure_port:
@@ -296,13 +280,7 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
         for name, limit in fits.items()
         if name not in {*variables, *given_flags} and limit < getattr(settings, name)
     }
-    return settings.model_copy(update=less)
-
-
-def _in_words(message: str) -> str:
-    """Returns an error of our own as it is, and one of pydantic's, which begins with a capital, in lower case."""
-    words = message.removeprefix("Value error, ")
-    return words if words != message else message.lower()
+    return replace(settings, **less)
 
 
 _CGROUP: Final = Path("/sys/fs/cgroup")

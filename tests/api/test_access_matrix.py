@@ -75,7 +75,7 @@ def reviews() -> Reviews:
 
 @pytest.fixture(scope="module")
 def api_server(reviews: Reviews, dump: Path) -> Iterator[Service]:
-    settings = Settings.model_validate({"port": 0, "state": dump, "schedule": False})
+    settings = Settings(port=0, state=dump, schedule=False)
     reviews.server = create_app(settings)
     with serving_app(reviews, settings) as service:
         yield service

@@ -473,7 +473,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 def in_process(state: Path, story: Callable[[httpx.AsyncClient, ServiceState], Any]) -> None:
     async def main() -> None:
-        app = create_app(Settings.model_validate({"port": 0, "state": state, "schedule": False}))
+        app = create_app(Settings(port=0, state=state, schedule=False))
         async with app.router.lifespan_context(app):
             await until(app.state.service.backend.is_ready)
             async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -215,10 +216,12 @@ def test_unreadable_client_ca_is_reported_at_the_start(
     path = tmp_path / "ca.crt"
     if content is not None:
         path.write_bytes(content)
-    tls = {"tls_cert_file": files.server.certificate, "tls_private_key_file": files.server.key, "client_ca_file": path}
+    settings = Settings(
+        tls_cert_file=files.server.certificate, tls_private_key_file=files.server.key, client_ca_file=path
+    )
 
     with pytest.raises(StartUpError) as refused:
-        make_server(lambda *_: None, Settings.model_validate(tls))  # type: ignore[arg-type]
+        make_server(lambda *_: None, settings)  # type: ignore[arg-type]
 
     assert str(refused.value).startswith(f"--client-ca-file {path}: ")
     assert why in str(refused.value)
@@ -244,18 +247,18 @@ def test_names_without_an_authority_are_refused() -> None:
         ({"access": "reviewed"}, "--access reviewed"),
     ],
 )
-def test_embedded_cluster_is_closed_off_this_machine_unless_it_is_opened(settings: dict[str, str], where: str) -> None:
+def test_embedded_cluster_is_closed_off_this_machine_unless_it_is_opened(settings: dict[str, Any], where: str) -> None:
     """There is no API server that knows callers, so that somebody has to say whom to let in."""
     with pytest.raises(StartUpError) as refused:
-        prepare(Settings.model_validate(settings))
+        prepare(Settings(**settings))
 
     assert str(refused.value) == (
         f"{where}: callers of the embedded cluster are known by client certificates only; "
         "give --client-ca-file and --client-allowed-names, or let everyone in with --access open "
         "(in a container: -e REPRIEVE_ACCESS=open)"
     )
-    prepare(Settings.model_validate(settings | {"access": "open"}))
-    prepare(Settings.model_validate(settings | {"client_allowed_names": "x"}))
+    prepare(Settings(**settings | {"access": "open"}))
+    prepare(Settings(**settings | {"client_allowed_names": "x"}))
 
 
 def test_a_service_that_listens_elsewhere_than_its_settings_say_is_guarded_there() -> None:

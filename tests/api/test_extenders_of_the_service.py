@@ -51,14 +51,14 @@ BAD: list[dict[str, object]] = [
 ]
 
 
-def settings(tmp_path: Path, extenders: list[dict[str, object]], *more: dict[str, Any], **options: object) -> Settings:
+def settings(tmp_path: Path, extenders: list[dict[str, object]], *more: dict[str, Any], **options: Any) -> Settings:
     config, state = tmp_path / "config.yaml", tmp_path / "state.yaml"
     api_version = "kubescheduler.config.k8s.io/v1"
     config.write_text(
         yaml.safe_dump({"apiVersion": api_version, "kind": "KubeSchedulerConfiguration", "extenders": extenders})
     )
     state_file(state, NVIDIA, A_NODE, node("b"), *more)
-    return Settings.model_validate({"config": config, "state": state, **options})
+    return Settings(config=config, state=state, **options)
 
 
 def test_invalid_extenders_are_refused_in_one_line_before_the_start(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_every_setting_but_the_limits_on_callers_has_a_flag() -> None:
     """Under its own name, which the environment and `read_settings` know it by."""
     limits = {name for name, setting in DECLARATIONS.items() if setting.option.group is Group.ENVIRONMENT}
 
-    assert {parameter.name for parameter in FLAG_OPTIONS.parameters} == Settings.model_fields.keys() - limits
+    assert {parameter.name for parameter in FLAG_OPTIONS.parameters} == {*Settings.__struct_fields__} - limits
 
 
 def test_every_setting_is_read_from_the_environment() -> None:

@@ -24,7 +24,7 @@ def test_a_quarantined_plugin_is_named_under_healthz_and_does_not_end_the_proces
     async def opened() -> AsyncIterator[ServiceState]:
         yield ServiceState(backend)
 
-    settings = Settings.model_validate({"port": 0})
+    settings = Settings(port=0)
     with serving_app(create_app(settings, lambda _: opened), settings) as service:
         assert service.client.get("/healthz/plugins").text == "ok"
 

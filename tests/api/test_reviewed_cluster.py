@@ -81,7 +81,7 @@ def may_list(spec: dict[str, Any]) -> bool:
 def follower(dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """It follows the cluster with its default settings."""
     folder: Path = tmp_path_factory.mktemp("reviewed")
-    settings = Settings.model_validate({"port": 0, "state": dump, "schedule": False})
+    settings = Settings(port=0, state=dump, schedule=False)
     with ExitStack() as stack:
         server = stack.enter_context(serving_app(Reviews(create_app(settings), TOKENS, may_list, ["people"]), settings))
         service = stack.enter_context(serving(kubeconfig=kubeconfig_for(server.port, folder)))
@@ -232,7 +232,7 @@ def test_caller_is_told_that_names_are_hidden_in_answers_about_many_namespaces(t
     ]  # fmt: skip
     dump = tmp_path / "many.json"
     state_file(dump, *pods)
-    settings = Settings.model_validate({"port": 0, "state": dump, "schedule": False})
+    settings = Settings(port=0, state=dump, schedule=False)
     reviews = Reviews(create_app(settings), {"x": "x"}, lambda spec: spec["resourceAttributes"]["namespace"] == "ns-7")
     with ExitStack() as stack:
         server = stack.enter_context(serving_app(reviews, settings))

@@ -185,7 +185,7 @@ def prometheus_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("observed")
     program("prometheus")
     with ExitStack() as stack:
-        settings = Settings.model_validate({"port": 0, "schedule": False})
+        settings = Settings(port=0, schedule=False)
         cluster = stack.enter_context(serving_app(FailingServer(create_app(settings, opens)), settings))
         spec = {"holderIdentity": "somebody", "leaseDurationSeconds": 3600, "renewTime": "2099-01-01T00:00:00.000000Z"}
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "held"}, "spec": spec}

@@ -26,7 +26,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service for the example cluster, with so many attempts, preemptions and differences from a shadow."""
     records = tmp_path_factory.mktemp("records") / "records"
     records.write_bytes(b"".join(_recorded(number) for number in range(1, RECORDED + 1)))
-    chosen = Settings.model_validate({"port": 0, "schedule": False, "records": records})
+    chosen = Settings(port=0, schedule=False, records=records)
     with serving_app(create_app(chosen, _with_a_shadow), chosen) as service:
         yield service
 
