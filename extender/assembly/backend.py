@@ -8,8 +8,7 @@ from typing import Any, TypeVar, final
 
 from prometheus_client.metrics_core import Metric
 
-from extender import rules
-from extender.answers.questions import Questions
+from extender import answers, rules
 from extender.answers.what_if.admission import Admission
 from extender.client.http_extender import ExtenderCalls, Through
 from extender.client.informers.informers import Informers
@@ -84,8 +83,8 @@ class Backend:
     """Evaluates a scenario in a cluster of its own; see `extender.engine.evaluation.scenario`."""
     is_ready: Callable[[], bool] = lambda: True
     """Returns whether the cluster is completely known."""
-    questions: Questions | None = None
-    """Answers people's questions; None in tests that serve only the verbs."""
+    make_questions: "Callable[[], answers.Questions | None]" = lambda: None
+    """Returns what answers people's questions, the same each time; None in tests that serve only the verbs."""
     configuration: Configuration | None = None
     """The configuration in force; None if it is not known."""
     informers: Informers | None = None
@@ -106,6 +105,10 @@ class Backend:
     """Returns why the scheduler stopped without being asked to; empty while it runs."""
     debug: Callable[[], None] = lambda: None
     """Logs the known state of the cluster, and its differences from the API server's."""
+
+    @property
+    def questions(self) -> "answers.Questions | None":
+        return self.make_questions()
 
     def health(self) -> Sequence[Health]:
         return () if self.informers is None else self.informers.health(asyncio.get_running_loop().time())

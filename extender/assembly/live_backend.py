@@ -6,10 +6,10 @@ import socket
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, final
 
-from extender.answers.questions import Questions
+from extender import answers
 from extender.answers.records.records import Records
 from extender.answers.standing import NO_WAITING_PODS
 from extender.answers.what_if.admission import Admits
@@ -106,10 +106,9 @@ async def live_backend(
 
     # 3 what answers. A scheduler that calls extenders has a cluster of its own, which is the one to debug.
     cluster, informers, world = parts.cluster, parts.informers, None if scheduling is None else scheduling.world
-    queue, waiting = (None, NO_WAITING_PODS) if world is None else (world.queue, world.waiting_pods)
-    events = EventReader(client, asyncio.get_running_loop().time).of
     profiles = [profile.scheduler_name for profile in configuration.profiles]
-    debugger = CacheDebugger(informers, cluster if world is None else world.cluster, queue, profiles)
+    debugged, queue = (cluster, None) if world is None else (world.cluster, world.queue)
+    debugger = CacheDebugger(informers, debugged, queue, profiles)
     exposition = Exposition(
         informers=informers,
         dispatcher=parts.dispatcher,
@@ -126,9 +125,7 @@ async def live_backend(
         verbs=parts.verbs,
         evaluate=partial(evaluate_scenario, configuration=configuration),
         is_ready=informers.is_ready,
-        questions=Questions(
-            configuration, cluster, options.admits, queue=queue, waiting=waiting, records=records, events=events
-        ),
+        make_questions=cache(partial(_questions, configuration, client, options, parts, records)),
         configuration=configuration,
         informers=informers,
         leadership=None if elector is None else elector.check,
@@ -158,6 +155,17 @@ async def live_backend(
                 await parts.dispatcher.drain(SECONDS_TO_FINISH)
             for task in tasks:
                 task.cancel()
+
+
+def _questions(
+    configuration: Configuration, client: Client, options: LiveOptions, parts: "_Parts", records: Records
+) -> "answers.Questions":
+    world = None if parts.scheduling is None else parts.scheduling.world
+    queue, waiting = (None, NO_WAITING_PODS) if world is None else (world.queue, world.waiting_pods)
+    events = EventReader(client, asyncio.get_running_loop().time).of
+    return answers.Questions(
+        configuration, parts.cluster, options.admits, queue=queue, waiting=waiting, records=records, events=events
+    )
 
 
 @final

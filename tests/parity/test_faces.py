@@ -135,7 +135,9 @@ async def _not_asked(scenario: object) -> dict[str, Any]:
 async def _asked(
     application: Starlette, questions: Questions, namespace: str, name: str, pod: dict[str, Any]
 ) -> tuple[Explanation, str, WhatIf | None]:
-    application.state.service = ServiceState(Backend(make_verbs(ClusterState()), _not_asked, questions=questions))
+    application.state.service = ServiceState(
+        Backend(make_verbs(ClusterState()), _not_asked, make_questions=lambda: questions)
+    )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://localhost") as client:
         by_request = await client.get(f"/v1/explain/{namespace}/{name}")
         page = await client.get(f"/ui/pods/{namespace}/{name}")
