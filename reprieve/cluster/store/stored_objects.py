@@ -3,9 +3,9 @@
 Upstream: pkg/apis/events/v1/conversion.go.
 """
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, final
 
 import orjson
@@ -53,10 +53,17 @@ def at_version(stored: Stored, resource_version: int) -> Stored:
 def stored_object(key: str, resource_version: int, obj: Object, paths: Iterable[str]) -> Stored:
     """Returns an object as it is stored; `paths` are those of its selectable fields."""
     labels = obj["metadata"].get("labels") or {}
-    # Labels recur in many objects.
-    shared = {sys.intern(name): sys.intern(value) for name, value in labels.items()}
-    fields = tuple(sys.intern(field_value(obj, path)) for path in paths)
+    shared = {_shared(name): _shared(value) for name, value in labels.items()}
+    fields = tuple(_shared(field_value(obj, path)) for path in paths)
     return Stored(key, resource_version, encoded(obj), shared, fields)
+
+
+@lru_cache(65_536)
+def _shared(text: str) -> str:
+    """Returns the first equal text, since those of labels recur in many objects. From Python 3.12 on `sys.intern` would
+    keep them for ever.
+    """
+    return text
 
 
 def encoded(obj: Object) -> bytes:
