@@ -7,7 +7,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, final, get_args, get_origin
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import FieldInfo, fields
 
 from extender.values.golang.times import Duration
@@ -63,9 +63,7 @@ class Declaration:
         try:
             return convert(value, self.bounded, strict=False, dec_hook=lambda kind, text: kind(text))
         except ValidationError as exc:
-            if get_origin(plain) is Literal:
-                raise ValueError(f"must be one of {', '.join(get_args(plain))}") from exc
-            raise ValueError(str(exc).removesuffix(", got `str`").lower()) from exc
+            raise ValueError(f"must be {_in_words(self.bounded)}") from exc
 
     @property
     def variable(self) -> str:
@@ -89,6 +87,17 @@ class Declaration:
 
 def _plain(bounded: Any) -> Any:
     return get_args(bounded)[0] if get_origin(bounded) is Annotated else bounded
+
+
+def _in_words(bounded: Any) -> str:
+    plain = _plain(bounded)
+    if get_origin(plain) is Literal:
+        return f"one of {', '.join(get_args(plain))}"
+    words = {bool: "true or false", int: "a whole number", float: "a number"}.get(plain, "text")
+    for meta in (item for item in get_args(bounded) if isinstance(item, Meta)):
+        limits = {"at least": meta.ge, "above": meta.gt, "at most": meta.le}
+        words += "".join(f", {word} {limit}" for word, limit in limits.items() if limit is not None)
+    return words
 
 
 _DOCSTRING_OF_FIELD: Final = re.compile(r'^    (\w+): (?:.*\n)+?    """([^"]*)"""$', re.MULTILINE)

@@ -117,7 +117,7 @@ def test_workers_that_only_answer_for_a_cluster_are_as_many_as_wanted(tmp_path: 
     (
         "a number",
         {"KUBERNETES_PORT": "x"},
-        "reprieve: REPRIEVE_KUBERNETES_PORT: expected `int`",
+        "reprieve: REPRIEVE_KUBERNETES_PORT: must be a whole number, at least 0, at most 65535",
     ),
 )
 def test_what_is_wrong_at_the_start_is_one_line(tmp_path: Path, environment: dict[str, str], line: str) -> None:

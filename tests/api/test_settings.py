@@ -38,9 +38,12 @@ def test_a_prefix_has_one_slash_in_front(prefix: str, path: str) -> None:
 @pytest.mark.parametrize(
     ("variables", "flags", "why"),
     [
-        ({"REPRIEVE_PORT": "http"}, {}, "REPRIEVE_PORT: "),
-        ({"REPRIEVE_BODY_SECONDS": "0"}, {}, "REPRIEVE_BODY_SECONDS: "),
+        ({"REPRIEVE_PORT": "http"}, {}, "REPRIEVE_PORT: must be a whole number, at least 0, at most 65535"),
+        ({"REPRIEVE_BODY_SECONDS": "0"}, {}, "REPRIEVE_BODY_SECONDS: must be a number, above 0, at most 3600"),
         ({"REPRIEVE_PORT": "1"}, {"port": 70_000}, "--port: "),
+        ({"REPRIEVE_SCHEDULE": "maybe"}, {}, "REPRIEVE_SCHEDULE: must be true or false"),
+        ({"REPRIEVE_LOGGING_FORMAT": "xml"}, {}, "REPRIEVE_LOGGING_FORMAT: must be one of text, json"),
+        ({"REPRIEVE_PORT": "1", "REPRIEVE_HOST": "h"}, {"kube_api_qps": "x"}, "--kube-api-qps: must be a number"),
         ({}, {"prefix": "/a b"}, "--prefix: "),
         ({}, {"prefix": "/{x}"}, "--prefix: "),
     ],
