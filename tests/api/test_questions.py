@@ -249,7 +249,7 @@ class _OnlyOwnNamespace(LetsIn):
 @contextmanager
 def guarded_by(access: Access, **settings: Any) -> Iterator[Service]:
     """A service that asks who its callers are."""
-    chosen = Settings(port=0, **settings)
+    chosen = Settings(**{"port": 0, **settings})
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[ServiceState]:

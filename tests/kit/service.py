@@ -76,7 +76,7 @@ def serving(engine: Callable[[Settings], Any] | None = None, *, loop: str = "", 
         loop: the kind of event loop, as uvicorn names it; that of the service by default.
         engine: makes the one that answers, in place of what the settings say.
     """
-    chosen = Settings(port=0, **settings)
+    chosen = Settings(**{"port": 0, **settings})
     with serving_app(create_app(chosen, opens if engine is None else _prepared_with(engine)), chosen, loop) as service:
         yield service
 
