@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,29 @@ def test_modules_that_are_loaded_are_not_collected() -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == ["True", "True", "False", "True"]
+
+
+def test_numpy_starts_no_threads_while_modules_are_loaded_unless_it_is_told_to() -> None:
+    program = (
+        "import os; from extender.values.concurrency.process import loading_modules\n"
+        "with loading_modules():\n    import numpy\n"
+        "print(len(os.listdir('/proc/self/task')), os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    untold, told = (
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=ROOT,
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for more in ({}, {"OPENBLAS_NUM_THREADS": "2"})
+    )
+
+    assert untold == ["1", "1"]
+    assert told[1] == "2"
 
 
 def test_collector_works_again_even_after_a_failure() -> None:
