@@ -19,9 +19,6 @@ from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
 from api.callers.streaming import Streams
 from api.kubernetes import KubernetesApp
 from api.verb_metrics import VerbMetrics
-from extender import __version__
-from extender.answers.catalogue import AboutQuestion, Question
-from extender.answers.types import AboutService
 from extender.assembly.backend import Backend
 from extender.values import limits
 from extender.values.concurrency.child_process import (
@@ -34,7 +31,6 @@ from extender.values.concurrency.child_process import (
 from extender.values.metrics.metrics import counter, gauge
 from extender.values.metrics.tracing import Tracer
 from extender.values.protocol.node_lists import DecodedNodes
-from reprieve.lab.agreement import Agreement, AgreementQuestion
 
 B = TypeVar("B")
 T = TypeVar("T")
@@ -151,17 +147,6 @@ class ServiceState:
     def why_over(self) -> str:
         """Returns why the service stopped without being asked to; empty while it runs."""
         return self.backend.why_over() or self.unsaved()
-
-    def answering(self, question: Question[Any]) -> object:
-        """Returns what has the method that answers the question."""
-        return self if isinstance(question, AboutQuestion | AgreementQuestion) else self.backend.questions
-
-    def about(self) -> AboutService:
-        nodes, pods = (0, 0) if self.backend.questions is None else self.backend.questions.size
-        return AboutService(version=__version__, cluster=self.cluster, nodes=nodes, pods=pods)
-
-    def agreement(self, limit: int) -> Agreement | None:
-        return None if self.shadow is None else self.shadow.agreement(limit)
 
 
 def service_of(request: HTTPConnection) -> ServiceState | None:

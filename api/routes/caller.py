@@ -13,14 +13,16 @@ from fastapi import Depends, Request
 from api.callers.http_refusals import RETRY_SOON, Refusal, cannot_be_done, unreadable_refused
 from api.service_state import ServiceState, UntilHangUp, service_of
 from api.ui.wording import span
-from extender.answers.catalogue import Question, worked_out
+from extender import __version__
+from extender.answers.catalogue import AboutQuestion, Question, worked_out
 from extender.answers.questions import Questions
 from extender.answers.redaction import Visibility, as_seen_by
-from extender.answers.types import QuestionError
+from extender.answers.types import AboutService, QuestionError
 from extender.values.config.configuration import ConfigErrors
 from extender.values.klog.setup import escaped
 from extender.values.objects.decoding import DecodeError
 from extender.values.objects.pod import Pod
+from reprieve.lab.agreement import Agreement, AgreementQuestion
 from reprieve.sources.manifest_text import ManifestTextError
 
 A = TypeVar("A")
@@ -48,16 +50,24 @@ class Caller:
             raise Refusal(403, "you may not list the pods of this namespace")
         if question.takes_worker:
             return await self.simulate(lambda: question)
+        answering = self if isinstance(question, AboutQuestion | AgreementQuestion) else self.questions
         try:
-            answer = question.ask(
-                self.service.answering(question), **({"visibility": self.visibility} if chooses else {})
-            )
+            answer = question.ask(answering, **({"visibility": self.visibility} if chooses else {}))
             if isawaitable(answer):
                 async with UntilHangUp(self.request):
                     answer = await answer
         except QuestionError as exc:
             raise cannot_be_done(exc) from exc
         return answer if chooses else await as_seen_by(self.visibility, answer)
+
+    def about(self) -> AboutService:
+        """Answers an AboutQuestion."""
+        nodes, pods = self.questions.size
+        return AboutService(version=__version__, cluster=self.service.cluster, nodes=nodes, pods=pods)
+
+    def agreement(self, limit: int) -> Agreement | None:
+        """Answers an AgreementQuestion."""
+        return None if self.service.shadow is None else self.service.shadow.agreement(limit)
 
     async def simulate(self, read: Callable[[], Question[A]]) -> A:
         """Returns the worker's answer; the worker calls `read`, so that waiting questions are bytes. Raises Refusal:

@@ -8,9 +8,8 @@ from fastapi.routing import APIRoute
 
 from api.callers.guards import asks_its_caller_itself
 from api.routes import page
-from api.routes.caller import caller_of
+from api.routes.caller import Caller, caller_of
 from api.routing import ROUTERS
-from api.service_state import ServiceState
 from extender.answers import catalogue
 from extender.answers.catalogue import QUESTIONS, Question
 from extender.answers.questions import Questions
@@ -29,7 +28,7 @@ def plan_of(self: Questions, request: PlanRequest) -> PlanAnswer:
 
 @EVERY_QUESTION
 def test_every_row_finds_a_method_with_its_fields_and_its_answer(kind: type[Question[Any]]) -> None:
-    answering = ServiceState if kind in (catalogue.AboutQuestion, AgreementQuestion) else Questions
+    answering = Caller if kind in (catalogue.AboutQuestion, AgreementQuestion) else Questions
     method = plan_of if kind is PlanQuestion else getattr(answering, kind.row.method)
 
     _, *parameters = inspect.signature(method).parameters.values()
