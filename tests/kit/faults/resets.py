@@ -93,6 +93,7 @@ class ResettingProxy:
 
         self._open.add(writer)
         upstream: asyncio.StreamWriter | None = None
+        ways: list[asyncio.Future[None]] = []
         try:
             if bytes_left:
                 from_server, upstream = await asyncio.open_connection("127.0.0.1", self._server)
@@ -100,19 +101,19 @@ class ResettingProxy:
                 pairs = ((reader, upstream), (from_server, writer))
                 ways = [asyncio.ensure_future(pass_on(source, goal)) for source, goal in pairs]
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-                for way in ways:
-                    way.cancel()
-                await asyncio.gather(*ways, return_exceptions=True)
             if bytes_left <= 0:
                 self._reset(writer)
         except OSError:
             pass  # the server is away
         finally:
-            for open_writer in filter(None, (writer, upstream)):
+            # First all that needs no wait, since the end of the proxy may cancel this in the middle.
+            both = [*filter(None, (writer, upstream))]
+            for way in ways:
+                way.cancel()
+            for open_writer in both:
                 open_writer.transport.abort()
-                with suppress(OSError):
-                    await open_writer.wait_closed()
                 self._open.discard(open_writer)
+            await asyncio.gather(*ways, *(open_writer.wait_closed() for open_writer in both), return_exceptions=True)
 
     def _reset(self, writer: asyncio.StreamWriter) -> None:
         self.num_reset += 1
