@@ -50,6 +50,7 @@ class Caller:
             raise Refusal(403, "you may not list the pods of this namespace")
         if question.takes_worker:
             return await self.simulate(lambda: question)
+        # What is asked about the service itself is answered below, the rest by what knows the cluster.
         answering = self if isinstance(question, AboutQuestion | AgreementQuestion) else self.questions
         try:
             answer = question.ask(answering, **({"visibility": self.visibility} if chooses else {}))
@@ -61,12 +62,10 @@ class Caller:
         return answer if chooses else await as_seen_by(self.visibility, answer)
 
     def about(self) -> AboutService:
-        """Answers an AboutQuestion."""
         nodes, pods = self.questions.size
         return AboutService(version=__version__, cluster=self.service.cluster, nodes=nodes, pods=pods)
 
     def agreement(self, limit: int) -> Agreement | None:
-        """Answers an AgreementQuestion."""
         return None if self.service.shadow is None else self.service.shadow.agreement(limit)
 
     async def simulate(self, read: Callable[[], Question[A]]) -> A:
