@@ -442,36 +442,31 @@ class Cache:
 
     def _apply_changes(self, came: Set[str] = frozenset()) -> None:
         """Writes what changed to the columns; nodes that `came` were just laid out with their pods."""
-        places = self._writer.places
-        touched = set(came)
-        for name in self._rewritten - came:
-            entry, place = self._nodes.get(name), places.get(name)
-            if entry is not None and entry.node is not None and place is not None:
-                self._writer.write_node(place, entry.node)
-                touched.add(name)
+        writer, passed = self._writer, self._passed
+        places = writer.places
         for slot, (name, sign) in self._moves.items():
             place = places.get(name)
             if place is None or name in came:
                 continue
             if sign > 0:
-                self._writer.put_on_node(slot, place)
+                writer.put_on_node(slot, place)
             else:
-                self._writer.take_off_node(slot)
-            self._passed.add(name)
-        confirmed = {pod.spec.node_name for pod, _ in self._renewed.values()}
-        for name in (self._passed | confirmed) - came:
-            if name in places and (entry := self._nodes.get(name)) is not None and entry.node is not None:
-                touched.add(name)
+                writer.take_off_node(slot)
+            passed.add(name)
         image_counts: ImagesOnNode = {}
-        for name in touched:
-            entry, place = self._nodes[name], places[name]
-            self._writer.write_order(place, entry.slots)
-            if name in self._passed or name in came:
-                self._writer.write_ranks(entry.slots)
-                self._writer.write_ports(place, frozenset(entry.used_ports))
+        confirmed = [pod.spec.node_name for pod, _ in self._renewed.values()]
+        for name in {*came, *self._rewritten, *passed, *confirmed}:
+            entry, place = self._nodes.get(name), places.get(name)
+            if entry is None or entry.node is None or place is None:
+                continue
+            if name in self._rewritten and name not in came:
+                writer.write_node(place, entry.node)
+            writer.write_pods(place, entry.slots)
+            if name in passed or name in came:
+                writer.write_ports(place, frozenset(entry.used_ports))
             if self._images_written.get(name) != self._images_version:
                 self._images_written[name] = self._images_version
-                self._writer.write_images(place, counted_images(entry.images, self._images, image_counts))
+                writer.write_images(place, counted_images(entry.images, self._images, image_counts))
 
 
 def _uid(pod: Pod) -> str:

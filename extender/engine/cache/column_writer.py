@@ -39,9 +39,6 @@ MADE_ANEW: Final = frozenset({"_objects", "_changes", "_node_changes", "_reader"
 
 _LABELS, _HOST_PORTS = int(Attribute.LABELS), int(Attribute.HOST_PORTS)
 
-FEW_PODS: Final = 8
-"""Up to this many ranks are written one by one, which takes less time than the first step of numpy."""
-
 NUM_COUNTS: Final = 3
 """The amounts of a pod before those of axis K: 1 for the pod itself, and cpu and memory with defaults."""
 
@@ -84,6 +81,7 @@ class ColumnWriter:
         self._used_ports: list[frozenset[HostPort]] = []
         self._port_columns: dict[HostPort, npt.NDArray[np.bool_]] = {}
         self._on_node: list[list[int]] = []
+        self._unranked = np.ones(64, np.bool_)
 
         self._reader = PodReader()
         self._pods: list[Pod | None] = []
@@ -213,22 +211,11 @@ class ColumnWriter:
         self._node[slot] = NO_NODE
         self._count(slot, node, -1)
 
-    def write_order(self, node: int, slots: list[int]) -> None:
-        """Writes the order of the pods of the node at this place, which marks the node as changed."""
+    def write_pods(self, node: int, slots: list[int]) -> None:
+        """Writes the pods of the node at this place, in order, which marks the node as changed."""
         self._changes.changed(node)
         self._on_node[node] = slots.copy()
-
-    def write_ranks(self, slots: list[int]) -> None:
-        """Writes the ranks of the pods of a node, to which pods came or which pods left."""
-        by_uid = self._by_uid(slots)
-        if len(slots) > FEW_PODS:
-            self._uid_rank[by_uid] = np.arange(len(slots))
-        else:
-            for rank, slot in enumerate(by_uid):
-                self._uid_rank[slot] = rank
-
-    def _by_uid(self, slots: list[int]) -> list[int]:
-        return sorted(slots, key=self._uids.__getitem__)
+        self._unranked[node] = True
 
     def _count(self, slot: int, node: int, sign: int) -> None:
         # Arrays of int64 wrap when a sum overflows, as Go does.
@@ -402,6 +389,7 @@ class ColumnWriter:
         self._allowed_pods = moved(self._allowed_pods, to, old, count)
         self._unschedulable = moved(self._unschedulable, to, old, count)
         self._taint_set = moved(self._taint_set, to, old, count, ABSENT)
+        self._unranked = moved(self._unranked, to, old, count, True)
         # Of other columns, those that can be moved without reading each node stay.
         self._label_columns = {
             key: column.moved(to, old, count) for key, column in self._label_columns.items() if column.is_shared
@@ -441,13 +429,11 @@ class ColumnWriter:
     def _place_pods(self, came: Index, pods_on: list[list[int]]) -> None:
         for place, on_node in zip(came.tolist(), pods_on, strict=True):
             self._on_node[place] = list(on_node)
-        # Vectorized: `slots` and `nodes` have an entry per pod, node by node; the subtraction restarts the count of
-        # ranks at each node.
+        # Vectorized: `slots` and `nodes` have an entry per pod, node by node.
         counts = np.fromiter(map(len, pods_on), np.int64, len(pods_on))
-        slots = np.fromiter(chain.from_iterable(map(self._by_uid, pods_on)), np.intp, int(counts.sum()))
+        slots = np.fromiter(chain.from_iterable(pods_on), np.intp, int(counts.sum()))
         nodes = np.repeat(came, counts)
         self._node[slots] = nodes
-        self._uid_rank[slots] = np.arange(len(slots)) - np.repeat(np.cumsum(counts) - counts, counts)
         for sums, amounts in zip(self._sums, self._amounts, strict=True):
             np.add.at(sums, nodes, amounts[slots])
 
@@ -525,7 +511,8 @@ class ColumnWriter:
             slots=self._slots,
             uids=self._uids,
             node=read_only(self._node),
-            uid_rank=read_only(self._uid_rank),
+            last_ranks=self._uid_rank,
+            unranked=self._unranked[:num_nodes],
             requests=read_only(self._amounts[NUM_COUNTS:used].T),
             unoffered=self._unoffered,
             non_zero_requests=read_only(self._amounts[1:NUM_COUNTS].T),

@@ -128,13 +128,13 @@ def in_order(*keys: Int64s | Index) -> Index:
 def by_importance(snapshot: Snapshot, slots: Index, group: Index) -> Index:
     """Returns (C,) the order of (C,) pod slots by (C,) group, such as their rows, and then by importance."""
     pods = snapshot.pods
-    return in_order(group, -pods.priority[slots], pods.start_time[slots], pods.uid_rank[slots])
+    return in_order(group, -pods.priority[slots], pods.start_time[slots], pods.uid_ranks(slots))
 
 
 def by_priority(snapshot: Snapshot, slots: Index, group: Index) -> Index:
     """Returns (C,) the order as `by_importance` does, with priority alone within a group."""
     pods = snapshot.pods
-    return in_order(group, -pods.priority[slots], pods.uid_rank[slots])
+    return in_order(group, -pods.priority[slots], pods.uid_ranks(slots))
 
 
 def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: PreemptionRules) -> tuple[Index, Index]:

@@ -132,7 +132,7 @@ def _by_loss(losses: Losses) -> Callable[[Snapshot, Index, Index], Index]:
     def by_loss(snapshot: Snapshot, slots: Index, group: Index) -> Index:
         pods = snapshot.pods
         return np.lexsort(
-            (pods.uid_rank[slots], pods.start_time[slots], -losses.of(snapshot, slots), -pods.priority[slots], group)
+            (pods.uid_ranks(slots), pods.start_time[slots], -losses.of(snapshot, slots), -pods.priority[slots], group)
         )
 
     return by_loss

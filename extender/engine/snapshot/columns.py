@@ -281,8 +281,10 @@ class PodColumns:
     """(P,) the UID of the slot's pod; for a free slot that of its last one."""
     node: Index
     """(P,) the place of the pod's node on axis N; -1 if it has none."""
-    uid_rank: Int64s
-    """(P,) the number of pods on the pod's node with a smaller UID."""
+    last_ranks: Int64s
+    """(P,) what `uid_ranks` said last."""
+    unranked: Mask
+    """(N,) the nodes whose pods have changed since then."""
     requests: Int64s
     """(P, K) effective requests."""
     unoffered: dict[str, dict[int, int]]
@@ -297,6 +299,17 @@ class PodColumns:
     """(A, P) the symbol code for each `pod_attributes.Attribute`; -1 if the pod has no such symbol."""
     on_node: list[list[int]]
     """Per place on axis N: the slots of its pods; a new one goes last, and the last into a freed place."""
+
+    def uid_ranks(self, slots: Index) -> Int64s:
+        """(C,) the number of pods with a smaller UID on the same node, for pods that have a node."""
+        is_asked = np.zeros(len(self.unranked), np.bool_)
+        is_asked[self.node[slots]] = True
+        outdated = np.flatnonzero(is_asked & self.unranked)
+        for place in outdated.tolist():
+            by_uid = sorted(self.on_node[place], key=self.uids.__getitem__)
+            self.last_ranks[by_uid] = np.arange(len(by_uid))
+        self.unranked[outdated] = False
+        return self.last_ranks[slots]
 
 
 def scalar_amounts(name: str, nodes: list[Node], invalid: Container[int]) -> Int64s:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from extender.engine.snapshot import Attribute, Rows, Snapshot
 from extender.engine.snapshot.pod_attributes import HostPort, LabelClass, PodSymbol, VolumeClass
 from extender.values.objects.pod import Pod
@@ -79,7 +81,7 @@ def slots_agree(snapshot: Snapshot) -> set[str]:
     uids: set[str] = set()
     for place, slots in enumerate(pods.on_node):
         by_uid = sorted(slots, key=lambda slot: snapshot.pod_at(slot).uid)
-        assert pods.uid_rank[by_uid].tolist() == list(range(len(slots)))
+        assert pods.uid_ranks(np.array(by_uid, np.intp)).tolist() == list(range(len(slots)))
         for slot in slots:
             uid = snapshot.pod_at(slot).uid
             assert uid not in uids
