@@ -68,11 +68,14 @@ def select_host(total: Totals, rng: random.Random) -> int:
     """Returns the row with the highest total; a random one of them when several tie."""
     highest = int(total.argmax())
     is_best = total == total[highest, ...]
+    # One draw, however many tie, and of a rank instead of a place: nodes that are not feasible make no difference to
+    # it.
+    if len(total) <= FEW_ROWS:
+        best = is_best.nonzero()[0]
+        return best.item(rng.randrange(len(best))) if len(best) > 1 else highest
     num_best = int(np.count_nonzero(is_best))
     if num_best == 1:
         return highest
-    # One draw, however many tie, and of a rank instead of a place: nodes that are not feasible make no difference to
-    # it.
     nth = rng.randrange(num_best)
     # The halves without it are dropped, so that in a large cluster the places of all equals are never listed.
     first, end = 0, len(is_best)
