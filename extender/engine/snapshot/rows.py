@@ -8,7 +8,7 @@ difference.
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from extender.engine.snapshot.tallies import RelevantCodes, Tally, Weight
 from extender.values.golang.int64 import parse_int64
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
+
+_EXACT: Final = 2**53
 
 _FEW_PORTS: Final = 16
 """Up to this many host ports are looked up one by one, since the column of each is kept for the next pod."""
@@ -67,6 +69,22 @@ class NodeInfo:
         return self.node.metadata.annotations
 
 
+@final
+class NodeAmounts(NamedTuple):
+    """The amounts of one node as Python's numbers, each from 0 to 2**53. Between two pods one node changes as a rule,
+    and numpy takes several times as long for one row.
+    """
+
+    allocatable: list[int]
+    """(K,)"""
+    requested: list[int]
+    """(K,)"""
+    non_zero_requested: list[int]
+    """(2,)"""
+    pods_left: int
+    """The number of further pods that the node allows."""
+
+
 Changed = Callable[[Int64s, PodChanges], Int64s]
 """Returns a column over rows after a step's changes, given the column before them."""
 
@@ -75,7 +93,18 @@ Changed = Callable[[Int64s, PodChanges], Int64s]
 class Rows:
     """R hypothetical nodes, in order. They are immutable; `Rows.of`, `take` and `changed` make new ones."""
 
-    __slots__ = ("_base", "_changes", "_columns", "_index", "_node", "_num_rows", "mask", "snapshot")
+    __slots__ = (
+        "_amounts",
+        "_base",
+        "_changes",
+        "_columns",
+        "_index",
+        "_node",
+        "_num_rows",
+        "is_all",
+        "mask",
+        "snapshot",
+    )
 
     def __init__(
         self,
@@ -86,6 +115,8 @@ class Rows:
         changes: PodChanges | None,
     ) -> None:
         self.snapshot = snapshot
+        self.is_all = base is None and node is snapshot.all_nodes
+        """True if the rows are the snapshot's nodes, in order and unchanged."""
         self.mask: Mask | None = None
         """(N,) the nodes that are rows, if `Rows.masked` made these; else None."""
         self._node = node
@@ -95,6 +126,7 @@ class Rows:
         self._index = index
         self._changes = changes
         self._columns: dict[Hashable, Int64s] = {}
+        self._amounts: NodeAmounts | None = None
 
     @staticmethod
     def of(snapshot: Snapshot, node: Index | None = None) -> "Rows":
@@ -123,11 +155,6 @@ class Rows:
         while rows._base is not None:
             steps, rows = steps + (rows._changes is not None), rows._base
         return f"<Rows [{len(self)} of {len(self.snapshot.nodes)} nodes, {steps} hypotheses]>"
-
-    @property
-    def is_all(self) -> bool:
-        """True if the rows are the snapshot's nodes, in order and unchanged."""
-        return self._base is None and self._node is self.snapshot.all_nodes
 
     @property
     def names(self) -> list[str]:
@@ -274,6 +301,21 @@ class Rows:
     def allocatable(self) -> Int64s:
         return self._sums("allocatable", self.snapshot.nodes.allocatable)
 
+    @property
+    def only_node(self) -> NodeAmounts | None:
+        """The amounts of the only row; None if there are more, pods that come or go, or amounts beyond 2**53, whose
+        sums may wrap as Go's do.
+        """
+        if self._amounts is None and self._num_rows == 1 and self._base is None:
+            place, nodes = self.node.item(), self.snapshot.nodes
+            columns = nodes.allocatable, nodes.requested, nodes.non_zero_requested
+            allocatable, requested, non_zero = [column[place].tolist() for column in columns]
+            amounts = allocatable + requested + non_zero
+            if min(amounts) >= 0 and max(amounts) <= _EXACT:
+                pods_left = nodes.allowed_pods.item(place) - nodes.pod_count.item(place)
+                self._amounts = NodeAmounts(allocatable, requested, non_zero, pods_left)
+        return self._amounts
+
     def allocatable_of(self, resource: str) -> Int64s:
         """(R,) status.allocatable of one resource, whether it is on axis K or not."""
         code, nodes = self.snapshot.resources.code_of(resource), self.snapshot.nodes
@@ -332,12 +374,7 @@ class Rows:
 
     def of_nodes(self, per_node: Int64s) -> Int64s:
         """(R, ...) the rows' entries of an array over nodes."""
-        if self.is_all:
-            return per_node
-        if self._num_rows == 1:
-            place = self.node.item()
-            return per_node[place : place + 1]
-        return _taken(per_node, self.node)
+        return per_node if self.is_all else _taken(per_node, self.node)
 
     def codes_of_nodes(self, per_node: Codes) -> Codes:
         """(R,) the rows' entries of a column of codes over nodes."""

@@ -3,6 +3,7 @@
 Upstream: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go.
 """
 
+from operator import add
 from typing import Any, final
 
 import numpy as np
@@ -43,7 +44,7 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips pods that request none of the resources, since they do not change the balance."""
         use = self._scored.of(state, lambda: pod_use(self._resources, self.sign_pod(pod)))
-        if not use.requests_any:
+        if not any(use.amounts):
             return fwk.SKIP_EQUAL_PODS
         state.write(USE, with_totals(state, use))
         return fwk.SUCCESS if use.native_places is None else fwk.SUCCESS_EQUAL_PODS
@@ -53,14 +54,16 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
         use = state.read(USE)
         if not use.names:
             return np.full(len(rows), 75, np.int64)
+        node = rows.only_node
+        if node is not None and isinstance(use.native_places, slice) and all(node.allocatable[use.native_places]):
+            offered, before = node.allocatable[use.native_places], node.requested[use.native_places]
+            after = [*map(add, before, use.amounts)]
+            return np.array([_SCORES_OF_ONE[_balance_of_one(after, offered) - _balance_of_one(before, offered)]])
         if use.native_places is not None:
             capacity, used = rows.allocatable.T[use.native_places], rows.requested.T[use.native_places]
         else:
             amounts = [rows.requested_of(name) for name in use.names], [rows.allocatable_of(name) for name in use.names]
             used, capacity = with_devices(rows, use, *map(np.array, amounts))
-        if capacity.shape == (2, 1) and all(offered := capacity[:, 0].tolist()):
-            before, after = (used + use.without_and_with)[:, :, 0].tolist()
-            return np.array([_SCORES_OF_ONE[_balance_of_one(after, offered) - _balance_of_one(before, offered)]])
         without_pod, with_pod = _balance(used + use.without_and_with, capacity)
         scores: Int64s = _SCORES[with_pod - without_pod]
         return scores

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import le, sub
 from typing import Any, Final, final
 
 import numpy as np
@@ -23,7 +24,7 @@ from extender.engine.plugins.node_resources.scoring_strategies import (
     pod_use,
     with_totals,
 )
-from extender.engine.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
+from extender.engine.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask, read_only
 from extender.values.config.args_validation import check_args
 from extender.values.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
 from extender.values.objects.cluster import ClusterObjects
@@ -64,6 +65,7 @@ from extender.values.objects.resource_names import (
 LEAST = int(np.iinfo(np.int64).min)
 
 _NATIVE: Final = slice(len(NATIVE_RESOURCES))
+_FITS: Final = fwk.Verdicts(read_only(np.zeros(1, np.int8)))
 _UNSCHEDULABLE = np.int8(int(fwk.Code.UNSCHEDULABLE))
 _NANOS: Final = 10**9
 _NANOS_OF_A_MILLICORE: Final = 10**6
@@ -78,6 +80,8 @@ class FitRequest:
     """(A,) the native resources, and the requested scalar ones that are not ignored."""
     amounts: Int64s
     """(A, 1) the amount of each; LEAST for a native one that is not requested, which is never short."""
+    of_native: tuple[int, ...]
+    """(3,) the amounts of the native ones."""
 
     @property
     def scalars(self) -> tuple[str, ...]:
@@ -146,19 +150,26 @@ class NodeResourcesFit(
 
     def _request(self, pod: Pod) -> FitRequest:
         requests = filter_requests(pod)
-        native = requests.milli_cpu, requests.memory, requests.ephemeral_storage
+        native = [
+            amount if amount > 0 else LEAST
+            for amount in (requests.milli_cpu, requests.memory, requests.ephemeral_storage)
+        ]
         scalars = {
             name: amount for name, amount in requests.scalar.items() if amount != 0 and not self._is_ignored(name)
         }
-        amounts = [*(amount if amount > 0 else LEAST for amount in native), *scalars.values()]
-        return FitRequest((*NATIVE_RESOURCES, *scalars), np.array(amounts, np.int64)[:, np.newaxis])
+        amounts = np.array([*native, *scalars.values()], np.int64)[:, np.newaxis]
+        return FitRequest((*NATIVE_RESOURCES, *scalars), amounts, tuple(native))
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refuses rows without room, with a reason for each resource; beyond the node's capacity, unresolvable."""
-        request = state.read(REQUEST)
+        request, node = state.read(REQUEST), rows.only_node
+        if node is not None and not request.scalars and node.pods_left > 0:
+            free = map(sub, node.allocatable, node.requested)
+            if all(map(le, request.of_native, free)):
+                return _FITS
         too_many: Mask = rows.pod_count >= rows.allowed_pods
-        capacity, free = self._room(rows, request)
-        short: Mask = request.amounts > free
+        capacity, room = self._room(rows, request)
+        short: Mask = request.amounts > room
         if not np.count_nonzero(short) and not np.count_nonzero(too_many):
             return fwk.accept(len(rows))
         reasons = [(TOO_MANY_PODS, too_many)] if too_many.any() else []

@@ -30,15 +30,17 @@ class PodUse:
     native_places: slice | list[int] | None
     """(S,) places on axis K, if all of them are cpu or memory; a slice, which needs no copy, where they are in order.
     """
+    amounts: list[int]
+    """(S,) the pod's amounts."""
     requests: Int64s
-    """(S, 1) the pod's amounts."""
+    """(S, 1) the same."""
     without_and_with: Int64s
     """(2, S, 1) the amounts without the pod, which are 0, and with it."""
     weights: Int64s
     """(S, 1)"""
+    weight_of: list[int]
+    """(S,) the same."""
     total_weight: int
-    requests_any: bool
-    """True if the pod adds something to at least one configured resource."""
     devices: DeviceTotals | None = None
     """Counts the devices for extended resources; None if there is nothing to count."""
 
@@ -54,16 +56,18 @@ def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int]) -> PodU
         if amount != 0 or not is_scalar_resource_name(name)
     ]
     names = [name for name, _, _ in scored]
-    requests = np.array([[amount] for _, amount, _ in scored], np.int64).reshape(-1, 1)
+    of_pod, weight_of = [amount for _, amount, _ in scored], [weight for _, _, weight in scored]
+    requests = np.array(of_pod, np.int64).reshape(-1, 1)
     places = [_PLACES[name] for name in names] if all(name in _PLACES for name in names) else None
     return PodUse(
         names=names,
         native_places=slice(CPU, MEMORY + 1) if places == [CPU, MEMORY] else places,
+        amounts=of_pod,
         requests=requests,
         without_and_with=np.array((np.zeros_like(requests), requests)),
-        weights=np.array([[weight] for _, _, weight in scored], np.int64).reshape(-1, 1),
-        total_weight=sum(weight for _, _, weight in scored),
-        requests_any=any(amounts),
+        weights=np.array(weight_of, np.int64).reshape(-1, 1),
+        weight_of=weight_of,
+        total_weight=sum(weight_of),
     )
 
 
@@ -110,13 +114,18 @@ _PLACES = {"cpu": CPU, "memory": MEMORY}
 
 def least_allocated(_: ScoringStrategy) -> Scorer:
     """Scores the free share of each resource, averaged by weight."""
-    return lambda rows, use: _average(rows, use, lambda used, capacity: np.maximum(capacity - used, _ZERO))
+    return lambda rows, use: _average(
+        rows,
+        use,
+        lambda used, capacity: np.maximum(capacity - used, _ZERO),
+        lambda used, capacity: max(capacity - used, 0),
+    )
 
 
 def most_allocated(_: ScoringStrategy) -> Scorer:
     """Scores the used share of each resource, averaged by weight."""
     # Defaults of containers without a request can push the sum beyond the capacity.
-    return lambda rows, use: _average(rows, use, np.minimum)
+    return lambda rows, use: _average(rows, use, np.minimum, min)
 
 
 def most_allocated_together(rows: Rows, use: PodUse) -> int:
@@ -154,19 +163,23 @@ STRATEGIES: dict[str, Callable[[ScoringStrategy], Scorer]] = {
 }
 
 
-def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
+def _average(
+    rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s], part_of_one: Callable[[int, int], int]
+) -> Int64s:
     """(R,) `part` of each resource as a share of its capacity, 0..100, averaged by weight where the node has it."""
     if not use.names:
         return np.zeros(len(rows), np.int64)
+    node = rows.only_node
+    if node is not None and isinstance(use.native_places, slice):
+        weighted = total = 0
+        of_node = node.non_zero_requested, node.allocatable[use.native_places]
+        for requested, whole, amount, weight in zip(*of_node, use.amounts, use.weight_of, strict=True):
+            if whole:
+                share = part_of_one(requested + amount, whole) * MAX_NODE_SCORE // whole
+                weighted, total = weighted + share * weight, total + weight
+        return np.array([weighted // total if total else 0])
     used, capacity = used_and_capacity(rows, use)
     scaled = part(used, capacity) * _MAX_NODE_SCORE
-    if len(rows) == 1:  # what changes from one pod to the next; numpy takes several times as long for it
-        weighted = total = 0
-        of_row = scaled[:, 0].tolist(), capacity[:, 0].tolist(), use.weights[:, 0].tolist()
-        for amount, whole, weight in zip(*of_row, strict=True):
-            if whole:
-                weighted, total = weighted + amount // whole * weight, total + weight
-        return np.array([weighted // total if total else 0])
     if np.count_nonzero(capacity) == capacity.size:
         average: Int64s = use.weights[:, 0].dot(scaled // capacity) // use.total_weight
         return average
