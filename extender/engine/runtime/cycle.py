@@ -52,7 +52,7 @@ from extender.engine.runtime.scoring import (
     scores_at,
 )
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
-from extender.engine.snapshot.axes import Index, Int64s, Mask, read_only
+from extender.engine.snapshot.axes import Index, Int64s, Mask, extremes, read_only
 from extender.values.metrics import ObservePlugin
 from extender.values.objects.pod import Pod
 
@@ -420,8 +420,8 @@ class Cycle(fwk.CycleState):
         if remembered is None:
             raise RuntimeError("feasible_rows comes before ranking")
         plan = self.framework.score_plan(self.skip_score_plugins)
-        local_total = remembered_sum(remembered, plan, self._scores_in_range, snapshot, self.pod)
-        ranked = RankedParts(plan.kind)
+        local_total, common = remembered_sum(remembered, plan, self._scores_in_range, snapshot, self.pod)
+        ranked = RankedParts(plan.kind, common)
         for local in plan.normalized:
             (scorer,) = local.runs
             raw = refreshed(remembered, local, np.int64, self._only_raw_scores, snapshot, self.pod)
@@ -444,7 +444,7 @@ class Cycle(fwk.CycleState):
                 continue
             scores = self._raw_scores(scorer, rows)
             by_extremes = scorer.plugin.normalizes_by_extremes and len(rows) > 0
-            lowest, highest = (int(scores.min()), int(scores.max())) if by_extremes else (0, 0)
+            lowest, highest = extremes(scores) if by_extremes else (0, 0)
             if not by_extremes or highest - lowest >= len(rows):
                 ranked.add(scorer, scores, self._normalized_scores(scorer, scores) * scorer.weight)
                 continue

@@ -326,9 +326,13 @@ def signature_of(pod: Pod) -> bytes:
 def remembered_fits(
     remembered: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot, pod: Pod
 ) -> Mask:
-    """Returns (N,) the nodes that pass the plan's local Filters; only changed nodes are filtered, by `passing`."""
+    """Returns (N,) the nodes that pass the plan's local Filters; only changed nodes are filtered, by `passing`.
+
+    It is what is remembered, which must not be changed, and holds until the next snapshot.
+    """
     of_nodes = refreshed(remembered, plan.of_nodes, np.bool_, passing, snapshot, pod)
-    return of_nodes.values & refreshed(remembered, plan.of_pods, np.bool_, passing, snapshot, pod).values
+    of_pods = refreshed(remembered, plan.of_pods, np.bool_, passing, snapshot, pod).values
+    return of_pods if of_nodes.are_alike and of_nodes.values[0] else of_nodes.values & of_pods
 
 
 def remembered_sum(
@@ -337,10 +341,11 @@ def remembered_sum(
     scores: Callable[[WeightedScorer, Rows], Int64s],
     snapshot: Snapshot,
     pod: Pod,
-) -> Totals:
-    """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, as a new array.
+) -> tuple[Totals, int]:
+    """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, less what it returns as a
+    summand of all nodes.
 
-    Only changed nodes are scored, by `scores`, from 0 to 100.
+    Only changed nodes are scored, by `scores`, from 0 to 100. The array is as that of `remembered_fits`.
     """
 
     def weighted_sum(scorers: Scorers, stale: Rows) -> Totals:
@@ -352,8 +357,8 @@ def remembered_sum(
         return np.zeros(len(stale), plan.kind) if total is None else total.astype(plan.kind)
 
     of_nodes = refreshed(remembered, plan.of_nodes, plan.kind, weighted_sum, snapshot, pod)
-    total: Totals = of_nodes.values + refreshed(remembered, plan.of_pods, plan.kind, weighted_sum, snapshot, pod).values
-    return total
+    of_pods = refreshed(remembered, plan.of_pods, plan.kind, weighted_sum, snapshot, pod).values
+    return (of_pods, int(of_nodes.values[0])) if of_nodes.are_alike else (of_nodes.values + of_pods, 0)
 
 
 def refreshed(

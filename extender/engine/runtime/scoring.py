@@ -141,10 +141,11 @@ their places among all rows.
 class RankedParts:
     """Collects the parts of scorers in the totals of a decision."""
 
-    def __init__(self, kind: type[np.signedinteger]) -> None:
+    def __init__(self, kind: type[np.signedinteger], common: int) -> None:
+        """Begins with a summand of all rows."""
         self.parts: list[Part] = []
         self.kind: Final = kind
-        self._common = 0
+        self._common = common
         self._per_row: list[Totals] = []
 
     def add_common(self, scorer: WeightedScorer, raw: int, weighted: int) -> None:
@@ -161,16 +162,16 @@ class RankedParts:
         self.parts.append((scorer, lambda _, places: (raw[places], weighted[places].astype(np.int64))))
 
     def ranking(self, rows: Rows, per_node: Totals) -> Ranking:
-        """Returns the rows with their totals; the collected parts are added to `local_total` (N,) in place."""
+        """Returns the rows with their totals, to which the collected parts are added."""
         # Scores of single rows are (R,), and so are the totals then.
         mask = None if self._per_row else rows.mask
         scores = per_node if mask is not None or rows.is_all else per_node.take(rows.node)
         for added in self._per_row:
-            scores += added
+            scores = scores + added
         if mask is not None:
             # A feasible node with a total of 0 must still beat a node that is not feasible. `type_of_totals` leaves
             # room for the one, and `Ranking.total` takes it away again.
-            scores += 1
+            scores = scores + 1
             scores *= mask
         return Ranking(rows, scores, mask is not None, self._common)
 

@@ -17,7 +17,7 @@ from extender.engine.plugins.inter_pod_affinity.counting import (
 )
 from extender.engine.plugins.inter_pod_affinity.existing_terms import ClassNumbers, MatchingTerms
 from extender.engine.plugins.inter_pod_affinity.terms import PodTerms
-from extender.engine.snapshot.axes import Int64s
+from extender.engine.snapshot.axes import Int64s, extremes
 from extender.engine.snapshot.columns import LabelColumn
 
 
@@ -79,7 +79,7 @@ def normalized(scores: Int64s) -> Int64s:
     """(R,) scaled to 0 for the least and 100 for the most; all 0 if they are equal (NormalizeScore)."""
     if not len(scores):
         return scores
-    lowest, highest = int(scores.min()), int(scores.max())
+    lowest, highest = extremes(scores)
     if lowest == highest:
         return np.zeros_like(scores)
     # Truncated as in Go: 0.29 * 100 is 28.999..., which becomes 28. As nothing is negative, that is rounding down.
