@@ -177,6 +177,8 @@ def reject(mask: Mask, reason: str, *, unresolvable: bool = False) -> Verdicts:
 
 def first_of(verdicts: Sequence[Verdicts]) -> Verdicts:
     """Returns for each row the first refusal, as a Filter that returns at its first failing check."""
+    if len(verdicts) == 1:
+        return verdicts[0]
     codes = verdicts[0].codes.copy()
     reasons = list(verdicts[0].reasons)
     for later in verdicts[1:]:

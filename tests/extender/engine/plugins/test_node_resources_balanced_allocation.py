@@ -1,3 +1,6 @@
+import numpy as np
+from hypothesis import given, strategies as st
+
 from extender.engine.framework import SKIP, CycleState
 from extender.engine.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
 from extender.engine.snapshot import Rows
@@ -24,6 +27,26 @@ def test_score(running: PodBuilder, pod: PodBuilder, score: int) -> None:
 
     assert score_nodes(NodeResourcesBalancedAllocation(), alone, pod.obj()) == {"n": score}
     assert score_nodes(NodeResourcesBalancedAllocation(), beside_another, pod.obj())["n"] == score
+
+
+AMOUNTS = st.tuples(st.integers(0, 7), st.integers(0, 7))
+
+
+@given(st.lists(AMOUNTS, min_size=2, max_size=4), AMOUNTS, AMOUNTS)
+def test_a_node_by_itself_gets_what_it_gets_among_others(
+    capacities: list[tuple[int, ...]], used: tuple[int, ...], asked: tuple[int, ...]
+) -> None:
+    """One row is scored by other code than many."""
+    nodes = [make_node(f"n{n}").capacity(cpu=cpu, memory=mem, pods=9) for n, (cpu, mem) in enumerate(capacities)]
+    snapshot = make_snapshot(*nodes, pods=[make_pod("r").node("n0").req(cpu=used[0], memory=used[1])])
+    plugin, state, pod = NodeResourcesBalancedAllocation(), CycleState(), make_pod().req(cpu=asked[0], memory=asked[1])
+    every = Rows.of(snapshot)
+    if plugin.pre_score(state, pod.obj(), every).is_skip:
+        return
+    scores = plugin.score(state, pod.obj(), every).tolist()
+
+    alone = [every.take(np.array([place])) for place in range(len(nodes))]
+    assert [plugin.score(state, pod.obj(), rows).tolist() for rows in alone] == [[score] for score in scores]
 
 
 def test_three_resources_are_compared_by_their_standard_deviation() -> None:

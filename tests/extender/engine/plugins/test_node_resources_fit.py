@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
-from extender.engine.framework import SUCCESS, Status, unresolvable, unschedulable
+from extender.engine.framework import SUCCESS, CycleState, Rows, Status, unresolvable, unschedulable
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.testing import PodBuilder, filter_nodes, make_cache, make_node, make_pod, make_snapshot, score_nodes
 from extender.values.config.configuration import ConfigErrors
@@ -104,6 +106,40 @@ def test_score(strategy: ScoringStrategy, scores: list[int]) -> None:
     for node, score in zip(snapshot.nodes.objects, scores, strict=True):
         alone = make_snapshot(node, pods=[running] if node.name == "half" else [])
         assert score_nodes(plugin, alone, pod) == {node.name: score}
+
+
+AMOUNTS = st.sampled_from(["0", "1m", "1", "3", "4", "9007199254740993", "9223372036854775807"])
+PODS = st.lists(st.tuples(AMOUNTS, AMOUNTS, st.integers(0, 3)), max_size=3)
+
+
+@given(
+    st.lists(st.tuples(AMOUNTS, AMOUNTS, st.integers(0, 2)), min_size=2, max_size=4),
+    PODS,
+    st.tuples(AMOUNTS, AMOUNTS),
+    st.sampled_from(["LeastAllocated", "MostAllocated"]),
+)
+def test_a_node_by_itself_gets_what_it_gets_among_others(
+    capacities: list[tuple[str, str, int]], pods: list[tuple[str, str, int]], asked: tuple[str, str], strategy: str
+) -> None:
+    """One row is judged by other code than many, also if sums of amounts are too large for 64 bits."""
+    nodes = [
+        make_node(f"n{n}").capacity(cpu=cpu, memory=mem, pods=most) for n, (cpu, mem, most) in enumerate(capacities)
+    ]
+    running = [
+        make_pod(f"p{n}").node(f"n{on % len(nodes)}").req(cpu=cpu, memory=mem) for n, (cpu, mem, on) in enumerate(pods)
+    ]
+    snapshot = make_snapshot(*nodes, pods=running)
+    plugin = NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(strategy, CPU_AND_MEMORY)))
+    state, pod, every = CycleState(), asking(cpu=asked[0], memory=asked[1]).obj(), Rows.of(snapshot)
+    plugin.pre_filter(state, pod, snapshot)
+    plugin.pre_score(state, pod, every)
+    verdicts, scores = plugin.filter(state, pod, every), plugin.score(state, pod, every)
+
+    for place in range(len(nodes)):
+        alone = every.take(np.array([place]))
+        assert plugin.filter(state, pod, alone).status_of(0) == verdicts.status_of(place)
+        if verdicts.status_of(place).is_success:
+            assert plugin.score(state, pod, alone).tolist() == [scores[place]]
 
 
 def test_wrong_arguments_are_refused_when_the_plugin_is_made() -> None:
