@@ -13,7 +13,7 @@ from extender.values.config.json_types import BYTES, DURATION, FLOAT32, struct_o
 from extender.values.config.plugin_args import ARGS_OF, DynamicResourcesArgs, VolumeBindingArgs
 from extender.values.config.plugin_sets import DEFAULT_PLUGINS, Plugins, default_plugins
 from extender.values.golang.field_errors import FieldError, aggregate
-from extender.values.golang.schema import BOOL, INT32, INT64, STRING, ListOf
+from extender.values.golang.schema import BOOL, INT32, INT64, STRING, ListOf, Presence
 from extender.values.golang.times import Duration
 from extender.values.objects.pod import DEFAULT_SCHEDULER_NAME
 from extender.values.reasons import InputError
@@ -73,14 +73,14 @@ class ClientConnection:
 class ExtenderTLSConfig:
     """The TLS settings for an extender. Data takes precedence over files, and is PEM."""
 
-    insecure: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
-    server_name: str = field(default="", metadata=wire(STRING, omit_empty=True))
-    cert_file: str = field(default="", metadata=wire(STRING, omit_empty=True))
-    key_file: str = field(default="", metadata=wire(STRING, omit_empty=True))
-    ca_file: str = field(default="", metadata=wire(STRING, omit_empty=True))
-    cert_data: bytes = field(default=b"", metadata=wire(BYTES, omit_empty=True), repr=False)
-    key_data: bytes = field(default=b"", metadata=wire(BYTES, omit_empty=True), repr=False)
-    ca_data: bytes = field(default=b"", metadata=wire(BYTES, omit_empty=True), repr=False)
+    insecure: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT))
+    server_name: str = field(default="", metadata=wire(STRING, Presence.OMIT))
+    cert_file: str = field(default="", metadata=wire(STRING, Presence.OMIT))
+    key_file: str = field(default="", metadata=wire(STRING, Presence.OMIT))
+    ca_file: str = field(default="", metadata=wire(STRING, Presence.OMIT))
+    cert_data: bytes = field(default=b"", metadata=wire(BYTES, Presence.OMIT), repr=False)
+    key_data: bytes = field(default=b"", metadata=wire(BYTES, Presence.OMIT), repr=False)
+    ca_data: bytes = field(default=b"", metadata=wire(BYTES, Presence.OMIT), repr=False)
 
     @property
     def has_ca(self) -> bool:
@@ -92,7 +92,7 @@ class ExtenderManagedResource:
     """An extended resource that the extender manages. The scheduler itself may ignore it."""
 
     name: str = field(default="", metadata=wire(STRING))
-    ignored_by_scheduler: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    ignored_by_scheduler: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,24 +100,24 @@ class Extender:
     """An HTTP extender. Verbs that are empty are not called; without managed resources every pod is sent."""
 
     url_prefix: str = field(default="", metadata=wire(STRING))
-    filter_verb: str = field(default="", metadata=wire(STRING, omit_empty=True))
-    preempt_verb: str = field(default="", metadata=wire(STRING, omit_empty=True))
-    prioritize_verb: str = field(default="", metadata=wire(STRING, omit_empty=True))
-    weight: int = field(default=0, metadata=wire(INT64, omit_empty=True))
-    bind_verb: str = field(default="", metadata=wire(STRING, omit_empty=True))
-    enable_https: bool = field(default=False, metadata=wire(BOOL, name="enableHTTPS", omit_empty=True))
+    filter_verb: str = field(default="", metadata=wire(STRING, Presence.OMIT))
+    preempt_verb: str = field(default="", metadata=wire(STRING, Presence.OMIT))
+    prioritize_verb: str = field(default="", metadata=wire(STRING, Presence.OMIT))
+    weight: int = field(default=0, metadata=wire(INT64, Presence.OMIT))
+    bind_verb: str = field(default="", metadata=wire(STRING, Presence.OMIT))
+    enable_https: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT, name="enableHTTPS"))
     tls_config: ExtenderTLSConfig | None = field(
-        default=None, metadata=wire(struct_of(ExtenderTLSConfig, "v1.ExtenderTLSConfig"), omit_none=True)
+        default=None, metadata=wire(struct_of(ExtenderTLSConfig, "v1.ExtenderTLSConfig"), Presence.KEEP)
     )
     http_timeout: Duration = field(default=Duration.of(5), metadata=wire(DURATION, zero_is_default=True))
-    node_cache_capable: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    node_cache_capable: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT))
     managed_resources: tuple[ExtenderManagedResource, ...] = field(
         default=(),
         metadata=wire(
-            ListOf(struct_of(ExtenderManagedResource, "v1.ExtenderManagedResource"), make=tuple), omit_empty=True
+            ListOf(struct_of(ExtenderManagedResource, "v1.ExtenderManagedResource"), make=tuple), Presence.OMIT
         ),
     )
-    ignorable: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    ignorable: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +189,8 @@ class Configuration:
     pod_max_backoff_seconds: int = field(default=10, metadata=wire(INT64))
     profiles: tuple[Profile, ...] = default_profiles(DEFAULT_FEATURES)
     extenders: tuple[Extender, ...] = field(
-        default=(), metadata=wire(ListOf(struct_of(Extender, "v1.Extender"), make=tuple), omit_empty=True)
+        default=(), metadata=wire(ListOf(struct_of(Extender, "v1.Extender"), make=tuple), Presence.OMIT)
     )
-    delay_cache_until_active: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    delay_cache_until_active: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT))
     feature_gates: FeatureGates = DEFAULT_FEATURES
     """The features that are on. A configuration file does not name them; flags do."""

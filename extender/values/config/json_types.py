@@ -95,31 +95,17 @@ STRINGS: Final = schema.ListOf(schema.STRING, make=tuple)
 
 def wire(
     go_type: schema.GoType,
+    presence: schema.Presence = schema.Presence.ZERO,
     *,
     name: str = "",
     zero_is_default: bool = False,
-    omit_empty: bool = False,
-    omit_none: bool = False,
-    null_if_absent: bool = False,
 ) -> Mapping[str, Any]:
-    """Returns the metadata of a dataclass field. Without options the field is always written.
+    """Returns the metadata of a dataclass field.
 
     Arguments:
         name: in JSON; the attribute's in camelCase if not given.
         zero_is_default: a zero value is as if the field were not there.
-        omit_empty: zero, empty and absent values are not written.
-        omit_none: absent values are not written, though zero ones are.
-        null_if_absent: lists are written as null unless they were written.
     """
-    presence = (
-        schema.Presence.OMIT
-        if omit_empty
-        else schema.Presence.KEEP
-        if omit_none
-        else schema.Presence.NULL
-        if null_if_absent
-        else schema.Presence.ZERO
-    )
     return {"name": name, "field": schema.Field(go_type, presence=presence, zero_is_default=zero_is_default)}
 
 

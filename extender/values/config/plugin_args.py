@@ -18,6 +18,7 @@ from extender.values.golang.schema import (
     Kind,
     ListOf,
     MapOf,
+    Presence,
     Scalar,
     Struct,
     written_list,
@@ -38,31 +39,31 @@ _LABEL_SELECTOR_REQUIREMENT: Final = struct_of(
     "v1.LabelSelectorRequirement",
     key=wire(STRING),
     operator=wire(Scalar(Kind.STRING, "v1.LabelSelectorOperator")),
-    values=wire(_STRINGS, omit_empty=True),
+    values=wire(_STRINGS, Presence.OMIT),
 )
 _LABEL_SELECTOR: Final = struct_of(
     LabelSelector,
     "v1.LabelSelector",
-    match_labels=wire(MapOf(STRING), omit_empty=True),
-    match_expressions=wire(ListOf(_LABEL_SELECTOR_REQUIREMENT, make=list), omit_empty=True),
+    match_labels=wire(MapOf(STRING), Presence.OMIT),
+    match_expressions=wire(ListOf(_LABEL_SELECTOR_REQUIREMENT, make=list), Presence.OMIT),
 )
 _NODE_SELECTOR_REQUIREMENT: Final = struct_of(
     NodeSelectorRequirement,
     "v1.NodeSelectorRequirement",
     key=wire(STRING),
     operator=wire(Scalar(Kind.STRING, "v1.NodeSelectorOperator")),
-    values=wire(_STRINGS, omit_empty=True),
+    values=wire(_STRINGS, Presence.OMIT),
 )
 _NODE_SELECTOR_TERM: Final = struct_of(
     NodeSelectorTerm,
     "v1.NodeSelectorTerm",
-    match_expressions=wire(ListOf(_NODE_SELECTOR_REQUIREMENT, make=list), omit_empty=True),
-    match_fields=wire(ListOf(_NODE_SELECTOR_REQUIREMENT, make=list), omit_empty=True),
+    match_expressions=wire(ListOf(_NODE_SELECTOR_REQUIREMENT, make=list), Presence.OMIT),
+    match_fields=wire(ListOf(_NODE_SELECTOR_REQUIREMENT, make=list), Presence.OMIT),
 )
 _NODE_SELECTOR: Final = struct_of(
     NodeSelector,
     "v1.NodeSelector",
-    node_selector_terms=wire(ListOf(_NODE_SELECTOR_TERM, make=written_list), null_if_absent=True),
+    node_selector_terms=wire(ListOf(_NODE_SELECTOR_TERM, make=written_list), Presence.NULL),
 )
 _PREFERRED_TERM: Final = struct_of(
     PreferredSchedulingTerm, "v1.PreferredSchedulingTerm", weight=wire(INT32), preference=wire(_NODE_SELECTOR_TERM)
@@ -70,9 +71,9 @@ _PREFERRED_TERM: Final = struct_of(
 _NODE_AFFINITY: Final = struct_of(
     NodeAffinity,
     "v1.NodeAffinity",
-    required=wire(_NODE_SELECTOR, name="requiredDuringSchedulingIgnoredDuringExecution", omit_none=True),
+    required=wire(_NODE_SELECTOR, Presence.KEEP, name="requiredDuringSchedulingIgnoredDuringExecution"),
     preferred=wire(
-        ListOf(_PREFERRED_TERM, make=list), name="preferredDuringSchedulingIgnoredDuringExecution", omit_empty=True
+        ListOf(_PREFERRED_TERM, make=list), Presence.OMIT, name="preferredDuringSchedulingIgnoredDuringExecution"
     ),
 )
 _NODE_INCLUSION_POLICY: Final = Scalar(Kind.STRING, "v1.NodeInclusionPolicy")
@@ -82,11 +83,11 @@ _TOPOLOGY_SPREAD_CONSTRAINT: Final = struct_of(
     max_skew=wire(INT32),
     topology_key=wire(STRING),
     when_unsatisfiable=wire(Scalar(Kind.STRING, "v1.UnsatisfiableConstraintAction")),
-    label_selector=wire(_LABEL_SELECTOR, omit_none=True),
-    min_domains=wire(INT32, omit_none=True),
-    node_affinity_policy=wire(_NODE_INCLUSION_POLICY, omit_none=True),
-    node_taints_policy=wire(_NODE_INCLUSION_POLICY, omit_none=True),
-    match_label_keys=wire(ListOf(STRING, make=list), omit_empty=True),
+    label_selector=wire(_LABEL_SELECTOR, Presence.KEEP),
+    min_domains=wire(INT32, Presence.KEEP),
+    node_affinity_policy=wire(_NODE_INCLUSION_POLICY, Presence.KEEP),
+    node_taints_policy=wire(_NODE_INCLUSION_POLICY, Presence.KEEP),
+    match_label_keys=wire(ListOf(STRING, make=list), Presence.OMIT),
 )
 
 
@@ -95,7 +96,7 @@ class ResourceSpec:
     """A resource and its weight in a score."""
 
     name: str = field(default="", metadata=wire(STRING))
-    weight: int = field(default=1, metadata=wire(INT64, zero_is_default=True, omit_empty=True))
+    weight: int = field(default=1, metadata=wire(INT64, Presence.OMIT, zero_is_default=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ _CPU_AND_MEMORY: Final = (ResourceSpec("cpu"), ResourceSpec("memory"))
 class RequestedToCapacityRatioParam:
     """The shape of the function from utilization to score."""
 
-    shape: tuple[UtilizationShapePoint, ...] = field(default=(), metadata=wire(_SHAPE, omit_empty=True))
+    shape: tuple[UtilizationShapePoint, ...] = field(default=(), metadata=wire(_SHAPE, Presence.OMIT))
 
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
@@ -127,13 +128,13 @@ REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
 class ScoringStrategy:
     """The scoring strategy of NodeResourcesFit. The type has no default once a strategy is given."""
 
-    type: str = field(default="", metadata=wire(Scalar(Kind.STRING, "v1.ScoringStrategyType"), omit_empty=True))
+    type: str = field(default="", metadata=wire(Scalar(Kind.STRING, "v1.ScoringStrategyType"), Presence.OMIT))
     resources: tuple[ResourceSpec, ...] = field(
-        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True)
+        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, Presence.OMIT, zero_is_default=True)
     )
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
         default=None,
-        metadata=wire(struct_of(RequestedToCapacityRatioParam, "v1.RequestedToCapacityRatioParam"), omit_none=True),
+        metadata=wire(struct_of(RequestedToCapacityRatioParam, "v1.RequestedToCapacityRatioParam"), Presence.KEEP),
     )
 
 
@@ -145,18 +146,18 @@ PREEMPTION_RULES: Final = ("v1.12", "v1.17", "v1.25", "v1.36")
 class Protection:
     """The pods that no preemption may evict, and what a preemption may cost at most."""
 
-    selector: LabelSelector | None = field(default=None, metadata=wire(_LABEL_SELECTOR, omit_none=True))
+    selector: LabelSelector | None = field(default=None, metadata=wire(_LABEL_SELECTOR, Presence.KEEP))
     """Pods with these labels are never evicted."""
-    min_run_time: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
+    min_run_time: Duration = field(default=Duration(), metadata=wire(DURATION, Presence.OMIT))
     """Pods that have run for less are not evicted."""
-    preemption_toleration: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    preemption_toleration: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT))
     """Whether annotations of PriorityClasses protect pods, as PreemptionToleration of scheduler-plugins has it."""
-    never_violate_budgets: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    never_violate_budgets: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT))
     """Whether a pod stays if its eviction would violate a PodDisruptionBudget, which upstream only avoids where it can.
     """
-    max_victims: int = field(default=0, metadata=wire(INT32, omit_empty=True))
+    max_victims: int = field(default=0, metadata=wire(INT32, Presence.OMIT))
     """No preemption evicts more pods; 0 for any number."""
-    max_lost_gpu_time: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
+    max_lost_gpu_time: Duration = field(default=Duration(), metadata=wire(DURATION, Presence.OMIT))
     """The most GPU time that a preemption loses: victims' time since checkpoints by their GPUs; 0 for any."""
 
 
@@ -166,17 +167,17 @@ class EvictionCost:
     are CEL.
     """
 
-    per_hour: str = field(default="gpus", metadata=wire(STRING, zero_is_default=True, omit_empty=True))
-    fixed: str = field(default="0.0", metadata=wire(STRING, zero_is_default=True, omit_empty=True))
+    per_hour: str = field(default="gpus", metadata=wire(STRING, Presence.OMIT, zero_is_default=True))
+    fixed: str = field(default="0.0", metadata=wire(STRING, Presence.OMIT, zero_is_default=True))
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionDelay:
     """The time for which a pod that fits nowhere waits for room before it may preempt."""
 
-    default: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
+    default: Duration = field(default=Duration(), metadata=wire(DURATION, Presence.OMIT))
     by_priority_class: Mapping[str, Duration] = field(
-        default_factory=dict, metadata=wire(MapOf(DURATION), omit_empty=True)
+        default_factory=dict, metadata=wire(MapOf(DURATION), Presence.OMIT)
     )
     """That of pods of these PriorityClasses."""
 
@@ -192,15 +193,15 @@ class DefaultPreemptionArgs:
 
     min_candidate_nodes_percentage: int = field(default=100, metadata=wire(INT32))
     min_candidate_nodes_absolute: int = field(default=100, metadata=wire(INT32))
-    preemption_rules: str | None = field(default=None, metadata=wire(STRING, omit_none=True))
-    protect: Protection | None = field(default=None, metadata=wire(struct_of(Protection, "Protection"), omit_none=True))
+    preemption_rules: str | None = field(default=None, metadata=wire(STRING, Presence.KEEP))
+    protect: Protection | None = field(default=None, metadata=wire(struct_of(Protection, "Protection"), Presence.KEEP))
     cost: EvictionCost | None = field(
-        default=None, metadata=wire(struct_of(EvictionCost, "EvictionCost"), omit_none=True)
+        default=None, metadata=wire(struct_of(EvictionCost, "EvictionCost"), Presence.KEEP)
     )
     delay: PreemptionDelay | None = field(
-        default=None, metadata=wire(struct_of(PreemptionDelay, "PreemptionDelay"), omit_none=True)
+        default=None, metadata=wire(struct_of(PreemptionDelay, "PreemptionDelay"), Presence.KEEP)
     )
-    loop_guard: bool | None = field(default=None, metadata=wire(BOOL, omit_none=True))
+    loop_guard: bool | None = field(default=None, metadata=wire(BOOL, Presence.KEEP))
     """Whether preemptors whose preemptions help nobody are paused; they are if it is absent."""
 
 
@@ -216,8 +217,8 @@ class DynamicResourcesArgs:
     DRAResourceClaimDeviceStatus.
     """
 
-    filter_timeout: Duration | None = field(default=None, metadata=wire(DURATION_POINTER, omit_none=True))
-    binding_timeout: Duration | None = field(default=None, metadata=wire(DURATION_POINTER, omit_none=True))
+    filter_timeout: Duration | None = field(default=None, metadata=wire(DURATION_POINTER, Presence.KEEP))
+    binding_timeout: Duration | None = field(default=None, metadata=wire(DURATION_POINTER, Presence.KEEP))
 
     def completed(self, features: FeatureGates) -> "DynamicResourcesArgs":
         """Returns the arguments with the default timeouts, 10 s and 10 min, of enabled features without one."""
@@ -243,7 +244,7 @@ class InterPodAffinityArgs:
 class NodeAffinityArgs:
     """A node affinity that every pod of the profile has in addition to its own."""
 
-    added_affinity: NodeAffinity | None = field(default=None, metadata=wire(_NODE_AFFINITY, omit_none=True))
+    added_affinity: NodeAffinity | None = field(default=None, metadata=wire(_NODE_AFFINITY, Presence.KEEP))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +252,7 @@ class NodeResourcesBalancedAllocationArgs:
     """The resources whose use should be balanced; all weigh 1."""
 
     resources: tuple[ResourceSpec, ...] = field(
-        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True)
+        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, Presence.OMIT, zero_is_default=True)
     )
 
 
@@ -259,11 +260,11 @@ class NodeResourcesBalancedAllocationArgs:
 class NodeResourcesFitArgs:
     """The resources and groups (the part before the slash) that the Fit filter ignores, and how Fit scores."""
 
-    ignored_resources: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, omit_empty=True))
-    ignored_resource_groups: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, omit_empty=True))
+    ignored_resources: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, Presence.OMIT))
+    ignored_resource_groups: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, Presence.OMIT))
     scoring_strategy: ScoringStrategy | None = field(
         default=ScoringStrategy(LEAST_ALLOCATED),
-        metadata=wire(struct_of(ScoringStrategy, "v1.ScoringStrategy"), omit_none=True),
+        metadata=wire(struct_of(ScoringStrategy, "v1.ScoringStrategy"), Presence.KEEP),
     )
 
 
@@ -276,12 +277,12 @@ class PodTopologySpreadArgs:
     """The constraints of pods that have none: the built-in ones (`System`), or these (`List`)."""
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = field(
-        default=(), metadata=wire(ListOf(_TOPOLOGY_SPREAD_CONSTRAINT, make=tuple), omit_empty=True)
+        default=(), metadata=wire(ListOf(_TOPOLOGY_SPREAD_CONSTRAINT, make=tuple), Presence.OMIT)
     )
     defaulting_type: str = field(
         default=SYSTEM_DEFAULTING,
         metadata=wire(
-            Scalar(Kind.STRING, "v1.PodTopologySpreadConstraintsDefaulting"), zero_is_default=True, omit_empty=True
+            Scalar(Kind.STRING, "v1.PodTopologySpreadConstraintsDefaulting"), Presence.OMIT, zero_is_default=True
         ),
     )
 
@@ -293,7 +294,7 @@ class VolumeBindingArgs:
     """
 
     bind_timeout_seconds: int = field(default=600, metadata=wire(INT64))
-    shape: tuple[UtilizationShapePoint, ...] | None = field(default=None, metadata=wire(_SHAPE, omit_none=True))
+    shape: tuple[UtilizationShapePoint, ...] | None = field(default=None, metadata=wire(_SHAPE, Presence.KEEP))
 
     def completed(self, features: FeatureGates) -> "VolumeBindingArgs":
         """Returns the arguments with the default shape if they need one: the more storage is left, the better."""

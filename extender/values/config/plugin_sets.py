@@ -56,8 +56,8 @@ PLUGIN: Final = struct_of(PluginRef, "v1.Plugin")
 class PluginSet:
     """The plugins that are enabled and disabled at one extension point, in order."""
 
-    enabled: tuple[PluginRef, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
-    disabled: tuple[PluginRef, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
+    enabled: tuple[PluginRef, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), Presence.OMIT))
+    disabled: tuple[PluginRef, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), Presence.OMIT))
 
 
 PLUGIN_SET: Final = struct_of(PluginSet, "v1.PluginSet")

@@ -81,7 +81,7 @@ class Presence(Enum):
     ZERO = "zero"
     """The empty value of its type: 0, "", {}, with the fields of a Struct filled in likewise."""
     NULL = "null"
-    """null."""
+    """null; an empty list that was written stays one."""
 
 
 @final
