@@ -5,7 +5,7 @@ Upstream: kube-scheduler/config/v1, types_pluginargs.go, types.go; pkg/scheduler
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, get_args
 
 from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.json_types import DURATION, DURATION_POINTER, STRINGS, fields_of, struct_of, wire
@@ -326,16 +326,7 @@ def _args_type(cls: type[PluginArgs]) -> Struct:
     return Struct(f"v1.{cls.__name__}", {**_TYPE_META, **fields_of(cls)}, make=make)
 
 
-ARGS_OF: Final[dict[str, type[PluginArgs]]] = {
-    "DefaultPreemption": DefaultPreemptionArgs,
-    "DynamicResources": DynamicResourcesArgs,
-    "InterPodAffinity": InterPodAffinityArgs,
-    "NodeAffinity": NodeAffinityArgs,
-    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
-    "NodeResourcesFit": NodeResourcesFitArgs,
-    "PodTopologySpread": PodTopologySpreadArgs,
-    "VolumeBinding": VolumeBindingArgs,
-}
+ARGS_OF: Final[dict[str, type[PluginArgs]]] = {cls.__name__.removesuffix("Args"): cls for cls in get_args(PluginArgs)}
 """The types of arguments, by the names of the in-tree plugins that have any."""
 
 ARGS_TYPES: Final[dict[str, Struct]] = {cls.__name__: _args_type(cls) for cls in ARGS_OF.values()}
