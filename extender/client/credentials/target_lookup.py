@@ -21,9 +21,9 @@ from extender.client.credentials.kubeconfig_files import (
 from extender.values.targets.target import (
     Credentials,
     CredentialsError,
+    Fixed,
     Target,
     TokenFile,
-    anonymous,
     basic_auth,
     check_proxy,
     environment_proxy,
@@ -72,9 +72,9 @@ def _safe(target: Target) -> Target:
                 target.server,
             )
         return target
-    if target.credentials != anonymous() or target.tls.certificate is not None:
+    if target.credentials != Fixed() or target.tls.certificate is not None:
         _log.warning("The credentials of the kubeconfig are not sent to %s: they are for https only", target.server)
-    return replace(target, credentials=anonymous(), tls=Tls())
+    return replace(target, credentials=Fixed(), tls=Tls())
 
 
 def _find(
@@ -227,7 +227,7 @@ def _credentials(name: str, user: KubeconfigUser, cluster: KubeconfigCluster) ->
         return basic_auth(user.username, user.password)
     if user.exec is not None:
         return ExecPlugin(_exec(name, user.exec, cluster))
-    return anonymous()
+    return Fixed()
 
 
 def _exec(name: str, plugin: Exec, cluster: KubeconfigCluster) -> ExecPluginConfig:

@@ -52,7 +52,7 @@ class Credentials(ABC):
 @final
 @dataclass(frozen=True, slots=True)
 class Fixed(Credentials):
-    """Credentials that never change: none, a token, or a user and a password."""
+    """Credentials that never change: none, as with a client certificate, a token, or a user and a password."""
 
     fixed: Identity = Identity()
 
@@ -61,11 +61,6 @@ class Fixed(Credentials):
 
     def invalidate(self, refused: Identity) -> None:
         """Does nothing, because there is nothing to read again."""
-
-
-def anonymous() -> Credentials:
-    """Returns credentials without an Authorization header, as with a client certificate."""
-    return Fixed()
 
 
 def token(text: str) -> Credentials:
@@ -143,7 +138,7 @@ class Target:
     namespace: str = "default"
     """The namespace of objects for which none is given."""
     tls: Tls = field(default_factory=Tls)
-    credentials: Credentials = field(default_factory=anonymous)
+    credentials: Credentials = field(default_factory=Fixed)
     proxy: str | None = field(default=None, repr=False)  # may hold a password
     """URL of an HTTP proxy."""
 

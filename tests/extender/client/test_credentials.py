@@ -7,9 +7,9 @@ from extender.values.targets.target import (
     REREAD_SECONDS,
     Credentials,
     CredentialsError,
+    Fixed,
     Target,
     TokenFile,
-    anonymous,
     basic_auth,
     token,
 )
@@ -20,7 +20,7 @@ def authorization(credentials: Credentials, now: float = 0.0) -> str | None:
 
 
 def test_authorization_header_is_absent_bearer_or_basic_by_kind_of_credentials():
-    assert authorization(anonymous()) is None
+    assert authorization(Fixed()) is None
     assert authorization(token(" abc\n")) == "Bearer abc"
     assert authorization(basic_auth("jäger", "pw")) == "Basic asOkZ2VyOnB3"
 

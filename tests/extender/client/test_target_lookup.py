@@ -5,7 +5,7 @@ import yaml
 
 from extender.client.credentials.target_lookup import find_target
 from extender.testing import virtual_time
-from extender.values.targets.target import CredentialsError, Identity, anonymous
+from extender.values.targets.target import CredentialsError, Fixed, Identity
 from extender.values.targets.tls import Pem
 
 IN_CLUSTER = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
@@ -141,7 +141,7 @@ def test_credentials_of_a_kubeconfig_are_sent_over_tls(
 ):
     target = find_target({}, file=write(tmp_path / "f", "http://k8s.example", user), server="https://k8s.example")
 
-    assert target.credentials != anonymous()
+    assert target.credentials != Fixed()
     assert not caplog.records
 
 
