@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from api.otel_spans import OpenTelemetryTracer
 from extender.answers.records.record_store import keep_candidates
-from extender.client.credentials.exec_plugin import ExecPlugin, ExecPluginConfig
+from extender.client.credentials.exec_plugin import Exec, ExecPlugin
 from extender.client.informers.keeping import SharedParts
 from extender.engine import framework as fwk
 from extender.engine.plugins.node_ports import NodePorts
@@ -156,7 +156,7 @@ def printed(size: int) -> str:
         program = Path(folder) / "program"
         program.write_text(f"#!/bin/sh\nhead -c {size - len(text)} /dev/zero | tr '\\0' ' '; printf '%s' '{text}'\n")
         program.chmod(0o755)
-        config = ExecPluginConfig("client.authentication.k8s.io/v1", str(program))
+        config = Exec("client.authentication.k8s.io/v1", str(program))
         try:
             return str(asyncio.run(ExecPlugin(config).identity(0)).authorization)
         except Exception as exc:

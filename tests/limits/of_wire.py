@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from extender.client.client import Client
-from extender.client.credentials.exec_plugin import ExecPlugin, ExecPluginConfig
+from extender.client.credentials.exec_plugin import Exec, ExecPlugin
 from extender.client.errors import ApiError
 from extender.client.transport.dialing import Route
 from extender.client.transport.http1 import Connection
@@ -113,7 +113,7 @@ def run(seconds: int) -> str:
         os.mkfifo(gate)
         program.write_text(f"#!/bin/sh\nread -r word < {gate}\nprintf '%s' '{credentials}'\n")
         program.chmod(0o755)
-        config = ExecPluginConfig("client.authentication.k8s.io/v1", str(program))
+        config = Exec("client.authentication.k8s.io/v1", str(program))
         try:
             return on_sockets(_identified(ExecPlugin(config), gate, seconds))
         except CredentialsError as exc:

@@ -4,9 +4,8 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, final
 
@@ -19,20 +18,28 @@ from extender.values.targets.tls import KeyPair
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class ExecPluginConfig:
-    """The program, as the kubeconfig describes it."""
+class ExecEnv(msgspec.Struct):
+    """An environment variable of an exec plugin."""
 
-    api_version: str
-    command: str
+    name: str = ""
+    value: str = ""
+
+
+class Exec(msgspec.Struct, rename="camel"):
+    """A program that returns credentials."""
+
+    api_version: str = ""
+    command: str = ""
     """A path, or a name that is looked up in PATH."""
-    args: Sequence[str] = field(default=(), repr=False)
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    args: list[str] | None = None
+    env: list[ExecEnv] | None = None
     """Variables added to our own environment."""
     install_hint: str = ""
-    cluster: Mapping[str, Any] | None = None
-    """What the program is told of the cluster; None for nothing."""
+    provide_cluster_info: bool = False
+    interactive_mode: str = ""
+
+    def __repr__(self) -> str:  # arguments and environment may hold secrets
+        return f"Exec({self.command!r})"
 
 
 class _CredentialStatus(msgspec.Struct, rename="camel"):
@@ -60,8 +67,16 @@ class ExecPlugin(Credentials):
     Upstream: client-go/plugin/pkg/client/auth/exec/exec.go, Authenticator.
     """
 
-    def __init__(self, config: ExecPluginConfig, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        config: Exec,
+        cluster: Mapping[str, Any] | None = None,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Runs nothing yet. `cluster` is what the program is told of the cluster; None for nothing."""
         self._config = config
+        self._cluster = cluster
         self._now = now
         self._identity: Identity | None = None
         self._expires = datetime.max.replace(tzinfo=UTC)
@@ -81,13 +96,14 @@ class ExecPlugin(Credentials):
     async def _run(self) -> bytes:
         config = self._config
         spec: dict[str, Any] = {"interactive": False}
-        if config.cluster is not None:
-            spec["cluster"] = config.cluster
+        if self._cluster is not None:
+            spec["cluster"] = self._cluster
         info = {"kind": "ExecCredential", "apiVersion": config.api_version, "spec": spec}
-        env = {**os.environ, **config.env, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+        added = {variable.name: variable.value for variable in config.env or ()}
+        env = {**os.environ, **added, "KUBERNETES_EXEC_INFO": json.dumps(info)}
         try:
             process = await asyncio.create_subprocess_exec(
-                config.command, *config.args, env=env, stdin=asyncio.subprocess.DEVNULL,
+                config.command, *(config.args or ()), env=env, stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE, start_new_session=True,
             )  # fmt: skip
         except OSError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from extender.client.credentials.exec_plugin import Exec
 from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml
@@ -23,25 +24,6 @@ class KubeconfigCluster(msgspec.Struct, rename="kebab"):
     certificate_authority: str = ""
     certificate_authority_data: str = ""
     proxy_url: str = ""
-
-
-class ExecEnv(msgspec.Struct):
-    """An environment variable of an exec plugin."""
-
-    name: str = ""
-    value: str = ""
-
-
-class Exec(msgspec.Struct, rename="camel"):
-    """A program that returns credentials."""
-
-    api_version: str = ""
-    command: str = ""
-    args: list[str] | None = None
-    env: list[ExecEnv] | None = None
-    install_hint: str = ""
-    provide_cluster_info: bool = False
-    interactive_mode: str = ""
 
 
 class KubeconfigUser(msgspec.Struct, rename="kebab"):

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from extender.client.credentials.exec_plugin import API_VERSIONS, ExecPlugin, ExecPluginConfig
+from extender.client.credentials.exec_plugin import API_VERSIONS, Exec, ExecPlugin
 from extender.client.credentials.kubeconfig_files import (
     Context,
-    Exec,
     Kubeconfig,
     KubeconfigCluster,
     KubeconfigUser,
@@ -226,11 +225,12 @@ def _credentials(name: str, user: KubeconfigUser, cluster: KubeconfigCluster) ->
     if has_password:
         return basic_auth(user.username, user.password)
     if user.exec is not None:
-        return ExecPlugin(_exec(name, user.exec, cluster))
+        _check_exec(name, user.exec)
+        return ExecPlugin(user.exec, _cluster_info(cluster) if user.exec.provide_cluster_info else None)
     return Fixed()
 
 
-def _exec(name: str, plugin: Exec, cluster: KubeconfigCluster) -> ExecPluginConfig:
+def _check_exec(name: str, plugin: Exec) -> None:
     if not plugin.command:
         raise CredentialsError(f"command must be specified for {name} to use exec authentication plugin")
     if not plugin.api_version:
@@ -245,14 +245,6 @@ def _exec(name: str, plugin: Exec, cluster: KubeconfigCluster) -> ExecPluginConf
         raise CredentialsError(f'invalid interactiveMode for {name}: "{plugin.interactive_mode}"')
     if any(not variable.name for variable in plugin.env or ()):
         raise CredentialsError(f"env variable name must be specified for {name} to use exec authentication plugin")
-    return ExecPluginConfig(
-        api_version=plugin.api_version,
-        command=plugin.command,
-        args=tuple(plugin.args or ()),
-        env={variable.name: variable.value for variable in plugin.env or ()},
-        install_hint=plugin.install_hint,
-        cluster=_cluster_info(cluster) if plugin.provide_cluster_info else None,
-    )
 
 
 def _cluster_info(cluster: KubeconfigCluster) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.client.credentials.exec_plugin import ExecPlugin, ExecPluginConfig
+from extender.client.credentials.exec_plugin import Exec, ExecEnv, ExecPlugin
 from extender.values.targets.target import CredentialsError, Identity
 from extender.values.targets.tls import KeyPair
 from tests.kit.waiting import until
@@ -39,7 +39,7 @@ def plugin(tmp_path: Path) -> Callable[..., ExecPlugin]:
             f'#!/bin/sh\nRUN=$(wc -l < "{tmp_path}/runs" 2>/dev/null || echo 0)\necho >> "{tmp_path}/runs"\n{script}\n'
         )
         path.chmod(0o755)
-        return ExecPlugin(ExecPluginConfig(version, str(path), env={"CANARY": "canary"}, install_hint=hint), now=now)
+        return ExecPlugin(Exec(version, str(path), env=[ExecEnv("CANARY", "canary")], install_hint=hint), now=now)
 
     return make
 
@@ -142,7 +142,7 @@ def test_failing_plugin_is_reported_in_one_line_without_secrets(
 
 def test_a_program_that_is_not_there_tells_how_to_get_it():
     with pytest.raises(CredentialsError, match="cannot be run: No such file or directory; brew install it"):
-        identity(ExecPlugin(ExecPluginConfig(V1, "no-such-plugin-here", install_hint="brew install it")))
+        identity(ExecPlugin(Exec(V1, "no-such-plugin-here", install_hint="brew install it")))
 
 
 async def test_plugin_is_killed_when_its_request_is_cancelled(tmp_path: Path):
@@ -150,7 +150,7 @@ async def test_plugin_is_killed_when_its_request_is_cancelled(tmp_path: Path):
         f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); print(flush=True); "
         "time.sleep(60)"
     )
-    runner = ExecPlugin(ExecPluginConfig(V1, sys.executable, args=("-c", script)))
+    runner = ExecPlugin(Exec(V1, sys.executable, args=["-c", script]))
     asking = asyncio.create_task(runner.identity(0))
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():  # noqa: ASYNC110 - another process writes it
         await asyncio.sleep(0.01)
@@ -188,5 +188,5 @@ def test_secrets_are_not_shown(plugin: Callable[..., ExecPlugin]):
     runner = plugin(says(token="canary"))
     credentials = identity(runner)
 
-    config = ExecPluginConfig(V1, "x", ("canary",), {"a": "canary"})
+    config = Exec(V1, "x", ["canary"], [ExecEnv("a", "canary")])
     assert "canary" not in repr(runner) + repr(credentials) + repr(config)
