@@ -71,12 +71,9 @@ class CallQueue:
         else:
             self._enqueue(Ticket(call, outcome))
 
-    def pop(self, lane: Lane) -> Ticket | None:
-        """Returns the next call of a lane, to be performed and then passed to `finish`; None if none waits."""
-        waiting = self.lanes[lane]
-        if not waiting:
-            return None
-        _, ticket = waiting.popitem(last=False)
+    def pop(self, lane: Lane) -> Ticket:
+        """Returns the next call of a lane in which one waits, to be performed and then passed to `finish`."""
+        _, ticket = self.lanes[lane].popitem(last=False)
         self._in_flight.add(ticket)
         return ticket
 

@@ -172,9 +172,7 @@ class ApiDispatcher:
             self._idle_workers.append(work)
             await work
 
-    async def _perform(self, lane: Lane, ticket: Ticket | None) -> None:
-        if ticket is None:
-            return
+    async def _perform(self, lane: Lane, ticket: Ticket) -> None:
         self._num_in_flight[lane] += 1
         self._begin()
         call, succeeded, now = ticket.call, False, asyncio.get_running_loop().time
