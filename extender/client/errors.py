@@ -169,14 +169,9 @@ _BY_CODE: Mapping[int, type[ApiError]] = {
 # For answers without a Status, which may come from a proxy or a login page. They must not count as answers about an
 # object.
 _WITHOUT_STATUS: Mapping[int, type[ApiError]] = {
-    401: Unauthorized,
-    403: Forbidden,
+    **_BY_CODE,
     404: NotServed,
-    409: NotKubernetes,
-    410: NotKubernetes,
-    422: NotKubernetes,
-    429: TooManyRequests,
-    504: ServerTimeout,
+    **dict.fromkeys((409, 410, 422), NotKubernetes),
 }
 
 
