@@ -37,18 +37,7 @@ def tolerates(toleration: Toleration, taint: Taint, *, compares: bool = False) -
     `compares` is the gate TaintTolerationComparisonOperators: `Lt` and `Gt` cover taints with a smaller or a greater
     number than their own; else they cover none.
     """
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == taint.value
-    if compares and toleration.operator in COMPARISON_OPERATORS:
-        number, taint_number = decimal_integer(toleration.value), decimal_integer(taint.value)
-        if number is None or taint_number is None:
-            return False
-        return taint_number < number if toleration.operator == "Lt" else taint_number > number
-    return toleration.operator == "Exists"
+    return Tolerations((toleration,)).cover(taint, compares=compares)
 
 
 def decimal_integer(text: str) -> int | None:

@@ -30,7 +30,6 @@ TAINT = Taint(key="dedicated", value="batch", effect="NoSchedule")
 def test_toleration_covers_taint_when_effect_key_and_value_agree(toleration: Toleration, covers: bool) -> None:
     """An effect, key or value that the toleration leaves empty agrees with all."""
     assert tolerates(toleration, TAINT) is covers
-    assert Tolerations([toleration]).cover(TAINT) is covers
 
 
 @pytest.mark.parametrize("compares", [False, True])
