@@ -10,7 +10,6 @@ from extender.values.golang.quoting import quoted
 
 Address = IPv4Address | IPv6Address
 
-_HEX_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
 _DIGITS: Final = frozenset("0123456789")
 
 
