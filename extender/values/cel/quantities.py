@@ -4,9 +4,10 @@ Upstream: apiserver/pkg/cel/library, quantity.go, semverlib.go; github.com/blang
 """
 
 import math
+import operator
 import re
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 from extender.values.cel.functions import BOOL, DOUBLE, INT, STRING, CelType, Function, accepts
 from extender.values.golang.int64 import MAX_INT64, MIN_INT64
@@ -60,13 +61,15 @@ class Semver:
             raise SemverError("short version cannot contain PreRelease/Build meta data")
         return Semver.parse(".".join([*parts, "0", "0"][:3]))
 
-    def compare(self, other: "Semver") -> int:
-        """Returns -1, 0 or 1. A prerelease comes before its release."""
-        mine, theirs = (self.major, self.minor, self.patch), (other.major, other.minor, other.patch)
-        if mine != theirs:
-            return 1 if mine > theirs else -1
-        before, after = _order(self.prerelease), _order(other.prerelease)
-        return (before > after) - (before < after)
+    def __lt__(self, other: "Semver") -> bool:
+        """Returns whether it comes before the other. A prerelease comes before its release."""
+        return self._order() < other._order()
+
+    def _order(self) -> tuple[object, ...]:
+        """Returns a sort key: a missing prerelease last; numbers before words, numbers by value."""
+        parts = self.prerelease
+        identifiers = [(False, int(part), "") if _DIGITS.issuperset(part) else (True, 0, part) for part in parts]
+        return self.major, self.minor, self.patch, not parts, identifiers
 
     def __str__(self) -> str:
         number = f"{self.major}.{self.minor}.{self.patch}"
@@ -96,12 +99,6 @@ def _prerelease(identifier: str) -> str:
     if _IDENTIFIER.fullmatch(identifier) is None:
         raise SemverError(f'Invalid character(s) found in prerelease "{identifier}"')
     return identifier
-
-
-def _order(prerelease: tuple[str, ...]) -> tuple[bool, list[tuple[bool, int, str]]]:
-    """Returns a sort key: a missing prerelease last; numbers before words, numbers by value."""
-    identifiers = [(False, int(part), "") if _DIGITS.issuperset(part) else (True, 0, part) for part in prerelease]
-    return not prerelease, identifiers
 
 
 def _without_leading_zeros(part: str) -> str:
@@ -138,8 +135,9 @@ def _as_float(nanos: int) -> float:
         return math.copysign(math.inf, nanos)
 
 
-def _compare(one: int, other: int) -> int:
-    return (one > other) - (one < other)
+def _compare(one: Any, other: Any) -> int:
+    """Returns -1, 0 or 1."""
+    return bool(other < one) - bool(one < other)
 
 
 def _semver(text: str, normalized: bool = False) -> Semver:
@@ -152,23 +150,23 @@ FUNCTIONS: Final = (
     Function("string_to_quantity", "quantity", (_S,), _Q, _quantity, is_member=False),
     Function("is_quantity_string", "isQuantity", (_S,), _B, accepts(Quantity.parse), is_member=False),
     Function("quantity_sign", "sign", (_Q,), _I, lambda nanos: _compare(nanos, 0), is_member=False),
-    Function("quantity_is_greater_than", "isGreaterThan", (_Q, _Q), _B, lambda one, other: one > other),
-    Function("quantity_is_less_than", "isLessThan", (_Q, _Q), _B, lambda one, other: one < other),
+    Function("quantity_is_greater_than", "isGreaterThan", (_Q, _Q), _B, operator.gt),
+    Function("quantity_is_less_than", "isLessThan", (_Q, _Q), _B, operator.lt),
     Function("quantity_compare_to", "compareTo", (_Q, _Q), _I, _compare),
     Function("quantity_get_float", "asApproximateFloat", (_Q,), DOUBLE, _as_float),
     Function("quantity_get_int", "asInteger", (_Q,), _I, _as_integer),
     Function("quantity_is_integer", "isInteger", (_Q,), _B, _is_integer),
-    Function("quantity_add", "add", (_Q, _Q), _Q, lambda one, other: one + other),
+    Function("quantity_add", "add", (_Q, _Q), _Q, operator.add),
     Function("quantity_add_int", "add", (_Q, _I), _Q, lambda one, whole: one + whole * NANO),
-    Function("quantity_sub", "sub", (_Q, _Q), _Q, lambda one, other: one - other),
+    Function("quantity_sub", "sub", (_Q, _Q), _Q, operator.sub),
     Function("quantity_sub_int", "sub", (_Q, _I), _Q, lambda one, whole: one - whole * NANO),
     Function("string_to_semver", "semver", (_S,), _V, _semver, is_member=False),
     Function("string_bool_to_semver", "semver", (_S, _B), _V, _semver, is_member=False),
     Function("is_semver_string", "isSemver", (_S,), _B, accepts(_semver), is_member=False),
     Function("is_semver_string_bool", "isSemver", (_S, _B), _B, accepts(_semver), is_member=False),
-    Function("semver_is_greater_than", "isGreaterThan", (_V, _V), _B, lambda one, other: one.compare(other) > 0),
-    Function("semver_is_less_than", "isLessThan", (_V, _V), _B, lambda one, other: one.compare(other) < 0),
-    Function("semver_compare_to", "compareTo", (_V, _V), _I, Semver.compare),
+    Function("semver_is_greater_than", "isGreaterThan", (_V, _V), _B, operator.gt),
+    Function("semver_is_less_than", "isLessThan", (_V, _V), _B, operator.lt),
+    Function("semver_compare_to", "compareTo", (_V, _V), _I, _compare),
     Function("semver_major", "major", (_V,), _I, lambda version: version.major),
     Function("semver_minor", "minor", (_V,), _I, lambda version: version.minor),
     Function("semver_patch", "patch", (_V,), _I, lambda version: version.patch),

@@ -237,9 +237,9 @@ def test_the_cost_of_an_unknown_form(data: bytes) -> None:
 )
 def test_versions_are_ordered(smaller: str, larger: str) -> None:
     """Numbers by value, prereleases before releases, numbers before words."""
-    one, other = Semver.parse(smaller), Semver.parse(larger)
+    one, other, same = map(Semver.parse, (smaller, larger, smaller))
 
-    assert (one.compare(other), other.compare(one), one.compare(one)) == (-1, 1, 0)
+    assert (one < other, other < one, one < same) == (True, False, False)
 
 
 @pytest.mark.parametrize(
