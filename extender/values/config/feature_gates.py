@@ -17,6 +17,7 @@ from extender.values.config.feature_gate_table import (
     Stage,
     number,
 )
+from extender.values.golang.field_errors import aggregate
 
 _ALL: Final = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
 """Gates that stand for all gates of a stage that are not given by name."""
@@ -71,7 +72,7 @@ class FeatureGates:
             gates = cls(version, _on_at(version, _spelled_out(settings, version)))
             errors = list(gates._missing())
         if errors:
-            raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+            raise ValueError(aggregate(errors))
         return gates
 
     def changed(self, settings: Mapping[str, bool]) -> "FeatureGates":

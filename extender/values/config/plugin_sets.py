@@ -106,15 +106,13 @@ def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     )
 
 
-GATE_OF: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "DynamicResources": "DynamicResourceAllocation",
-        "NodeDeclaredFeatures": "NodeDeclaredFeatures",
-        "GangScheduling": "GangScheduling",
-        "TopologyPlacementGenerator": "TopologyAwareWorkloadScheduling",
-        "PodGroupPodsCount": "TopologyAwareWorkloadScheduling",
-    }
-)
+GATE_OF: Final[Mapping[str, str]] = {
+    "DynamicResources": "DynamicResourceAllocation",
+    "NodeDeclaredFeatures": "NodeDeclaredFeatures",
+    "GangScheduling": "GangScheduling",
+    "TopologyPlacementGenerator": "TopologyAwareWorkloadScheduling",
+    "PodGroupPodsCount": "TopologyAwareWorkloadScheduling",
+}
 """In-tree plugin -> the feature gate without which it does nothing."""
 
 IN_TREE_PROFILE: Final = (

@@ -8,7 +8,6 @@ plugins/noderesources/fit.go and resource_allocation.go; component-helpers/resou
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final, TypeVar, final
 
 import msgspec
@@ -190,8 +189,7 @@ DEFAULT_MEMORY: Final = 200 * 1024 * 1024
 _SAFE_NANOS: Final = 2**63 * 10**6
 
 _NAMED: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})
-_DEFAULTS: Final[Mapping[str, RawQuantity]] = MappingProxyType({CPU: f"{DEFAULT_MILLI_CPU}m", MEMORY: DEFAULT_MEMORY})
-_NO_DEFAULTS: Final[Mapping[str, RawQuantity]] = MappingProxyType({})
+_DEFAULTS: Final[Mapping[str, RawQuantity]] = {CPU: f"{DEFAULT_MILLI_CPU}m", MEMORY: DEFAULT_MEMORY}
 
 _Field = tuple[str, str, RawQuantity]
 """The path of a list such as `spec.containers[0].resources.requests`, a resource in it, and what stands there."""
@@ -351,7 +349,7 @@ def _filter_requests(pod: Pod) -> Resources:
 
 
 def _amounts(
-    pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = _NO_DEFAULTS
+    pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = NOTHING_ASKED
 ) -> dict[str, int]:
     """Returns int64 base units, millicores for cpu. The options are those of `sum_requests`."""
     only = _only_list(pod, use_status=use_status)
