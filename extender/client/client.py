@@ -74,7 +74,6 @@ class _Request(NamedTuple):
     where: str
     """The path with its query."""
     headers: Headers
-    accept: str = JSON
     content: bytes = b""
 
     def __str__(self) -> str:
@@ -174,7 +173,6 @@ class Client:
         params: Mapping[str, str] | None = None,
         body: object = None,
         content_type: str = JSON,
-        accept: str = JSON,
         timeout: float = 30.0,
         max_bytes: int | None = None,
     ) -> bytes:
@@ -192,10 +190,10 @@ class Client:
         Raises ApiError; for a write, its `may_have_happened` tells whether it may have been performed.
         """
         content = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
-        headers = self._headers(accept, compressed=method == "GET")
+        headers = self._headers(compressed=method == "GET")
         if content:
             headers += (("Content-Type", content_type),)
-        request = _Request(method, path, _with_query(path, params or {}), headers, accept, content)
+        request = _Request(method, path, _with_query(path, params or {}), headers, content)
         cap = max_bytes or (limits.READ_BYTES if method == "GET" else limits.WRITE_BYTES)
         if method != "GET":
             timeout = min(timeout, self._write_seconds)
@@ -231,7 +229,7 @@ class Client:
         `silence` seconds without a byte the connection counts as dead; bookmarks come every minute when requested. The
         iterator raises ApiError, too.
         """
-        request = _Request("GET", path, _with_query(path, params), self._headers(JSON, compressed=False))
+        request = _Request("GET", path, _with_query(path, params), self._headers(compressed=False))
         try:
             opened, body = await self._open_watch(request, silence)
         except errors.Unauthorized:
@@ -301,9 +299,9 @@ class Client:
         finally:
             ATTEMPTS[code, method, self._host] += 1
 
-    def _headers(self, accept: str, *, compressed: bool) -> Headers:
+    def _headers(self, *, compressed: bool) -> Headers:
         return (
-            ("Accept", accept),
+            ("Accept", JSON),
             ("Accept-Encoding", "gzip" if compressed else "identity"),
             ("User-Agent", self._user_agent),
         )
@@ -345,11 +343,7 @@ async def _refusal(request: _Request, response: ClientResponse) -> errors.ApiErr
 def _check_content_type(request: _Request, response: ClientResponse) -> None:
     """Raises NotKubernetes for a response that is not JSON, such as a login page."""
     content_type = response.header("content-type")
-    if (
-        request.accept == JSON
-        and content_type not in ("", JSON)
-        and content_type.partition(";")[0].strip().lower() != JSON
-    ):
+    if content_type not in ("", JSON) and content_type.partition(";")[0].strip().lower() != JSON:
         raise errors.NotKubernetes(
             f"{request}: answered {response.status} with {content_type[:64]!r} instead of JSON", status=response.status
         )
@@ -365,8 +359,6 @@ _read_kind = msgspec.json.Decoder(_Kind)
 
 def _check_kind(request: _Request, body: bytes) -> None:
     """Raises NotKubernetes if the body is a Status or no JSON object, where an object was requested."""
-    if request.accept != JSON:
-        return
     if len(body) > limits.ERROR_BYTES:
         # No Status is this long, and the caller decodes it anyway: reading it twice would take too long.
         head = _Kind() if body.lstrip()[:1] == b"{" else None

@@ -214,12 +214,6 @@ async def test_a_login_page_is_no_success_for_a_write_either():
     assert caught.value.may_have_happened
 
 
-async def test_text_is_an_answer_when_it_was_accepted():
-    server = Scripted(httpx.Response(200, headers={"content-type": "text/plain"}, content=b"ok"))
-
-    assert await client_of(server).request("GET", "/readyz", accept="text/plain") == b"ok"
-
-
 # What is tried again
 
 
