@@ -8,7 +8,7 @@ import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from time import perf_counter
-from typing import Any, NamedTuple, final
+from typing import Any, final
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -19,6 +19,7 @@ from extender.client.transport.carrier import (
     Body,
     Carried,
     Carrier,
+    ClientRequest,
     ClientResponse,
     Headers,
     Transport,
@@ -66,18 +67,6 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 DEFAULT_MAX_RETRIES = 10
 """Upstream: client-go/rest/request.go, defaultMaxRetries."""
-
-
-class _Request(NamedTuple):
-    method: str
-    path: str
-    where: str
-    """The path with its query."""
-    headers: Headers
-    content: bytes = b""
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.path}"
 
 
 @final
@@ -193,7 +182,7 @@ class Client:
         headers = self._headers(compressed=method == "GET")
         if content:
             headers += (("Content-Type", content_type),)
-        request = _Request(method, path, _with_query(path, params or {}), headers, content)
+        request = ClientRequest(method, _with_query(path, params or {}), headers, content)
         cap = max_bytes or (limits.READ_BYTES if method == "GET" else limits.WRITE_BYTES)
         if method != "GET":
             timeout = min(timeout, self._write_seconds)
@@ -229,7 +218,7 @@ class Client:
         `silence` seconds without a byte the connection counts as dead; bookmarks come every minute when requested. The
         iterator raises ApiError, too.
         """
-        request = _Request("GET", path, _with_query(path, params), self._headers(compressed=False))
+        request = ClientRequest("GET", _with_query(path, params), self._headers(compressed=False))
         try:
             opened, body = await self._open_watch(request, silence)
         except errors.Unauthorized:
@@ -241,7 +230,7 @@ class Client:
         """Closes all connections. Requests and watches in flight fail."""
         await self._connections.aclose()
 
-    async def _attempt(self, request: _Request, seconds: float, cap: int) -> bytes:
+    async def _attempt(self, request: ClientRequest, seconds: float, cap: int) -> bytes:
         is_write = request.method != "GET"
         pool, identity = await self._connections.lend()
         try:
@@ -267,7 +256,7 @@ class Client:
             _check_kind(request, body)
         return body
 
-    async def _open_watch(self, request: _Request, seconds: float) -> tuple[AsyncExitStack, Body]:
+    async def _open_watch(self, request: ClientRequest, seconds: float) -> tuple[AsyncExitStack, Body]:
         async with AsyncExitStack() as stack:
             pool, identity = await self._connections.lend()
             stack.push_async_callback(self._connections.give_back, pool)
@@ -285,19 +274,21 @@ class Client:
             body = Body(request, response)
             return stack.pop_all(), body
 
-    async def _send(self, carrier: Carrier, identity: Identity, request: _Request, seconds: float) -> ClientResponse:
-        method, where, headers, code = request.method, request.where, request.headers, ERROR
+    async def _send(
+        self, carrier: Carrier, identity: Identity, request: ClientRequest, seconds: float
+    ) -> ClientResponse:
+        code = ERROR
         if identity.authorization is not None:
-            headers = (*headers, ("Authorization", identity.authorization))
+            request = request._replace(headers=(*request.headers, ("Authorization", identity.authorization)))
         try:
             # A timeout of the connection happens, for certain, before anything was sent.
             connect_seconds = min(seconds / 2, limits.CONNECT_SECONDS)
             deadline = asyncio.get_running_loop().time() + seconds
-            response = await carrier.send(method, where, headers, request.content, connect_seconds, deadline)
+            response = await carrier.send(request, connect_seconds, deadline)
             code = str(response.status)
             return response
         finally:
-            ATTEMPTS[code, method, self._host] += 1
+            ATTEMPTS[code, request.method, self._host] += 1
 
     def _headers(self, *, compressed: bool) -> Headers:
         return (
@@ -329,7 +320,7 @@ def _wait_before_retry(method: str, error: errors.ApiError) -> float | None:
     return error.retry_after
 
 
-async def _refusal(request: _Request, response: ClientResponse) -> errors.ApiError:
+async def _refusal(request: ClientRequest, response: ClientResponse) -> errors.ApiError:
     try:
         body = await Body(request, response).read(limits.ERROR_BYTES)
     except errors.NotKubernetes:
@@ -340,7 +331,7 @@ async def _refusal(request: _Request, response: ClientResponse) -> errors.ApiErr
     return errors.from_response(str(request), response.status, body, retry_after=retry_after)
 
 
-def _check_content_type(request: _Request, response: ClientResponse) -> None:
+def _check_content_type(request: ClientRequest, response: ClientResponse) -> None:
     """Raises NotKubernetes for a response that is not JSON, such as a login page."""
     content_type = response.header("content-type")
     if content_type not in ("", JSON) and content_type.partition(";")[0].strip().lower() != JSON:
@@ -357,7 +348,7 @@ class _Kind(msgspec.Struct):
 _read_kind = msgspec.json.Decoder(_Kind)
 
 
-def _check_kind(request: _Request, body: bytes) -> None:
+def _check_kind(request: ClientRequest, body: bytes) -> None:
     """Raises NotKubernetes if the body is a Status or no JSON object, where an object was requested."""
     if len(body) > limits.ERROR_BYTES:
         # No Status is this long, and the caller decodes it anyway: reading it twice would take too long.

@@ -22,7 +22,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final, final
 
-from extender.client.transport.carrier import GZIP, Carrier, ClientResponse, CutError, Headers, Transport
+from extender.client.transport.carrier import GZIP, Carrier, ClientRequest, ClientResponse, CutError, Headers, Transport
 from extender.client.transport.connections import Http1Carrier
 from extender.client.transport.dialing import Route
 from extender.engine.framework import ExtenderError
@@ -287,7 +287,7 @@ class ExtenderClient:
         if target.userinfo:
             headers = (*headers, ("Authorization", basic(target.username, target.password)))
         carrier = self._carrier(f"{target.scheme}://{target.netloc.decode()}")
-        return await carrier.send(method, target.raw_path.decode(), headers, body, connect_seconds)
+        return await carrier.send(ClientRequest(method, target.raw_path.decode(), headers, body), connect_seconds)
 
     def _carrier(self, server: str) -> Carrier:
         carrier = self._carriers.get(server)

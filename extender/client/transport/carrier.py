@@ -9,13 +9,26 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from io import BytesIO
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, NamedTuple, Protocol, final
 
 from extender.client.errors import ApiError, NoAnswer, NotKubernetes, Unreachable
 from extender.values import limits
 
 Headers = tuple[tuple[str, str], ...]
 """Names and values, without line breaks."""
+
+
+class ClientRequest(NamedTuple):
+    """A request, which errors name by its method and its path."""
+
+    method: str
+    path: str
+    """Below the server's URL, quoted, perhaps with a query."""
+    headers: Headers
+    content: bytes = b""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path.partition('?')[0]}"
 
 
 @final
@@ -63,18 +76,11 @@ class Carrier(ABC):
 
     @abstractmethod
     async def send(
-        self,
-        method: str,
-        path: str,
-        headers: Headers,
-        content: bytes,
-        connect_seconds: float | None,
-        deadline: float = math.inf,
+        self, request: ClientRequest, connect_seconds: float | None, deadline: float = math.inf
     ) -> ClientResponse:
         """Returns the response as soon as its head has arrived.
 
         Arguments:
-            path: below the server's URL, quoted, perhaps with a query.
             connect_seconds: the most seconds until there is a connection.
             deadline: the event loop's time until which the head and the body have to arrive.
 

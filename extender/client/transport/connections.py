@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from extender.client.errors import Unreachable
-from extender.client.transport.carrier import Carrier, ClientResponse, CutError, Headers, NotSentError
+from extender.client.transport.carrier import Carrier, ClientRequest, ClientResponse, CutError, Headers, NotSentError
 from extender.client.transport.dialing import Route
 from extender.client.transport.http1 import Connection, head_lines
 from extender.values import limits
@@ -44,17 +44,11 @@ class Http1Carrier(Carrier):
         self._is_closed = False
 
     async def send(
-        self,
-        method: str,
-        path: str,
-        headers: Headers,
-        content: bytes,
-        connect_seconds: float | None,
-        deadline: float = math.inf,
+        self, request: ClientRequest, connect_seconds: float | None, deadline: float = math.inf
     ) -> ClientResponse:
         """Sends a GET again if its connection turns out to have been closed while it was idle."""
         try:
-            request = self._encode(method, path, headers, content)
+            encoded = self._encode(request)
         except ValueError as exc:
             raise NotSentError(str(exc)) from exc
         if self._num_requests >= self._max_connections:
@@ -69,13 +63,13 @@ class Http1Carrier(Carrier):
         try:
             while (connection := self._pop_idle()) is not None:
                 try:
-                    return await self._send_on(connection, request, deadline)
+                    return await self._send_on(connection, encoded, deadline)
                 except CutError:
                     # The server may have closed the idle connection. A write is not sent again, because it may have
                     # been performed.
-                    if connection.has_received or method != "GET":
+                    if connection.has_received or request.method != "GET":
                         raise
-            return await self._send_on(await self._dial(connect_seconds), request, deadline)
+            return await self._send_on(await self._dial(connect_seconds), encoded, deadline)
         except BaseException:
             self._end_request()
             raise
@@ -144,7 +138,8 @@ class Http1Carrier(Carrier):
             raise NotSentError("the client was closed")
         return connection
 
-    def _encode(self, method: str, path: str, headers: Headers, content: bytes) -> bytes:
+    def _encode(self, request: ClientRequest) -> bytes:
+        method, path, headers, content = request
         lines = self._encoded.get(headers)
         if lines is None:
             lines = self._encoded[headers] = self._always + head_lines(headers)

@@ -7,7 +7,7 @@ from typing import Final, cast, final
 
 import httpx
 
-from extender.client.transport.carrier import Carrier, ClientResponse, CutError, Headers, NotSentError, Transport
+from extender.client.transport.carrier import Carrier, ClientRequest, ClientResponse, CutError, NotSentError, Transport
 
 _NOTHING_SENT: Final = (
     httpx.ConnectError,
@@ -28,18 +28,13 @@ class TransportCarrier(Carrier):
         self._server = server
 
     async def send(
-        self,
-        method: str,
-        path: str,
-        headers: Headers,
-        content: bytes,
-        connect_seconds: float | None,
-        deadline: float = math.inf,
+        self, request: ClientRequest, connect_seconds: float | None, deadline: float = math.inf
     ) -> ClientResponse:
-        request = httpx.Request(method, self._server + path, headers=headers, content=content)
+        url = self._server + request.path
+        asked = httpx.Request(request.method, url, headers=request.headers, content=request.content)
         async with asyncio.timeout_at(_end(deadline)):
             try:
-                return _TransportResponse(await self._transport.handle_async_request(request), deadline)
+                return _TransportResponse(await self._transport.handle_async_request(asked), deadline)
             except _NOTHING_SENT as exc:
                 raise NotSentError(_what(exc)) from exc
             except httpx.TimeoutException as exc:

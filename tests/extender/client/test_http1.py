@@ -16,7 +16,7 @@ import uvloop
 
 from extender.client import errors
 from extender.client.client import Client
-from extender.client.transport.carrier import NotSentError
+from extender.client.transport.carrier import ClientRequest, NotSentError
 from extender.client.transport.connections import Http1Carrier
 from extender.client.transport.dialing import Route
 from extender.values.targets.target import Target
@@ -310,7 +310,7 @@ async def test_request_waits_for_a_connection_when_all_are_in_use():
         carrier = Http1Carrier(Route(server.url, ssl.create_default_context()), max_connections=2)
 
         async def send(seconds: float) -> int:
-            answer = await carrier.send("GET", PODS, (), b"", seconds)
+            answer = await carrier.send(ClientRequest("GET", PODS, ()), seconds)
             while await answer.read_some():
                 pass
             await answer.aclose()
@@ -345,9 +345,9 @@ async def test_timed_out_request_releases_its_connection():
         for _ in range(3):
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.05):
-                    await carrier.send("GET", PODS, (), b"", 10)
+                    await carrier.send(ClientRequest("GET", PODS, ()), 10)
         silent = False
-        answer = await carrier.send("GET", PODS, (), b"", 10)
+        answer = await carrier.send(ClientRequest("GET", PODS, ()), 10)
         await answer.aclose()
         await carrier.aclose()
 
