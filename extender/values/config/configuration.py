@@ -107,15 +107,13 @@ class Extender:
     bind_verb: str = field(default="", metadata=wire(STRING, Presence.OMIT))
     enable_https: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT, name="enableHTTPS"))
     tls_config: ExtenderTLSConfig | None = field(
-        default=None, metadata=wire(struct_of(ExtenderTLSConfig, "v1.ExtenderTLSConfig"), Presence.KEEP)
+        default=None, metadata=wire(struct_of(ExtenderTLSConfig), Presence.KEEP)
     )
     http_timeout: Duration = field(default=Duration.of(5), metadata=wire(DURATION, zero_is_default=True))
     node_cache_capable: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT))
     managed_resources: tuple[ExtenderManagedResource, ...] = field(
         default=(),
-        metadata=wire(
-            ListOf(struct_of(ExtenderManagedResource, "v1.ExtenderManagedResource"), make=tuple), Presence.OMIT
-        ),
+        metadata=wire(ListOf(struct_of(ExtenderManagedResource), make=tuple), Presence.OMIT),
     )
     ignorable: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT))
 
@@ -189,7 +187,7 @@ class Configuration:
     pod_max_backoff_seconds: int = field(default=10, metadata=wire(INT64))
     profiles: tuple[Profile, ...] = default_profiles(DEFAULT_FEATURES)
     extenders: tuple[Extender, ...] = field(
-        default=(), metadata=wire(ListOf(struct_of(Extender, "v1.Extender"), make=tuple), Presence.OMIT)
+        default=(), metadata=wire(ListOf(struct_of(Extender), make=tuple), Presence.OMIT)
     )
     delay_cache_until_active: bool = field(default=False, metadata=wire(BOOL, Presence.OMIT))
     feature_gates: FeatureGates = DEFAULT_FEATURES

@@ -1,6 +1,6 @@
 """How the fields of configuration values look in JSON: declarations, and types that `golang.schema` does not have.
 
-`struct_of(cls, name)` makes the type of a dataclass whose fields say in their metadata (`wire(...)`) how they look in
+`struct_of(cls)` makes the type of a dataclass whose fields say in their metadata (`wire(...)`) how they look in
 JSON, so that a default stands beside the name and the type of what it fills. For any other class the fields are
 declared in the call.
 """
@@ -109,9 +109,12 @@ def wire(
     return {"name": name, "field": schema.Field(go_type, presence=presence, zero_is_default=zero_is_default)}
 
 
-def struct_of(cls: Any, name: str, **declared: Mapping[str, Any]) -> schema.Struct:
-    """Returns the type of a class: its fields in order, with metadata from `wire`, here or declared in the call."""
-    return schema.Struct(name, fields_of(cls, **declared), make=cls)
+def struct_of(cls: Any, name: str = "", /, **declared: Mapping[str, Any]) -> schema.Struct:
+    """Returns the type of a class: its fields in order, with metadata from `wire`, here or declared in the call.
+
+    Upstream's type is called `name`; without one it is in v1, and called like the class.
+    """
+    return schema.Struct(name or f"v1.{cls.__name__}", fields_of(cls, **declared), make=cls)
 
 
 def fields_of(cls: Any, **declared: Mapping[str, Any]) -> dict[str, schema.Field]:

@@ -36,41 +36,33 @@ from extender.values.objects.pod import NodeAffinity, PreferredSchedulingTerm, T
 _STRINGS: Final = ListOf(STRING, make=written_list)
 _LABEL_SELECTOR_REQUIREMENT: Final = struct_of(
     LabelSelectorRequirement,
-    "v1.LabelSelectorRequirement",
     key=wire(STRING),
     operator=wire(Scalar(Kind.STRING, "v1.LabelSelectorOperator")),
     values=wire(_STRINGS, Presence.OMIT),
 )
 _LABEL_SELECTOR: Final = struct_of(
     LabelSelector,
-    "v1.LabelSelector",
     match_labels=wire(MapOf(STRING), Presence.OMIT),
     match_expressions=wire(ListOf(_LABEL_SELECTOR_REQUIREMENT, make=list), Presence.OMIT),
 )
 _NODE_SELECTOR_REQUIREMENT: Final = struct_of(
     NodeSelectorRequirement,
-    "v1.NodeSelectorRequirement",
     key=wire(STRING),
     operator=wire(Scalar(Kind.STRING, "v1.NodeSelectorOperator")),
     values=wire(_STRINGS, Presence.OMIT),
 )
 _NODE_SELECTOR_TERM: Final = struct_of(
     NodeSelectorTerm,
-    "v1.NodeSelectorTerm",
     match_expressions=wire(ListOf(_NODE_SELECTOR_REQUIREMENT, make=list), Presence.OMIT),
     match_fields=wire(ListOf(_NODE_SELECTOR_REQUIREMENT, make=list), Presence.OMIT),
 )
 _NODE_SELECTOR: Final = struct_of(
     NodeSelector,
-    "v1.NodeSelector",
     node_selector_terms=wire(ListOf(_NODE_SELECTOR_TERM, make=written_list), Presence.NULL),
 )
-_PREFERRED_TERM: Final = struct_of(
-    PreferredSchedulingTerm, "v1.PreferredSchedulingTerm", weight=wire(INT32), preference=wire(_NODE_SELECTOR_TERM)
-)
+_PREFERRED_TERM: Final = struct_of(PreferredSchedulingTerm, weight=wire(INT32), preference=wire(_NODE_SELECTOR_TERM))
 _NODE_AFFINITY: Final = struct_of(
     NodeAffinity,
-    "v1.NodeAffinity",
     required=wire(_NODE_SELECTOR, Presence.KEEP, name="requiredDuringSchedulingIgnoredDuringExecution"),
     preferred=wire(
         ListOf(_PREFERRED_TERM, make=list), Presence.OMIT, name="preferredDuringSchedulingIgnoredDuringExecution"
@@ -79,7 +71,6 @@ _NODE_AFFINITY: Final = struct_of(
 _NODE_INCLUSION_POLICY: Final = Scalar(Kind.STRING, "v1.NodeInclusionPolicy")
 _TOPOLOGY_SPREAD_CONSTRAINT: Final = struct_of(
     TopologySpreadConstraint,
-    "v1.TopologySpreadConstraint",
     max_skew=wire(INT32),
     topology_key=wire(STRING),
     when_unsatisfiable=wire(Scalar(Kind.STRING, "v1.UnsatisfiableConstraintAction")),
@@ -107,8 +98,8 @@ class UtilizationShapePoint:
     score: int = field(default=0, metadata=wire(INT32))
 
 
-_RESOURCES: Final = ListOf(struct_of(ResourceSpec, "v1.ResourceSpec"), make=tuple)
-_SHAPE: Final = ListOf(struct_of(UtilizationShapePoint, "v1.UtilizationShapePoint"), make=tuple)
+_RESOURCES: Final = ListOf(struct_of(ResourceSpec), make=tuple)
+_SHAPE: Final = ListOf(struct_of(UtilizationShapePoint), make=tuple)
 _CPU_AND_MEMORY: Final = (ResourceSpec("cpu"), ResourceSpec("memory"))
 
 
@@ -134,7 +125,7 @@ class ScoringStrategy:
     )
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
         default=None,
-        metadata=wire(struct_of(RequestedToCapacityRatioParam, "v1.RequestedToCapacityRatioParam"), Presence.KEEP),
+        metadata=wire(struct_of(RequestedToCapacityRatioParam), Presence.KEEP),
     )
 
 
@@ -264,7 +255,7 @@ class NodeResourcesFitArgs:
     ignored_resource_groups: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, Presence.OMIT))
     scoring_strategy: ScoringStrategy | None = field(
         default=ScoringStrategy(LEAST_ALLOCATED),
-        metadata=wire(struct_of(ScoringStrategy, "v1.ScoringStrategy"), Presence.KEEP),
+        metadata=wire(struct_of(ScoringStrategy), Presence.KEEP),
     )
 
 
@@ -335,4 +326,4 @@ ARGS_TYPES: Final[dict[str, Struct]] = {cls.__name__: _args_type(cls) for cls in
 
 def write_args(args: PluginArgs) -> dict[str, object]:
     """Returns the arguments as v1 JSON, without kind and apiVersion."""
-    return struct_of(type(args), f"v1.{type(args).__name__}").write(args)
+    return struct_of(type(args)).write(args)

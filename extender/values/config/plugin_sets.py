@@ -60,7 +60,7 @@ class PluginSet:
     disabled: tuple[PluginRef, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), Presence.OMIT))
 
 
-PLUGIN_SET: Final = struct_of(PluginSet, "v1.PluginSet")
+PLUGIN_SET: Final = struct_of(PluginSet)
 
 Plugins = Mapping[str, PluginSet]
 """The set of every extension point, and of `multiPoint`, by name."""
