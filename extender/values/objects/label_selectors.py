@@ -36,21 +36,12 @@ class Operator(StrEnum):
     DOES_NOT_EXIST = "!"
 
 
-BINARY_OPERATORS: Final = (
-    Operator.IN,
-    Operator.NOT_IN,
-    Operator.EQUALS,
-    Operator.DOUBLE_EQUALS,
-    Operator.NOT_EQUALS,
-    Operator.GREATER_THAN,
-    Operator.LESS_THAN,
-)
-
 _INCLUDES: Final = frozenset({Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS})
 _EXCLUDES: Final = frozenset({Operator.NOT_IN, Operator.NOT_EQUALS})
 _IS_SET: Final = frozenset({Operator.IN, Operator.NOT_IN})
 _IS_EXACT: Final = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.NOT_EQUALS})
 _IS_UNARY: Final = frozenset({Operator.EXISTS, Operator.DOES_NOT_EXIST})
+BINARY_OPERATORS: Final = tuple(operator for operator in Operator if operator not in _IS_UNARY)
 _SYMBOLS: Final = {
     Operator.IN: " in ",
     Operator.NOT_IN: " notin ",

@@ -37,17 +37,8 @@ class _Token(NamedTuple):
 
 
 _END: Final = _Token(_Kind.END, "")
-_SYMBOLS: Final = {
-    ")": _Kind.CLOSED,
-    ",": _Kind.COMMA,
-    "!": _Kind.NOT,
-    "(": _Kind.OPEN,
-    "==": _Kind.OPERATOR,
-    "=": _Kind.OPERATOR,
-    ">": _Kind.OPERATOR,
-    "<": _Kind.OPERATOR,
-    "!=": _Kind.OPERATOR,
-}
+_SYMBOLS: Final = {")": _Kind.CLOSED, ",": _Kind.COMMA, "!": _Kind.NOT, "(": _Kind.OPEN}
+"""All others are operators."""
 _OPERATORS: Final = {
     "in": Operator.IN,
     "notin": Operator.NOT_IN,
@@ -71,7 +62,9 @@ def _tokens(text: str) -> list[_Token]:
     place = 0
     while (lexeme := _LEXEMES.match(text, place)) is not None:
         symbol = lexeme["symbol"]
-        tokens.append(_Token(_SYMBOLS[symbol], symbol) if symbol else _Token(_Kind.WORD, lexeme["word"]))
+        tokens.append(
+            _Token(_SYMBOLS.get(symbol, _Kind.OPERATOR), symbol) if symbol else _Token(_Kind.WORD, lexeme["word"])
+        )
         place = lexeme.end()
     return [*tokens, _END]
 
