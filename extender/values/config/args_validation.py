@@ -28,7 +28,6 @@ from extender.values.config.plugin_args import (
     NodeResourcesFitArgs,
     PluginArgs,
     PodTopologySpreadArgs,
-    ResourceSpec,
     ScoringStrategy,
     UtilizationShapePoint,
     VolumeBindingArgs,
@@ -36,6 +35,7 @@ from extender.values.config.plugin_args import (
 )
 from extender.values.golang.field_errors import (
     FieldError,
+    all_invalid,
     child,
     duplicate,
     forbidden,
@@ -173,12 +173,12 @@ def validate_node_resources_balanced_allocation_args(
 def validate_node_resources_fit_args(path: str, args: NodeResourcesFitArgs) -> Iterator[FieldError]:
     """Requires names, weights of 1 to 100, and a shape with the strategy that has one; only when the plugin is made."""
     for index, name in enumerate(args.ignored_resources):
-        yield from _label_name(f"{child(path, 'ignoredResources')}[{index}]", name)
+        yield from all_invalid(f"{child(path, 'ignoredResources')}[{index}]", name, label_key_errors(name))
     for index, group in enumerate(args.ignored_resource_groups):
         group_path = f"{child(path, 'ignoredResourceGroups')}[{index}]"
         if "/" in group:
             yield invalid(group_path, group, "resource group name can't contain '/'")
-        yield from _label_name(group_path, group)
+        yield from all_invalid(group_path, group, label_key_errors(group))
     strategy_path = child(path, "scoringStrategy")
     if args.scoring_strategy is None:
         yield required(strategy_path, "ScoringStrategy field is required")
@@ -231,16 +231,14 @@ def validate_node_affinity(path: str, affinity: NodeAffinity) -> Iterator[FieldE
     yield from term_errors(child(path, "preferredDuringSchedulingIgnoredDuringExecution"), preferred)
 
 
-def _label_name(path: str, name: str) -> Iterator[FieldError]:
-    for error in label_key_errors(name):
-        yield invalid(path, name, error)
-
-
 def _scoring_strategy(path: str, strategy: ScoringStrategy) -> Iterator[FieldError]:
     ratio, ratio_path = strategy.requested_to_capacity_ratio, child(path, "requestedToCapacityRatio")
     if strategy.type not in _STRATEGIES:
         yield not_supported(child(path, "type"), marshalled(strategy.type), _STRATEGIES)
-    yield from _resource_weights(child(path, "resources"), strategy.resources)
+    for index, resource in enumerate(strategy.resources):
+        if not 0 < resource.weight <= 100:
+            detail = f"resource weight of {resource.name} not in valid range (0, 100]"
+            yield invalid(f"{child(path, 'resources')}[{index}].weight", resource.weight, detail)
     if strategy.type != REQUESTED_TO_CAPACITY_RATIO:
         if ratio is not None:
             yield forbidden(ratio_path, "must be nil when type is not RequestedToCapacityRatio")
@@ -248,16 +246,6 @@ def _scoring_strategy(path: str, strategy: ScoringStrategy) -> Iterator[FieldErr
         yield required(ratio_path, "must be specified when type is RequestedToCapacityRatio")
     else:
         yield from _shape(child(ratio_path, "shape"), ratio.shape)
-
-
-def _resource_weights(path: str, resources: Sequence[ResourceSpec]) -> Iterator[FieldError]:
-    for index, resource in enumerate(resources):
-        if not 0 < resource.weight <= 100:
-            yield invalid(
-                f"{path}[{index}].weight",
-                resource.weight,
-                f"resource weight of {resource.name} not in valid range (0, 100]",
-            )
 
 
 def _shape(path: str, shape: Sequence[UtilizationShapePoint]) -> Iterator[FieldError]:
@@ -279,11 +267,11 @@ def _shape(path: str, shape: Sequence[UtilizationShapePoint]) -> Iterator[FieldE
 def _constraint(path: str, constraint: TopologySpreadConstraint) -> Iterator[FieldError]:
     if constraint.max_skew <= 0:
         yield invalid(child(path, "maxSkew"), constraint.max_skew, "not in valid range (0, inf)")
-    if not constraint.topology_key:
+    key, action = constraint.topology_key, constraint.when_unsatisfiable
+    if not key:
         yield required(child(path, "topologyKey"), "can not be empty")
     else:
-        yield from _label_name(child(path, "topologyKey"), constraint.topology_key)
-    action = constraint.when_unsatisfiable
+        yield from all_invalid(child(path, "topologyKey"), key, label_key_errors(key))
     if not action:
         yield required(child(path, "whenUnsatisfiable"), "can not be empty")
     elif action not in _ACTIONS:
