@@ -37,13 +37,8 @@ def is_extended_resource_name(name: str) -> bool:
 
 
 def is_native_resource(name: str) -> bool:
-    """Returns whether it has no domain, or Kubernetes' own."""
-    return "/" not in name or is_prefixed_native_resource(name)
-
-
-def is_prefixed_native_resource(name: str) -> bool:
-    """Returns whether it is in the domain `kubernetes.io` or one that ends so."""
-    return NATIVE_DOMAIN in name
+    """Returns whether it has no domain, or Kubernetes' own: `kubernetes.io` or one that ends so."""
+    return "/" not in name or NATIVE_DOMAIN in name
 
 
 def is_pod_level_resource(name: str) -> bool:
@@ -55,6 +50,6 @@ def is_pod_level_resource(name: str) -> bool:
 def _is_scalar(name: str) -> bool:
     return (
         name.startswith((HUGEPAGES_PREFIX, ATTACHABLE_VOLUMES_PREFIX))
-        or is_prefixed_native_resource(name)
+        or NATIVE_DOMAIN in name
         or is_extended_resource_name(name)
     )
