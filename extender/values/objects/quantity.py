@@ -46,8 +46,8 @@ _NANOS_OF: Final = {
     **{suffix: 10 ** (exponent - NANO) for suffix, exponent in _DECIMAL_SUFFIXES.items()},
     **{suffix: 10**-NANO << exponent for suffix, exponent in _BINARY_SUFFIXES.items()},
 }
-_PLAIN_BELOW: Final = 2**63 * 10**6
-"""Billionths. All readers below agree about smaller amounts, however upstream holds them."""
+PLAIN_BELOW: Final = 2**63 * 10**6
+"""Billionths. All readers below, and their sums, agree about smaller amounts, however upstream holds them."""
 
 FORMAT_WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 NUMERIC_WRONG: Final = "unable to parse numeric part of quantity"
@@ -243,7 +243,7 @@ def _plain_nanos(raw: RawQuantity) -> int | None:
     for digits, suffix in ((raw, ""), (raw[:-1], raw[-1:]), (raw[:-2], raw[-2:])):
         if digits.isdigit() and suffix in _NANOS_OF:
             nanos = int(digits) * _NANOS_OF[suffix]
-            return nanos if nanos < _PLAIN_BELOW else None
+            return nanos if nanos < PLAIN_BELOW else None
     return None
 
 

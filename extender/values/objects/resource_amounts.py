@@ -21,6 +21,7 @@ from extender.values.objects.quantity import (
     BINARY_SI,
     DECIMAL_SI,
     MILLI,
+    PLAIN_BELOW,
     Quantity,
     QuantityError,
     RawQuantity,
@@ -185,9 +186,6 @@ DEFAULT_MILLI_CPU: Final = 100
 DEFAULT_MEMORY: Final = 200 * 1024 * 1024
 """Bytes assumed for a container that asks for none."""
 
-# Sums below this many billionths give the same int64 whether upstream adds them as int64s or as big decimals.
-_SAFE_NANOS: Final = 2**63 * 10**6
-
 _NAMED: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})
 _DEFAULTS: Final[Mapping[str, RawQuantity]] = {CPU: f"{DEFAULT_MILLI_CPU}m", MEMORY: DEFAULT_MEMORY}
 
@@ -230,7 +228,8 @@ def assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
 
 def filter_requests(pod: Pod) -> Resources:
     """Returns what NodeResourcesFit wants to find free, by spec, from zero up (computePodResourceRequest)."""
-    return _naming_the_field(_filter_requests, pod)
+    amounts = _naming_the_field(lambda pod: _amounts(pod, use_status=False), pod)
+    return _resources({name: max(0, amount) for name, amount in amounts.items()})
 
 
 def requested_amounts(pod: Pod) -> dict[str, int]:
@@ -263,7 +262,7 @@ def pod_requests(pod: Pod, *, use_status: bool) -> dict[str, Quantity]:
 def milli_requests(pod: Pod) -> dict[str, int]:
     """Returns thousandths of the pod's requests with overhead; an in-place resize counts."""
     nanos = _naming_the_field(lambda pod: sum_requests(pod, nanos_of, use_status=True), pod)
-    if all(0 <= amount < _SAFE_NANOS for amount in nanos.values()):
+    if all(0 <= amount < PLAIN_BELOW for amount in nanos.values()):
         return {name: -(-amount // 10**6) for name, amount in nanos.items()}
     return {name: amount.milli_value() for name, amount in pod_requests(pod, use_status=True).items()}
 
@@ -344,10 +343,6 @@ def _assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
     return _resources(amounts), non_zero.get(CPU, 0), non_zero.get(MEMORY, 0)
 
 
-def _filter_requests(pod: Pod) -> Resources:
-    return _resources({name: max(0, amount) for name, amount in _amounts(pod, use_status=False).items()})
-
-
 def _amounts(
     pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = NOTHING_ASKED
 ) -> dict[str, int]:
@@ -356,7 +351,7 @@ def _amounts(
     if only is not None:
         return _read({**defaults, **only} if defaults else only)
     nanos = sum_requests(pod, nanos_of, use_status=use_status, pod_level=pod_level, defaults=defaults)
-    if all(0 <= amount < _SAFE_NANOS for amount in nanos.values()):
+    if all(0 <= amount < PLAIN_BELOW for amount in nanos.values()):
         return {name: -(-amount // (10**6 if name == CPU else 10**9)) for name, amount in nanos.items()}
     sums = sum_requests(pod, quantity_of, use_status=use_status, pod_level=pod_level, defaults=defaults)
     return {name: amount.milli_value() if name == CPU else amount.value() for name, amount in sums.items()}
