@@ -85,22 +85,22 @@ def quickly(kind: type[T], document: Raw) -> T | None:
 
 def entries(document: Raw | None, what: str) -> dict[str, Raw]:
     """Returns the members of an object; none for null. Raises JsonError with `what`, the place and the type."""
-    return {} if document is None or is_null(document) else _read(dict[str, Raw], document, what)
+    return _read(dict[str, Raw], document, what)
 
 
 def items(document: Raw | None, what: str) -> list[Raw]:
     """Returns the items of a list; none for null. Raises as `entries`."""
-    return [] if document is None or is_null(document) else _read(list[Raw], document, what)
+    return _read(list[Raw], document, what)
 
 
 def text(document: Raw | None, place: str) -> str:
     """Returns a string; empty for null. Raises as `entries`."""
-    return "" if document is None or is_null(document) else _read(str, document, f"{place} of type string")
+    return _read(str, document, f"{place} of type string")
 
 
 def int64(document: Raw | None, place: str) -> int:
     """Returns an integer that fits int64; 0 for null. Raises as `entries`."""
-    number = 0 if document is None or is_null(document) else _read(int, document, f"{place} of type int64")
+    number = _read(int, document, f"{place} of type int64")
     if not MIN_INT64 <= number <= MAX_INT64:
         raise JsonError(cannot_unmarshal("number", "int64", place))
     return number
@@ -113,15 +113,15 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return decoder
 
 
-def _read(kind: type[T], document: Raw, what: str) -> T:
+def _read(kind: type[T], document: Raw | None, what: str) -> T:
+    """Returns the document; the zero value of the type for null."""
+    if document is None or is_null(document):
+        return kind()
     try:
         return _decoder(kind).decode(document)
     except msgspec.DecodeError as exc:
-        raise JsonError(f"json: cannot unmarshal {_word(document)} into Go struct field {what}") from exc
-
-
-def _word(document: Raw) -> str:
-    return _WORDS.get(bytes(document)[0], "number")
+        word = _WORDS.get(bytes(document)[0], "number")
+        raise JsonError(f"json: cannot unmarshal {word} into Go struct field {what}") from exc
 
 
 def _first_of_several(body: bytes, refusal: msgspec.DecodeError) -> Raw:
@@ -168,7 +168,10 @@ _LARGE_NUMBER: Final = re.compile(rb"(?<![0-9.])[0-9.]++[eE]\+?[0-9]{3,}")
 def check_json(document: bytes, depth: int = 0) -> None:
     """Checks in linear time that a document, `depth` levels inside another, is UTF-8 in limits. Raises JsonError."""
     if not document.isascii():
-        _check_utf8(document)
+        try:
+            document.decode()
+        except UnicodeDecodeError as exc:
+            raise JsonError("the body is not valid UTF-8") from exc
     if b"\\" in document:
         document = _without_escaped_quotes(document)
     position, inside = 0, False
@@ -206,13 +209,6 @@ def _without_escaped_quotes(document: bytes) -> bytes:
         return _ESCAPES.sub(b"", document)
     # Escaped backslashes are removed first, so that a backslash that is left escapes the character after it.
     return document.replace(b"\\\\", b"").replace(b'\\"', b"")
-
-
-def _check_utf8(document: bytes) -> None:
-    try:
-        document.decode()
-    except UnicodeDecodeError as exc:
-        raise JsonError("the body is not valid UTF-8") from exc
 
 
 def _check_numbers(between: bytes) -> None:
