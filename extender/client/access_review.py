@@ -5,23 +5,21 @@ authorization/authorizerfactory/delegating.go; webhook caches.
 """
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar, final
+from typing import Any, Final, final
 
 import msgspec
 
 from extender.client.client import Client
 from extender.client.errors import NotKubernetes
 from extender.values import limits
+from extender.values.caches import ExpiringCache
 
 CACHE_SECONDS: Final = 10.0
 """Seconds for which an answer is cached. A right that was revoked still holds for that long."""
 
 _TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
 _SUBJECT_ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-
-T = TypeVar("T")
 
 
 @final
@@ -57,28 +55,29 @@ class AccessReview:
 
     def __init__(self, client: Client, now: Callable[[], float]) -> None:
         self._client = client
-        self._users: _AnswerCache[User] = _AnswerCache(now)
+        self._users = ExpiringCache[User](CACHE_SECONDS, limits.REVIEWS_KEPT, now)
         # Apart, so that made-up tokens do not make users forgotten.
-        self._of_nobody: _AnswerCache[None] = _AnswerCache(now)
-        self._rights: _AnswerCache[bool] = _AnswerCache(now)
+        self._of_nobody = ExpiringCache[bool](CACHE_SECONDS, limits.REVIEWS_KEPT, now)
+        self._rights = ExpiringCache[bool](CACHE_SECONDS, limits.REVIEWS_KEPT, now)
 
     def is_known(self, token: str) -> bool:
         """Returns whether the token was found to be a user's, however long ago, or to be nobody's just now."""
         digest = _digest(token)
-        return digest in self._users.answers or self._of_nobody.get(digest)[0]
+        return digest in self._users.answers or self._of_nobody.get(digest) is not None
 
     async def user(self, token: str) -> User | None:
         """Returns the user of the token; None if it belongs to no user."""
         digest = _digest(token)
-        is_cached, user = self._users.get(digest)
-        if is_cached or self._of_nobody.get(digest)[0]:
+        user = self._users.get(digest)
+        if user is not None or self._of_nobody.get(digest) is not None:
             return user
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         status = await self._answer(_TOKEN_REVIEWS, review)
         if status.authenticated:
             return self._users.put(digest, status.user)
         self._users.answers.pop(digest, None)
-        return self._of_nobody.put(digest, None)
+        self._of_nobody.put(digest, True)
+        return None
 
     async def may_list(self, user: User, resource: str, namespace: str) -> bool:
         """Returns whether the user may list `pods` or `events` of the namespace, or of all with an empty one."""
@@ -98,9 +97,9 @@ class AccessReview:
             **attributes,
         }
         digest = hashlib.sha256(msgspec.json.encode(spec, order="deterministic")).hexdigest()
-        is_cached, may = self._rights.get(digest)
-        if is_cached:
-            return bool(may)
+        may = self._rights.get(digest)
+        if may is not None:
+            return may
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         status = await self._answer(_SUBJECT_ACCESS_REVIEWS, review)
         return self._rights.put(digest, status.allowed and not status.denied)
@@ -114,26 +113,3 @@ class AccessReview:
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-class _AnswerCache(Generic[T]):
-    """Answers that have not expired."""
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self.answers: OrderedDict[str, tuple[float, T]] = OrderedDict()
-        """Question -> (when the answer expires, the answer)."""
-
-    def get(self, question: str) -> tuple[bool, T | None]:
-        """Returns (whether the answer is cached, the answer)."""
-        cached = self.answers.get(question)
-        if cached is None or cached[0] <= self._now():
-            return False, None
-        return True, cached[1]
-
-    def put(self, question: str, answer: T) -> T:
-        self.answers.pop(question, None)
-        self.answers[question] = self._now() + CACHE_SECONDS, answer
-        if len(self.answers) > limits.REVIEWS_KEPT:
-            self.answers.popitem(last=False)
-        return answer

@@ -1,7 +1,6 @@
 """The Events about one object, by any writer, asked for when somebody wants to see them."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, final
 
@@ -11,6 +10,7 @@ from extender.client.client import Client
 from extender.client.errors import ApiError, Forbidden
 from extender.client.paths import path
 from extender.values import limits
+from extender.values.caches import ExpiringCache
 from extender.values.objects.listed_events import ListedEvents, WrittenEvent, newest
 
 SECONDS: Final = 3.0
@@ -35,23 +35,14 @@ class EventReader:
 
     def __init__(self, client: Client, now: Callable[[], float]) -> None:
         self._client = client
-        self._now = now
         self._asking = asyncio.Semaphore(AT_ONE_TIME)
-        self._kept: OrderedDict[tuple[str, str, str], tuple[float, ListedEvents]] = OrderedDict()
+        self._kept = ExpiringCache[ListedEvents](FRESH_SECONDS, limits.EVENT_LISTS_KEPT, now)
 
     async def of(self, kind: str, namespace: str, name: str) -> ListedEvents:
         """Returns the Events about the object, or why they are not known."""
         about = kind, namespace, name
         async with self._asking:
-            cached = self._kept.get(about)
-            if cached is not None and cached[0] > self._now():
-                return cached[1]
-            events = await self._asked(*about)
-            self._kept.pop(about, None)
-            self._kept[about] = self._now() + FRESH_SECONDS, events
-            if len(self._kept) > limits.EVENT_LISTS_KEPT:
-                self._kept.popitem(last=False)
-            return events
+            return self._kept.get(about) or self._kept.put(about, await self._asked(*about))
 
     async def _asked(self, kind: str, namespace: str, name: str) -> ListedEvents:
         about = {"involvedObject.kind": kind, "involvedObject.namespace": namespace, "involvedObject.name": name}

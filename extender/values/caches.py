@@ -1,8 +1,9 @@
-"""Caches of results computed from texts of pods, which tenants write and which may be large."""
+"""Caches of answers that expire; and of results computed from texts of pods, which tenants write and may be large."""
 
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar, final
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,3 +28,26 @@ def cached_by_size(max_results: int, size: Callable[[Any], int] = len) -> Callab
         return cached
 
     return decorated
+
+
+@final
+class ExpiringCache(Generic[R]):
+    """Answers, none of which is None, for some seconds after they came; of too many the oldest is dropped."""
+
+    def __init__(self, seconds: float, max_answers: int, now: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._max_answers = max_answers
+        self._now = now
+        self.answers: OrderedDict[Hashable, tuple[float, R]] = OrderedDict()
+        """Question -> (when the answer expires, the answer)."""
+
+    def get(self, question: Hashable) -> R | None:
+        cached = self.answers.get(question)
+        return None if cached is None or cached[0] <= self._now() else cached[1]
+
+    def put(self, question: Hashable, answer: R) -> R:
+        self.answers.pop(question, None)
+        self.answers[question] = self._now() + self._seconds, answer
+        if len(self.answers) > self._max_answers:
+            self.answers.popitem(last=False)
+        return answer
