@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import accumulate
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, final
@@ -57,12 +58,8 @@ class Histogram:
         if not self._labels and not self._observed:
             self._observed[()] = [0] * (len(self._bounds) + 2)
         for labels, observed in self._observed.items():
-            cumulative: list[tuple[str, float]] = []
-            so_far = 0.0
-            for bound, count in zip((*(f"{bound:.6g}" for bound in self._bounds), "+Inf"), observed[:-1], strict=True):
-                so_far += count
-                cumulative.append((bound, so_far))
-            family.add_metric(labels, cumulative, observed[-1])
+            bounds = (*(f"{bound:.6g}" for bound in self._bounds), "+Inf")
+            family.add_metric(labels, list(zip(bounds, accumulate(observed[:-1]), strict=True)), observed[-1])
         return family
 
 
