@@ -298,7 +298,7 @@ class Reflector(Generic[T]):
         if self._seems_unknown and self._is_served:
             self._is_served = False
             self.last_resource_version = ""
-            self._deliver(self._store.replace({}))
+            self._deliver(self._store.replace({}, {}))
             self._synced.set()
         self._seems_unknown = True
 

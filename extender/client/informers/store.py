@@ -8,8 +8,7 @@ CompareResourceVersion.
 """
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Final, Generic, NamedTuple, TypeVar, final
+from typing import Generic, NamedTuple, TypeVar, final
 
 from extender.values import limits
 from extender.values.objects.cluster import Key
@@ -19,9 +18,6 @@ from extender.values.objects.meta import HasMetadata, ObjectMeta
 def is_older(version: str, than: str) -> bool:
     """Returns whether `version` is certainly older; False for equal ones and what cannot be compared."""
     return version.isdecimal() and than.isdecimal() and int(version) < int(than)
-
-
-NOTHING: Final[Mapping[Key, str]] = MappingProxyType({})
 
 
 T = TypeVar("T", bound=HasMetadata)
@@ -97,7 +93,7 @@ class Store(Generic[T]):
         self._bury(stored.metadata.uid, meta.resource_version)
         return (Change(stored, None),)
 
-    def replace(self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING) -> Sequence[Change[T]]:
+    def replace(self, objects: Mapping[Key, T], unreadable: Mapping[Key, str]) -> Sequence[Change[T]]:
         """Replaces all objects by these; the known versions of those with `unreadable` UIDs stay."""
         former, self.objects = self.objects, dict(objects)
         self._buried.clear()

@@ -126,7 +126,7 @@ def test_number_of_remembered_deletions_is_limited() -> None:
 def test_a_list_tells_only_of_differences() -> None:
     store = holding(ns("same", 1), ns("changed", 2), ns("gone", 3), ns("again", 4, "first"))
     new = [ns("same", 1), ns("changed", 12), ns("again", 14, "second"), ns("new", 15)]
-    changes = store.replace({("", obj.metadata.name): obj for obj in new})
+    changes = store.replace({("", obj.metadata.name): obj for obj in new}, {})
 
     assert transitions(changes) == [
         ("uid-gone@3", ""),
@@ -143,7 +143,7 @@ def test_a_list_is_taken_at_its_word_even_if_it_is_older() -> None:
     store = holding(ns("a", 50), ns("b", 51))
     store.remove(last_metadata("b", 52))
     back = {("", "a"): ns("a", 40), ("", "b"): ns("b", 41)}
-    changes = store.replace(back)
+    changes = store.replace(back, {})
     changes_since = store.put(ns("b", 42))
 
     assert transitions(changes) == [("uid-a@50", "uid-a@40"), ("", "uid-b@41")]
@@ -153,7 +153,7 @@ def test_a_list_is_taken_at_its_word_even_if_it_is_older() -> None:
 def test_after_a_list_what_was_deleted_before_may_come_again() -> None:
     store = holding(ns("b", 51))
     store.remove(last_metadata("b", 52))
-    store.replace({})
+    store.replace({}, {})
     changes = store.put(ns("b", 42))
 
     assert transitions(changes) == [("", "uid-b@42")]
