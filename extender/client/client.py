@@ -43,13 +43,12 @@ class RateLimit:
         self._qps = qps
         self._burst = burst
         self._tokens = float(burst)
-        self._filled_at: float | None = None
+        self._filled_at = -math.inf
 
     async def wait(self) -> None:
         """Returns when a request may be sent. A caller that is cancelled gives its token back."""
         now = asyncio.get_running_loop().time()
-        if self._filled_at is not None:
-            self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._qps)
+        self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._qps)
         self._filled_at = now
         self._tokens -= 1  # below zero by the number of callers that wait
         if self._tokens >= 0:
