@@ -165,17 +165,13 @@ def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:
     parts = urlsplit(server)
     host = parts.hostname or ""
     proxy = environ.get(f"{parts.scheme}_proxy".upper()) or environ.get(f"{parts.scheme}_proxy")
-    if not proxy or _is_loopback(host):
+    address = _address(host)
+    if not proxy or host == "localhost" or (address is not None and address.is_loopback):
         return None
     exceptions = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
     if any(_is_excepted(parts, exception.strip().lower()) for exception in exceptions.split(",")):
         return None
     return check_proxy(proxy if "://" in proxy else f"http://{proxy}")
-
-
-def _is_loopback(host: str) -> bool:
-    address = _address(host)
-    return host == "localhost" or (address is not None and address.is_loopback)
 
 
 def _is_excepted(server: SplitResult, exception: str) -> bool:
