@@ -138,17 +138,13 @@ class Client:
         path: str,
         *,
         uid: str | None = None,
-        resource_version: str | None = None,
         grace_period_seconds: int | None = None,
         timeout: float = 30.0,
     ) -> bytes:
-        """Deletes an object if it still has this uid and resource version; raises Conflict otherwise."""
+        """Deletes an object if it still has this uid; raises Conflict otherwise."""
         options: dict[str, object] = {"kind": "DeleteOptions", "apiVersion": "v1"}
-        preconditions = {
-            key: value for key, value in (("uid", uid), ("resourceVersion", resource_version)) if value is not None
-        }
-        if preconditions:
-            options["preconditions"] = preconditions
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
         if grace_period_seconds is not None:
             options["gracePeriodSeconds"] = grace_period_seconds
         return await self.request("DELETE", path, body=options, timeout=timeout)

@@ -73,12 +73,12 @@ async def test_get_accepts_compressed_json_and_sends_credentials_and_user_agent(
             id="patch",
         ),
         pytest.param(
-            lambda client: client.delete(BINDING, uid="u", resource_version="7", grace_period_seconds=0),
+            lambda client: client.delete(BINDING, uid="u", grace_period_seconds=0),
             "DELETE",
             {
                 "kind": "DeleteOptions",
                 "apiVersion": "v1",
-                "preconditions": {"uid": "u", "resourceVersion": "7"},
+                "preconditions": {"uid": "u"},
                 "gracePeriodSeconds": 0,
             },
             "application/json",
