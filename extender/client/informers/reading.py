@@ -47,17 +47,12 @@ class ObjectReader(Generic[T]):
     `is_whole` returns whether an object, which is a pod or a node, has to remember its JSON, see `whole`.
     """
 
-    def __init__(
-        self,
-        kind: WatchedKind[T],
-        keep: Callable[[T], T] | None = None,
-        is_whole: Callable[[HasMetadata], bool] = never,
-    ) -> None:
+    def __init__(self, kind: WatchedKind[T], is_whole: Callable[[HasMetadata], bool] = never) -> None:
         self._kind, self._name = kind, kind.name
         self._wire: Any = _with_kind(kind.type)
         event: Any = msgspec.defstruct("Event", [("type", str), ("object", self._wire)], frozen=True, gc=False)
         self._decode_put = msgspec.json.Decoder(event).decode
-        self._keep = keep or keeper_of(kind)
+        self._keep: Callable[[T], T] = keeper_of(kind)
         self._is_whole = is_whole
 
     def read(self, data: bytes | msgspec.Raw, *, kind_required: bool) -> T:
