@@ -142,13 +142,11 @@ class Body:
 
     def __init__(self, request: object, response: ClientResponse) -> None:
         """`request` is what errors name."""
-        encoding = response.header("content-encoding")
-        if encoding and (encoding := encoding.strip().lower()) not in ("", "identity", "gzip"):
-            raise NotKubernetes(
-                f"{request}: the answer cannot be decompressed: it is {encoding[:64]!r}", status=response.status
-            )
         self._request = request
         self.response = response
+        encoding = response.header("content-encoding")
+        if encoding and (encoding := encoding.strip().lower()) not in ("", "identity", "gzip"):
+            raise self._broken(f"it is {encoding[:64]!r}")
         self._inflater = zlib.decompressobj(GZIP) if encoding == "gzip" else None
 
     async def read_some(self) -> bytes:
@@ -206,7 +204,12 @@ class WatchLines(AsyncIterator[bytes]):
 
     async def __anext__(self) -> bytes:
         while not self._lines:
-            self._split(await self._next_chunk())
+            self._body.response.set_deadline(asyncio.get_running_loop().time() + self._silence)
+            with Carried(self._request, "not a byte for", self._silence):
+                chunk = await self._body.read_some()
+            if not chunk:
+                raise StopAsyncIteration
+            self._split(chunk)
         return self._lines.popleft()
 
     def arrived(self) -> Sequence[bytes]:
@@ -214,14 +217,6 @@ class WatchLines(AsyncIterator[bytes]):
         lines = tuple(self._lines)
         self._lines.clear()
         return lines
-
-    async def _next_chunk(self) -> bytes:
-        self._body.response.set_deadline(asyncio.get_running_loop().time() + self._silence)
-        with Carried(self._request, "not a byte for", self._silence):
-            chunk = await self._body.read_some()
-        if not chunk:
-            raise StopAsyncIteration
-        return chunk
 
     def _split(self, chunk: bytes) -> None:
         first, *further_parts = chunk.split(b"\n")
