@@ -123,9 +123,7 @@ class LeaderElector:
     async def acquire(self) -> None:
         """Returns once this replica leads."""
         _log.info("attempting to acquire leader lease %s...", self._lock)
-        while True:
-            if await self._attempt(self._renew_deadline):
-                break
+        while not await self._attempt(self._renew_deadline):
             pause = self._retry_period * (1 + JITTER_FACTOR * self._random.random()) / (1 + JITTER_FACTOR)
             expires_in = self._expires_in()
             await asyncio.sleep(min(pause, max(expires_in, SHORTEST_PAUSE)) if expires_in > 0 else pause)
