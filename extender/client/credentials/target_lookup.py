@@ -91,8 +91,7 @@ def _find(
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if host and port and not context:
         return _in_cluster(host, port, service_account)
-    usual = home / ".kube" / "config" if home is not None else None
-    if usual is not None and usual.exists():
+    if home is not None and (usual := home / ".kube" / "config").exists():
         return load([usual], context)
     raise CredentialsError("no API server is known: give a kubeconfig, set KUBECONFIG, or run in a cluster")
 
