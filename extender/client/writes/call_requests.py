@@ -172,11 +172,8 @@ def is_done(call: ApiCall[Any], obj: Any) -> bool:
 
 
 def _devices(allocation: AllocationResult | None) -> list[tuple[str, str, str]]:
-    return (
-        [(result.driver, result.pool, result.device) for result in allocation.devices.results]
-        if allocation is not None
-        else []
-    )
+    results = [] if allocation is None else allocation.devices.results
+    return [(result.driver, result.pool, result.device) for result in results]
 
 
 def _path(call: RequestCall) -> str:
