@@ -131,10 +131,7 @@ def read_prioritize_result(body: bytes) -> list[HostPriority]:
     document = first_value(body)
     scores = quickly(list[HostPriority], document)
     if scores is None or any(not MIN_INT64 <= score.score <= MAX_INT64 for score in scores):
-        scores = [
-            _read_score(entry, "HostPriorityList")
-            for entry in items(document, "HostPriorityList of type HostPriorityList")
-        ]
+        scores = [_read_score(entry) for entry in items(document, "HostPriorityList of type HostPriorityList")]
     return scores
 
 
@@ -158,9 +155,9 @@ def _read_names(document: Raw, path: str) -> list[str]:
     return names if names is not None else [text(name, path) for name in items(document, f"{path} of type []string")]
 
 
-def _read_score(document: Raw, path: str) -> HostPriority:
-    host, score = members(entries(document, path), "Host", "Score")
-    return HostPriority(text(host, f"{path}.Host"), int64(score, f"{path}.Score"))
+def _read_score(document: Raw) -> HostPriority:
+    host, score = members(entries(document, "HostPriorityList"), "Host", "Score")
+    return HostPriority(text(host, "HostPriorityList.Host"), int64(score, "HostPriorityList.Score"))
 
 
 def _read_nodes(document: Raw, path: str) -> list[Node]:
