@@ -6,7 +6,7 @@ every value can get and how much of it is processed. Upstream counts while the e
 its own; ordinary expressions stay far below either.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from extender.values.cel import checked_expression as form
@@ -27,7 +27,9 @@ class Size(NamedTuple):
 
 _SCALAR: Final = Size(1, 1)
 
-_OPERATORS: Final = frozenset(("!_", "_&&_", "_||_", "-_", "_-_", "_*_", "_/_", "_%_", "@not_strictly_false"))
+_OPERATORS: Final = frozenset(
+    ("!_", "_&&_", "_||_", "-_", "_-_", "_*_", "_/_", "_%_", "@not_strictly_false", "hasValue")
+)
 """They return a number or a bool in constant time."""
 _COMPARISONS: Final = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "@in"))
 """They return a bool, and read no further than the smaller side goes (`in`: that much for every element)."""
@@ -108,10 +110,7 @@ def _walk_select(select: form.Fields, variables: Mapping[str, Size]) -> tuple[Si
 
 
 def _walk_call(call: form.Fields, variables: Mapping[str, Size]) -> tuple[Size, int]:
-    walked = [
-        _walk(part, variables)
-        for part in (*form.messages_of(call, form.TARGET), *form.messages_of(call, form.ARGUMENT))
-    ]
+    walked = [_walk(operand, variables) for operand in _operands(call)]
     function, sizes = form.text_of(call, form.FUNCTION), [size for size, _ in walked]
     elements, total = max((size.elements for size in sizes), default=1), sum(size.total for size in sizes)
     work = 1 + sum(work for _, work in walked)
@@ -124,8 +123,6 @@ def _walk_call(call: form.Fields, variables: Mapping[str, Size]) -> tuple[Size, 
         return sizes[0], work
     if function == "_?:_":
         return Size(elements, max(size.total for size in sizes)), work
-    if function == "hasValue":
-        return _SCALAR, work
     if function in _WRAPPERS:
         return Size(elements, total), work
     work += total
@@ -166,12 +163,14 @@ def _most(expression: form.Fields, variables: Mapping[str, Size]) -> int:
     if form.CALL in expression:
         call = form.message_of(expression, form.CALL)
         if form.text_of(call, form.FUNCTION) == "size":
-            return sum(
-                _walk(part, variables)[0].total
-                for part in (*form.messages_of(call, form.TARGET), *form.messages_of(call, form.ARGUMENT))
-            )
+            return sum(_walk(operand, variables)[0].total for operand in _operands(call))
     number = form.message_of(expression, form.CONSTANT).get(form.INT_CONSTANT, [_UNLIMITED])[0]
     return number if isinstance(number, int) else _UNLIMITED
+
+
+def _operands(call: form.Fields) -> Iterator[form.Fields]:
+    yield from form.messages_of(call, form.TARGET)
+    yield from form.messages_of(call, form.ARGUMENT)
 
 
 def _walk_elements(elements: list[form.Fields], variables: Mapping[str, Size]) -> tuple[Size, int]:
