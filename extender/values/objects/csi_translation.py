@@ -76,10 +76,7 @@ PLUGIN_BY_NAME: Final[Mapping[str, InTreePlugin]] = {plugin.name: plugin for plu
 def in_tree_plugin(volume: pod.Volume | PersistentVolume) -> InTreePlugin | None:
     """Returns the plugin behind an in-tree volume that a CSI driver took over from (GetInTreePluginNameFromSpec)."""
     holder = volume.spec if isinstance(volume, PersistentVolume) else volume
-    for plugin in _PLUGINS:
-        if getattr(holder, plugin.source) is not None:
-            return plugin
-    return None
+    return next((plugin for plugin in _PLUGINS if getattr(holder, plugin.source) is not None), None)
 
 
 def inline_handle(volume: pod.Volume, plugin: InTreePlugin) -> str:
