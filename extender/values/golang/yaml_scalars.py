@@ -8,6 +8,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
+from extender.values.golang.int64 import MAX_INT64, MIN_INT64
 from extender.values.golang.json import Number
 
 Scalar = None | bool | int | Number | str
@@ -41,7 +42,6 @@ _INTEGER: Final = re.compile(
 )
 _BASES: Final = (16, 2, 8, 8, 10)
 _DECIMAL: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_MAX_INT64: Final = 2**63 - 1
 _MAX_UINT64: Final = 2**64 - 1
 
 
@@ -96,7 +96,7 @@ def _integer(digits: str) -> int | None:
     number = int(body, base)
     if match[1]:
         number = -number if match[1] == "-" else number
-        return number if -_MAX_INT64 - 1 <= number <= _MAX_INT64 else None
+        return number if MIN_INT64 <= number <= MAX_INT64 else None
     return number if number <= _MAX_UINT64 else None
 
 
