@@ -181,10 +181,10 @@ def strict_node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNod
     return parsed
 
 
-def preferred_terms(terms: Sequence[PreferredSchedulingTerm], path: str = "") -> PreferredTerms:
+def preferred_terms(terms: Sequence[PreferredSchedulingTerm]) -> PreferredTerms:
     """Returns the terms that can raise a score. Raises SelectorError with all faults (NewPreferredSchedulingTerms)."""
     parsed = tuple(
-        PreferredTerm(preferred.weight, _term(preferred.preference, path, place))
+        PreferredTerm(preferred.weight, _term(preferred.preference, "", place))
         for place, preferred in enumerate(terms)
         if preferred.weight != 0 and not _is_empty(preferred.preference)
     )
