@@ -13,7 +13,7 @@ from typing import Any, Final, final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from extender.client.transport.carrier import CutError, NotSentError
-from extender.client.transport.http1 import Connection
+from extender.client.transport.http1 import Connection, head_lines
 from extender.values.targets.target import basic
 
 ATTEMPT_DELAY: Final = 0.25
@@ -59,15 +59,10 @@ class Route:
 
     async def _tunnelled(self, connection: Connection, proxy: "_Proxy", tls: ssl.SSLContext) -> Connection:
         destination = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
-        lines = [
-            f"CONNECT {destination} HTTP/1.1",
-            f"Host: {destination}",
-            *(f"{name}: {value}" for name, value in proxy.headers),
-            "",
-            "",
-        ]
+        headers = head_lines((("Host", destination), *proxy.headers))
+        request = b"CONNECT %b HTTP/1.1\r\n%b\r\n" % (destination.encode(), headers)
         try:
-            response = await connection.send("\r\n".join(lines).encode(), Connection.abort)
+            response = await connection.send(request, Connection.abort)
         except CutError as exc:
             raise NotSentError(f"{proxy}: the proxy does not connect us: {exc}") from exc
         if response.status // 100 != 2:
