@@ -65,9 +65,6 @@ class Requirement:
     operator: Operator
     values: tuple[str, ...] = ()
 
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        return self.matches_value(labels.get(self.key))
-
     def matches_value(self, value: str | None) -> bool:
         """Returns whether an object fulfils it with this value of the label; None: no such label."""
         operator = self.operator
