@@ -128,7 +128,7 @@ _GO_TEXTS: Final = {
 
 
 class RegexError(ValueError):
-    """The text is no regular expression. The message is that of Go's regexp."""
+    """The text is no regular expression. The message has the words of Go's regexp."""
 
 
 @lru_cache(maxsize=8)
@@ -144,18 +144,12 @@ def compiled_regex(pattern: str) -> Any:
         text, colon, part = (
             message.decode(errors="replace") if isinstance(message, bytes) else str(message)
         ).partition(": ")
-        raise RegexError(f"error parsing regexp: {_GO_TEXTS.get(text, text)}{f': `{part}`' if colon else ''}") from exc
-
-
-def _checked(pattern: str) -> Any:
-    try:
-        return compiled_regex(pattern)
-    except RegexError as exc:
-        raise RegexError(f"Illegal regex: {exc}") from exc
+        words = _GO_TEXTS.get(text, text) + (f": `{part}`" if colon else "")
+        raise RegexError(f"Illegal regex: error parsing regexp: {words}") from exc
 
 
 def _find(text: str, pattern: str) -> str:
-    match = _checked(pattern).search(text)
+    match = compiled_regex(pattern).search(text)
     return match[0] if match is not None else ""
 
 
@@ -163,7 +157,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     """Returns the matches one after the other, all of them if the limit is negative."""
     matches: list[str] = []
     end = -1
-    for match in _checked(pattern).finditer(text):
+    for match in compiled_regex(pattern).finditer(text):
         if len(matches) == limit:
             break
         # Go ignores an empty match where another one has ended.
