@@ -21,7 +21,7 @@ from extender.values.config.configuration import (
     enabled_names,
 )
 from extender.values.config.json_types import struct_of
-from extender.values.config.plugin_args import ARGS_OF, NodeResourcesFitArgs, write_args
+from extender.values.config.plugin_args import ARGS_OF, NodeResourcesFitArgs
 from extender.values.config.plugin_sets import PLUGINS
 
 _FIT: Final = "NodeResourcesFit"
@@ -110,4 +110,4 @@ def _args(name: str, args: object) -> object:
     kind = ARGS_OF.get(name)
     if kind is None or not isinstance(args, kind):
         return args
-    return {"apiVersion": API_VERSION, "kind": kind.__name__, **write_args(args)}
+    return {"apiVersion": API_VERSION, "kind": kind.__name__, **struct_of(kind).write(args)}

@@ -322,8 +322,3 @@ ARGS_OF: Final[dict[str, type[PluginArgs]]] = {cls.__name__.removesuffix("Args")
 
 ARGS_TYPES: Final[dict[str, Struct]] = {cls.__name__: _args_type(cls) for cls in ARGS_OF.values()}
 """The types of arguments that may be decoded, by their `kind`."""
-
-
-def write_args(args: PluginArgs) -> dict[str, object]:
-    """Returns the arguments as v1 JSON, without kind and apiVersion."""
-    return struct_of(type(args)).write(args)

@@ -26,14 +26,9 @@ from extender.engine.runtime.framework import Framework
 from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot, random_cluster
 from extender.values.config.configuration import ConfigErrors
+from extender.values.config.json_types import struct_of
 from extender.values.config.loading import load
-from extender.values.config.plugin_args import (
-    DefaultPreemptionArgs,
-    EvictionCost,
-    PreemptionDelay,
-    Protection,
-    write_args,
-)
+from extender.values.config.plugin_args import DefaultPreemptionArgs, EvictionCost, PreemptionDelay, Protection
 from extender.values.golang.times import Duration
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.grouping import PriorityClass
@@ -440,6 +435,6 @@ def test_the_example_of_the_docs_is_valid_and_is_printed_as_it_was_read() -> Non
     args = loaded.profiles[0].plugin_config["DefaultPreemption"]
     assert isinstance(args, DefaultPreemptionArgs)
     DefaultPreemption(args, make_framework())
-    printed = write_args(args)
+    printed = struct_of(DefaultPreemptionArgs).write(args)
     assert {name: printed[name] for name in example_args}["cost"] == {"perHour": "gpus", "fixed": "0.0"}
     assert set(example_args) <= set(printed)
