@@ -233,17 +233,14 @@ def _status_patch(call: PatchPodStatus, now: datetime) -> dict[str, Any]:
 
 
 def _group_status_patch(call: PatchPodGroupStatus, now: datetime) -> dict[str, Any]:
-    desired, observed = call.condition, call.known
     condition = {
-        "type": desired.type,
-        "status": desired.status,
-        "reason": desired.reason,
-        "message": desired.message,
-        "observedGeneration": desired.observed_generation,
-        "lastTransitionTime": rfc3339(now),
+        "type": call.condition.type,
+        "status": call.condition.status,
+        "reason": call.condition.reason,
+        "message": call.condition.message,
+        "observedGeneration": call.condition.observed_generation,
+        **({"lastTransitionTime": rfc3339(now)} if call.is_transition else {}),
     }
-    if observed is not None and not call.is_transition:
-        del condition["lastTransitionTime"]
     return {"metadata": {"uid": call.uid} if call.uid else {}, "status": {"conditions": [condition]}}
 
 
