@@ -156,10 +156,8 @@ class Quantity:
 
     def round_up(self, scale: int) -> tuple["Quantity", bool]:
         """Returns it rounded away from zero to whole 10**`scale`, and whether that was exact (RoundUp)."""
-        if not self.is_big and self.exponent >= scale:
-            return self, True
         if self.exponent >= scale:
-            return replace(self, amount=self._at(scale), exponent=scale, text=""), True
+            return self, True
         amount, exact = _divide_away(self.amount, scale - self.exponent)
         return replace(self, amount=amount, exponent=scale, text=""), exact
 
