@@ -137,18 +137,10 @@ def _each_filter_alone(cycle: Cycle) -> dict[str, fwk.Verdicts]:
 
 
 def _scored(cycle: Cycle, feasible: Rows, so_far: Evaluation) -> Evaluation:
-    scores: Scores | None = None
-    score_error = ""
     try:
         cycle.run_pre_score_plugins(feasible)
         scores = cycle.run_score_plugins(feasible)
     except PluginError as exc:
-        score_error = str(exc)
-    return replace(
-        so_far,
-        scores=scores,
-        skipped_scores=cycle.skip_score_plugins if scores is not None else frozenset(),
-        score_error=score_error,
         # A single feasible node is chosen without scores, so that a failure to score is no error of the attempt.
-        error=score_error if len(feasible) > 1 else "",
-    )
+        return replace(so_far, score_error=str(exc), error=str(exc) if len(feasible) > 1 else "")
+    return replace(so_far, scores=scores, skipped_scores=cycle.skip_score_plugins)

@@ -144,7 +144,9 @@ async def evaluate_scenario(scenario: Mapping[str, Any], configuration: Configur
 
     Raises DecodeError, which says where, if the scenario has the wrong form, ConfigErrors for its configuration.
     """
-    pod = identified(decoding.convert(Pod, _member(scenario, "pod", dict, "pod is required")))
+    if scenario.get("pod") is None:
+        raise DecodeError("pod is required")
+    pod = identified(decoding.convert(Pod, _member(scenario, "pod", dict)))
     state = ClusterState.decode(_member(scenario, "objects", dict))
     cluster = Cluster.of(state)
     if scenario.get("config") is not None:
@@ -176,11 +178,9 @@ def _nominated(scenario: Mapping[str, Any]) -> list[tuple[Pod, str]]:
     return nominations
 
 
-def _member(scenario: Mapping[str, Any], name: str, kind: type, message: str = "") -> Any:
+def _member(scenario: Mapping[str, Any], name: str, kind: type) -> Any:
     value = scenario.get(name)
     if value is None:
-        if message:
-            raise DecodeError(message)
         return kind()
     if not isinstance(value, kind):
         raise DecodeError(f"{name}: expected {'an object' if kind is dict else 'a list'}")
