@@ -14,17 +14,25 @@ from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod, PodExtendedResourceClaimStatus, PodStatus
 
 
+@dataclass(frozen=True, slots=True)
+class _AboutPod(ApiCall[None]):
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def object_key(self) -> str:
+        return self.uid
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class BindPod(ApiCall[None]):
+class BindPod(_AboutPod):
     """Binds the pod to the node, unless it is bound there already; never another pod that has the name by now."""
 
     relevance: ClassVar[int] = 2
     is_urgent: ClassVar[bool] = True
 
-    namespace: str
-    name: str
-    uid: str
     node: str
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Added to the pod's annotations."""
@@ -32,10 +40,6 @@ class BindPod(ApiCall[None]):
     @classmethod
     def of(cls, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> "BindPod":
         return cls(pod.namespace, pod.name, pod.uid, node, annotations or {})
-
-    @property
-    def object_key(self) -> str:
-        return self.uid
 
 
 @final
@@ -48,12 +52,20 @@ class PodCondition:
     reason: str = ""
     message: str = ""
     observed_generation: int = 0
-    """The generation of the pod that was judged; 0 leaves the field out."""
+    """The generation of the object that was judged; 0 leaves the field out."""
+
+    def is_said_by(self, observed: Condition | None) -> bool:
+        """True if the observed condition, which is of this type, differs in no more than the observed generation."""
+        return observed is not None and (observed.status, observed.reason, observed.message) == (
+            self.status,
+            self.reason,
+            self.message,
+        )
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class PatchPodStatus(ApiCall[None]):
+class PatchPodStatus(_AboutPod):
     """Sets conditions, the nomination and the special claim of a pod; the rest of its status is not touched.
 
     If the pod has changed since it was last seen, the API server refuses the patch and it is worked out again: a patch
@@ -65,9 +77,6 @@ class PatchPodStatus(ApiCall[None]):
 
     relevance: ClassVar[int] = 1
 
-    namespace: str
-    name: str
-    uid: str
     known: PodStatus
     """The last observed status. Fields that it already contains are not written."""
     conditions: tuple[PodCondition, ...] = ()
@@ -91,23 +100,14 @@ class PatchPodStatus(ApiCall[None]):
         return cls(*of_pod, conditions, nominated_node_name, version, extended_resource_claim)
 
     @property
-    def object_key(self) -> str:
-        return self.uid
-
-    @property
     def changed_conditions(self) -> list[tuple[PodCondition, bool]]:
         """The conditions that differ in more than the observed generation, each with whether its status differs."""
         old_conditions = {condition.type: condition for condition in self.known.conditions}
-        changed: list[tuple[PodCondition, bool]] = []
-        for condition in self.conditions:
-            old = old_conditions.get(condition.type)
-            if old is None or (old.status, old.reason, old.message) != (
-                condition.status,
-                condition.reason,
-                condition.message,
-            ):
-                changed.append((condition, old is None or old.status != condition.status))
-        return changed
+        return [
+            (condition, old is None or old.status != condition.status)
+            for condition in self.conditions
+            if not condition.is_said_by(old := old_conditions.get(condition.type))
+        ]
 
     @property
     def changes_nomination(self) -> bool:
@@ -174,19 +174,12 @@ class PatchPodStatus(ApiCall[None]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class DeletePod(ApiCall[None]):
+class DeletePod(_AboutPod):
     """Deletes the pod with its own grace period. Upstream deletes whichever pod has its name by now."""
 
-    namespace: str
-    name: str
-    uid: str
     grace_period_seconds: int | None = None
     """None for the pod's own."""
 
     @classmethod
     def of(cls, pod: Pod) -> "DeletePod":
         return cls(pod.namespace, pod.name, pod.uid)
-
-    @property
-    def object_key(self) -> str:
-        return self.uid

@@ -14,23 +14,15 @@ from typing import ClassVar, Final, final
 from extender.engine.framework.api_calls import ApiCall
 from extender.engine.framework.cycle_state import StateKey
 from extender.engine.framework.interface import Plugin
+from extender.engine.framework.pod_calls import PodCondition
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Index, Int64s
 from extender.values.objects.grouping import PodGroup
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class GroupCondition:
-    """The desired condition. Writing it sets its times."""
-
-    type: str
-    status: str
-    reason: str
-    message: str
-    observed_generation: int
+GroupCondition = PodCondition
+"""The desired condition of a pod group, which has the fields of a pod's."""
 
 
 @final
@@ -65,12 +57,7 @@ class PatchPodGroupStatus(ApiCall[None]):
 
     @property
     def is_no_op(self) -> bool:
-        observed, condition = self.known, self.condition
-        return observed is not None and (observed.status, observed.reason, observed.message) == (
-            condition.status,
-            condition.reason,
-            condition.message,
-        )
+        return self.condition.is_said_by(self.known)
 
 
 @final
