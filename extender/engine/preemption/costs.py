@@ -73,13 +73,10 @@ def better_on_each_node(candidates: Candidates) -> Candidates:
         return candidates
     scores = [score_function(candidates) for score_function in candidates.rules.criteria]
     order = np.lexsort((*(-score for score in reversed(scores)), candidates.node))
-    nodes = candidates.node[order]
-    best_of_node = order[np.r_[True, nodes[1:] != nodes[:-1]]]
+    _, best = np.unique(candidates.node[order], return_index=True)
     # The nodes keep the order in which they were tried.
-    first_place = {node: place for place, node in reversed([*enumerate(candidates.node.tolist())])}
-    return candidates.take(
-        np.array(sorted(best_of_node.tolist(), key=lambda place: first_place[int(candidates.node[place])]), np.intp)
-    )
+    _, tried = np.unique(candidates.node, return_index=True)
+    return candidates.take(order[best][np.argsort(tried)])
 
 
 class Costs(NamedTuple):

@@ -38,7 +38,8 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     snapshot = state.snapshot
     slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
     if not len(slots) and not rules.takes_free_nodes:
-        return DryRun(no_candidates(snapshot, rules), _of_one_kind(snapshot, nodes, fwk.unresolvable(NO_VICTIMS)), ())
+        statuses = _of_one_kind(snapshot, nodes, fwk.unresolvable(NO_VICTIMS))
+        return DryRun(fwk.Candidates.of(snapshot, (), rules), statuses, ())
     has_victims = np.full(len(nodes), rules.takes_free_nodes)
     # `row` names a row once for each victim; assigning through it marks every row that has any.
     has_victims[row] = True
@@ -78,11 +79,6 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
             allowed &= ~mask
         candidates = candidates.take(np.flatnonzero(allowed))
     return DryRun(candidates, statuses, tuple(Rows.of(snapshot, fitting).names))
-
-
-def no_candidates(snapshot: Snapshot, rules: fwk.PreemptionRules) -> fwk.Candidates:
-    empty = np.zeros(0, np.intp)
-    return fwk.Candidates(snapshot, empty, empty, np.zeros(1, np.intp), np.zeros(0, np.int64), rules)
 
 
 def _of_one_kind(snapshot: Snapshot, nodes: Index, status: fwk.Status) -> fwk.NodeStatuses:

@@ -16,7 +16,7 @@ from extender.engine.framework import Code, NodeStatuses, PreemptionRules
 from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.engine.preemption.budgets import has_lower_priority_pods, may_be_victims
 from extender.engine.preemption.costs import better_on_each_node, pick_one_node_for_preemption
-from extender.engine.preemption.dry_run import DryRun, dry_run, no_candidates
+from extender.engine.preemption.dry_run import DryRun, dry_run
 from extender.engine.preemption.rules import V1_36
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Index
@@ -43,19 +43,14 @@ class Evaluator:
     async def preempt(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
         """Chooses a node and its victims, given the nodes' statuses. Nothing is evicted."""
         try:
-            return await self._chosen_with_and_without_policies(state, pod, statuses)
+            outcome = await self._chosen(state, pod, statuses)
+            if self.rules.without_policies is None or outcome.why_not_eligible is not None:
+                return outcome
+            alone = Evaluator(self.handle, lambda num_nodes: (0, num_nodes), self.rules.without_policies)
+            potential = nodes_where_preemption_might_help(state.snapshot, statuses, alone.rules)
+            return replace(outcome, without_policies=best_of(alone.find_candidates(state, pod, potential).candidates))
         except fwk.EvaluationError as exc:
             return fwk.PreemptionOutcome(fwk.error(str(exc)), None)
-
-    async def _chosen_with_and_without_policies(
-        self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses
-    ) -> fwk.PreemptionOutcome:
-        outcome = await self._chosen(state, pod, statuses)
-        if self.rules.without_policies is None or outcome.why_not_eligible is not None:
-            return outcome
-        alone = Evaluator(self.handle, lambda num_nodes: (0, num_nodes), self.rules.without_policies)
-        potential = nodes_where_preemption_might_help(state.snapshot, statuses, alone.rules)
-        return replace(outcome, without_policies=best_of(alone.find_candidates(state, pod, potential).candidates))
 
     async def _chosen(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
         snapshot, rules = state.snapshot, self.rules
@@ -110,7 +105,7 @@ class Evaluator:
         if not len(potential):
             # No Filter may run: when PreFilter refused the pod for good, they have no state for it.
             statuses = fwk.NodeStatuses(absent=fwk.unresolvable(NOT_HELPFUL))
-            return DryRun(no_candidates(state.snapshot, self.rules), statuses, ())
+            return DryRun(fwk.Candidates.of(state.snapshot, (), self.rules), statuses, ())
         offset, enough = self.num_candidates(len(potential))
         in_turn, keeps_free = np.roll(potential, -offset), self._keeps_free_nodes(pod)
         runs: list[DryRun] = []
