@@ -14,7 +14,7 @@ pkg/scheduler/core/generic_scheduler.go, filterPodsWithPDBViolation (v1.12, v1.1
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, final
 
 import numpy as np
@@ -257,40 +257,26 @@ def violated(snapshot: Snapshot, slots: Index, row: Index, undecided: Mask) -> I
     number = np.arange(1, len(row) + 1) - (np.cumsum(lengths) - lengths)[row]
     longest = int(lengths.max(initial=0))
     budgets = [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed < longest]
-    disrupted = _Disrupted(snapshot, slots)
+    by_name: defaultdict[str, list[int]] = defaultdict(list)
+    if any(budget.status.disrupted_pods for budget in budgets):
+        for place, slot in enumerate(slots.tolist()):
+            by_name[snapshot.pod_at(slot).name].append(place)
     for chunk in protected(snapshot, slots, sorted(budgets, key=lambda budget: budget.status.disruptions_allowed)):
         # The API server has already subtracted the eviction of disrupted pods from the budget.
-        marked = disrupted.counted(chunk)
+        marked = _without_disrupted(chunk, by_name) if by_name else chunk.marked
         allowed = _allowed(chunk)
         yield PodsByBudget(chunk.budgets, chunk.pods, _beyond(marked, row[chunk.pods], allowed))
         if not (undecided & (number > allowed[-1])).any():
             return
 
 
-@final
-class _Disrupted:
-    """The pods whose eviction was granted already. State: their places by name, once any budget has one."""
-
-    def __init__(self, snapshot: Snapshot, slots: Index) -> None:
-        self._snapshot: Final = snapshot
-        self._slots: Final = slots
-        self._by_name: defaultdict[str, list[int]] | None = None
-
-    def counted(self, chunk: PodsByBudget) -> Mask:
-        """Returns the pods that the budgets select, without those whose eviction was granted."""
-        granting = [
-            (place, pods) for place, budget in enumerate(chunk.budgets) if (pods := budget.status.disrupted_pods)
-        ]
-        if not granting:
-            return chunk.marked
-        if self._by_name is None:
-            self._by_name = defaultdict(list)
-            for place, slot in enumerate(self._slots.tolist()):
-                self._by_name[self._snapshot.pod_at(slot).name].append(place)
-        marked = chunk.marked.copy()
-        for place, names in granting:
-            marked[np.isin(chunk.pods, [pod for name in names for pod in self._by_name.get(name, ())]), place] = False
-        return marked
+def _without_disrupted(chunk: PodsByBudget, by_name: Mapping[str, Sequence[int]]) -> Mask:
+    """Returns the pods that the budgets select, without those whose eviction was granted; `by_name` are places."""
+    marked = chunk.marked.copy()
+    for place, budget in enumerate(chunk.budgets):
+        if names := budget.status.disrupted_pods:
+            marked[np.isin(chunk.pods, [pod for name in names for pod in by_name.get(name, ())]), place] = False
+    return marked
 
 
 @final
