@@ -80,8 +80,8 @@ class _Record:
 
     node: str
     victims: tuple[Pod, ...]
-    staying: frozenset[str]
-    """UIDs of the other pods on the node."""
+    known: frozenset[str]
+    """UIDs of the victims and of the other pods on the node."""
     wasted: int = 0
     """The number of wasted preemptions in a row."""
     is_judged: bool = False
@@ -132,7 +132,8 @@ class LoopGuard:
                 record.since = now
                 record.wasted += 1
                 self.num_wasted += 1
-                record.taken_by = _newcomers(record, snapshot)
+                newcomers = (pod for pod in _on_node(record.node, snapshot) if pod.uid not in record.known)
+                record.taken_by = tuple(newcomers)
         if record.wasted <= UNPAUSED:
             return None
         stops = record.wasted >= STOPPED_AFTER
@@ -154,23 +155,15 @@ class LoopGuard:
 
     def chosen(self, preemptor: Pod, candidate: fwk.Candidate, snapshot: Snapshot) -> None:
         """Records that victims are going to be evicted for the preemptor."""
-        victims = {victim.uid for victim in candidate.victims}
-        staying = frozenset(pod.uid for pod in _on_node(candidate.node, snapshot)) - victims
+        known = frozenset(pod.uid for pod in (*candidate.victims, *_on_node(candidate.node, snapshot)))
         previous = self._records.pop(preemptor.uid, None)
         wasted = 0 if previous is None else previous.wasted
         if len(self._records) >= limits.PREEMPTORS_KEPT:
             del self._records[next(iter(self._records))]
-        self._records[preemptor.uid] = _Record(candidate.node, candidate.victims, staying, wasted)
+        self._records[preemptor.uid] = _Record(candidate.node, candidate.victims, known, wasted)
 
 
 GUARD: Final = fwk.StateKey[LoopGuard]("LoopGuard")
-
-
-def _newcomers(record: _Record, snapshot: Snapshot) -> tuple[Pod, ...]:
-    victims = {victim.uid for victim in record.victims}
-    return tuple(
-        pod for pod in _on_node(record.node, snapshot) if pod.uid not in record.staying and pod.uid not in victims
-    )
 
 
 def _why_wasted(record: _Record) -> str:
