@@ -160,10 +160,9 @@ def _protects(protect: Protection, now: Now) -> Callable[[Snapshot, Pod, Index],
         if selector is not None or protect.preemption_toleration:
             for place, slot in enumerate(slots.tolist()):
                 pod = snapshot.pod_at(slot)
-                if selector is not None and selector.matches(pod.labels):
-                    stays[place] = True
-                if protect.preemption_toleration and _tolerates(pod, preemptor, int(ran[place]), snapshot):
-                    stays[place] = True
+                stays[place] |= (selector is not None and selector.matches(pod.labels)) or (
+                    protect.preemption_toleration and _tolerates(pod, preemptor, int(ran[place]), snapshot)
+                )
         return stays
 
     return protects
