@@ -143,9 +143,7 @@ def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: Preem
     if not has_lower_priority_pods(snapshot, pod):
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
     lower = np.flatnonzero(pods.priority < pod.priority)
-    row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)  # the last is for pods without a node, whose index is -1
-    row_at[nodes] = np.arange(len(nodes))
-    row = row_at[pods.node[lower]]
+    row = rows_by_place(snapshot, nodes)[pods.node[lower]]
     slots, row = lower[row >= 0], row[row >= 0]
     may_go = may_be_victims(snapshot, pod, slots, rules)
     slots, row = slots[may_go], row[may_go]
@@ -155,6 +153,13 @@ def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: Preem
         allowed = ~_breaking(snapshot, slots, row, rules.is_going())
         slots, row = slots[allowed], row[allowed]
     return slots, row
+
+
+def rows_by_place(snapshot: Snapshot, nodes: Index) -> Index:
+    """Returns (N + 1,) the row of each node, given the (R,) nodes of the rows; -1 for other nodes and for none."""
+    row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)  # the last is for pods without a node, whose index is -1
+    row_at[nodes] = np.arange(len(nodes))
+    return row_at
 
 
 def has_lower_priority_pods(snapshot: Snapshot, pod: Pod) -> bool:

@@ -48,7 +48,7 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     # 1 remove all pods of lower priority, and keep the nodes on which the pod fits then
     nodes = nodes[has_victims]
     row = (np.cumsum(has_victims) - 1)[row]  # the rows are renumbered without the nodes that have no victims
-    emptied = Rows.of(snapshot, nodes).changed(PodChanges(row, slots, np.full(len(slots), -1)))
+    emptied = without(Rows.of(snapshot, nodes), row, slots)
     verdicts = state.run_filters_with_nominated_pods(emptied)
     refused = np.flatnonzero(~verdicts.ok)
     statuses = statuses.joined(
@@ -99,6 +99,16 @@ def _in_order_of_reprieve(
     return slots, row, violates
 
 
+def without(rows: Rows, row: Index, slots: Index) -> Rows:
+    """Returns the rows without (C,) pods that are on these rows."""
+    return rows.changed(PodChanges(row, slots, np.full(len(slots), -1)))
+
+
+def with_one_each(rows: Rows, row: Index, slots: Index) -> Rows:
+    """Returns the rows with (C,) pods more on these rows, which are distinct."""
+    return rows.changed(PodChanges(row, slots, np.ones(len(slots), np.int64), rows_are_distinct=True))
+
+
 def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mask:
     """Returns (C,) the removed pods that may stay: in round k, the k-th of every row comes back where it still fits.
 
@@ -113,8 +123,7 @@ def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mas
     for turn in range(int(counts.max(initial=0))):
         tried_rows = np.flatnonzero(counts > turn)
         places = first[tried_rows] + turn
-        put_back = PodChanges(tried_rows, slots[places], np.ones(len(places), np.int64), rows_are_distinct=True)
-        trial = rows.changed(put_back)
+        trial = with_one_each(rows, tried_rows, slots[places])
         fits = state.run_filters_with_nominated_pods(
             trial if len(tried_rows) == len(trial) else trial.take(tried_rows), only_pods_changed=True
         ).ok
@@ -123,9 +132,7 @@ def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mas
             # Every row keeps what was tried in it: what the trial made of the rows need not be made again.
             rows = trial
         elif fits.any():
-            rows = rows.changed(
-                PodChanges(tried_rows[fits], put_back.pod[fits], put_back.sign[fits], rows_are_distinct=True)
-            )
+            rows = with_one_each(rows, tried_rows[fits], slots[places[fits]])
     return reprieved
 
 

@@ -14,10 +14,11 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.preemption.budgets import terminating
+from extender.engine.preemption.budgets import rows_by_place, terminating
+from extender.engine.preemption.dry_run import with_one_each, without
 from extender.engine.preemption.pod_group_room import EqualMembers
 from extender.engine.preemption.pod_group_victims import Hypothesis, VictimUnits
-from extender.engine.snapshot import PodChanges, Rows
+from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Floats, Index, Int64s, Mask
 from extender.values import limits
 from extender.values.golang.quoting import quoted
@@ -179,8 +180,7 @@ class FewestVictims:
         self._limit = costs.limit
         """A better choice costs less than this."""
         snapshot = units.snapshot
-        self._row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)
-        self._row_at[nodes] = np.arange(len(nodes))
+        self._row_at = rows_by_place(snapshot, nodes)
         self._rows = Rows.of(snapshot, nodes)
         is_single = np.diff(units.first)[costs.may_go] == 1
         self._wholes: list[int] = costs.may_go[~is_single].tolist()
@@ -250,7 +250,7 @@ class FewestVictims:
         slots = self._units.take(units).slots
         row = self._row_at[self._units.snapshot.pods.node[slots]]
         on_row = row >= 0
-        return rows.changed(PodChanges(row[on_row], slots[on_row], np.full(int(on_row.sum()), -1)))
+        return without(rows, row[on_row], slots[on_row])
 
     def _room_of(self, rows: Rows, index: Index, bound: Int64s) -> Int64s:
         """Returns (R,) the number of members that fit these rows; 0 for the others."""
@@ -315,12 +315,9 @@ class FewestVictims:
                 return
             active = np.flatnonzero(lengths > step)
             slots = self._units.slots[self._units.first[in_order[first[active] + step]]]
-            with_it = trial.changed(PodChanges(active, slots, np.ones(len(active), np.int64), rows_are_distinct=True))
-            stays = self._members.fit(with_it.take(active), target[active])
+            stays = self._members.fit(with_one_each(trial, active, slots).take(active), target[active])
             goes[active, step] = ~stays
-            trial = trial.changed(
-                PodChanges(active[stays], slots[stays], np.ones(int(stays.sum()), np.int64), rows_are_distinct=True)
-            )
+            trial = with_one_each(trial, active[stays], slots[stays])
         for place, row in enumerate(index.tolist()):
             self._note(options[row], gain, in_order[first[place] + np.flatnonzero(goes[place])])
 
@@ -345,8 +342,8 @@ class FewestVictims:
                 if self._is_over():
                     return
                 slots = self._units.slots[self._units.first[np.array(subsets, np.intp).ravel()]]
-                removed = PodChanges(np.repeat(np.arange(len(subsets)), size), slots, np.full(len(slots), -1))
-                trial = rows.take(np.full(len(subsets), row, np.intp)).changed(removed)
+                copies = rows.take(np.full(len(subsets), row, np.intp))
+                trial = without(copies, np.repeat(np.arange(len(subsets)), size), slots)
                 room = self._members.room(trial, np.full(len(subsets), fits + max(options)))
                 for place in np.flatnonzero(room > fits).tolist():
                     self._note(options, int(room[place]) - fits, np.array(subsets[place], np.intp))

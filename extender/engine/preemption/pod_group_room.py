@@ -13,6 +13,8 @@ from typing import final
 import numpy as np
 
 from extender.engine import framework as fwk
+from extender.engine.preemption.budgets import rows_by_place
+from extender.engine.preemption.dry_run import with_one_each, without
 from extender.engine.preemption.pod_group_victims import VictimUnits
 from extender.engine.snapshot import PodChanges, Rows
 from extender.engine.snapshot.axes import Index, Int64s, Mask
@@ -66,9 +68,7 @@ class Room:
         """Takes (R,) the places of nodes that are in play, and changes nothing yet; see `clear`."""
         snapshot = units.snapshot
         self._members = members
-        row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)
-        row_at[nodes] = np.arange(len(nodes))
-        self._row_of_slot = row_at[snapshot.pods.node[units.slots]]
+        self._row_of_slot = rows_by_place(snapshot, nodes)[snapshot.pods.node[units.slots]]
         self._units = units
         self._rows = Rows.of(snapshot, nodes)
         self._fits = np.zeros(len(nodes), np.int64)
@@ -77,8 +77,7 @@ class Room:
 
     def clear(self) -> None:
         on_row = self._row_of_slot >= 0
-        removed = PodChanges(self._row_of_slot[on_row], self._units.slots[on_row], np.full(int(on_row.sum()), -1))
-        self._rows = self._rows.changed(removed)
+        self._rows = without(self._rows, self._row_of_slot[on_row], self._units.slots[on_row])
         self._fits = self._members.room(self._rows, np.full(len(self._rows), self._members.count), is_first=True)
         self.spare = int(self._fits.sum()) - self._members.needed
 
@@ -124,32 +123,28 @@ class Room:
         row, slots = self._row_of_slot[self._units.first[units]], self._units.slots[self._units.first[units]]
         queue = _Queues(row, len(self._rows))
         if self.spare > 0:
-            units_in_order = self._come_back_freely(row, slots, queue)
-            stays[units[units_in_order]] = True
+            stays[units[: self._come_back_freely(row, slots, queue)]] = True
         self._come_back_if_possible(units, row, slots, queue, stays)
 
-    def _come_back_freely(self, row: Index, slots: Index, queue: "_Queues") -> Index:
-        """Lets the first units come back, up to one that costs more than the spare room; returns their places."""
+    def _come_back_freely(self, row: Index, slots: Index, queue: "_Queues") -> int:
+        """Lets the first units come back, up to one that costs more than the spare room; returns their number."""
         costs = np.zeros(len(row), np.int64)
         rows, fits = self._rows, self._fits.copy()
         turn = queue.next.copy()
         while len(active := np.flatnonzero(turn < queue.end)):
             chosen = queue.order[turn[active]]
-            rows = rows.changed(
-                PodChanges(active, slots[chosen], np.ones(len(active), np.int64), rows_are_distinct=True)
-            )
+            rows = with_one_each(rows, active, slots[chosen])
             new_fits = self._members.room(_rows_at(rows, active), fits[active])
             costs[chosen] = fits[active] - new_fits
             fits[active] = new_fits
             turn[active] += 1
         total = np.cumsum(costs)
         count = int(np.searchsorted(total, self.spare, side="right"))
-        back = np.arange(count)
         self._rows = self._rows.changed(PodChanges(row[:count], slots[:count], np.ones(count, np.int64)))
         self._fits -= np.bincount(row[:count], weights=costs[:count], minlength=len(self._fits)).astype(np.int64)
         self.spare -= int(total[count - 1]) if count else 0
         queue.next += np.bincount(row[:count], minlength=len(queue.next))
-        return back
+        return count
 
     def _come_back_if_possible(self, units: Index, row: Index, slots: Index, queue: "_Queues", stays: Mask) -> None:
         """Lets further units come back where that costs no room, or, in their order, no more than the spare room."""
@@ -157,13 +152,11 @@ class Room:
         while True:
             while len(active := np.flatnonzero((queue.next < queue.end) & (waits == 0))):
                 chosen = queue.order[queue.next[active]]
-                trial = self._rows.changed(
-                    PodChanges(active, slots[chosen], np.ones(len(active), np.int64), rows_are_distinct=True)
-                )
+                trial = with_one_each(self._rows, active, slots[chosen])
                 cost = self._fits[active] - self._members.room(_rows_at(trial, active), self._fits[active])
                 free = cost == 0
                 if free.any():
-                    self._put_back(active[free], slots[chosen[free]])
+                    self._rows = with_one_each(self._rows, active[free], slots[chosen[free]])
                     stays[units[chosen[free]]] = True
                 waits[active[(cost > 0) & (cost <= self.spare)]] = cost[(cost > 0) & (cost <= self.spare)]
                 queue.next[active[waits[active] == 0]] += 1
@@ -172,7 +165,7 @@ class Room:
                 return
             first = int(waiting[np.argmin(queue.order[queue.next[waiting]])])
             chosen_one = queue.order[queue.next[first]]
-            self._put_back(np.array([first]), slots[[chosen_one]])
+            self._rows = with_one_each(self._rows, np.array([first]), slots[[chosen_one]])
             stays[units[chosen_one]] = True
             self._fits[first] -= waits[first]
             self.spare -= int(waits[first])
@@ -181,9 +174,6 @@ class Room:
             over = np.flatnonzero(waits > self.spare)
             queue.next[over] += 1
             waits[over] = 0
-
-    def _put_back(self, row: Index, slots: Index) -> None:
-        self._rows = self._rows.changed(PodChanges(row, slots, np.ones(len(row), np.int64), rows_are_distinct=True))
 
 
 @final
