@@ -5,6 +5,7 @@ Upstream: pkg/scheduler/framework/types.go, QueuedPodInfo; backend/queue/unsched
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import final
 
 from extender.engine.framework.events import ClusterEvent
@@ -12,59 +13,43 @@ from extender.values.objects.pod import Pod
 
 
 @final
+@dataclass(slots=True, eq=False, repr=False)
 class QueuedPodInfo:
     """State of one pod that waits or is being tried. Times are seconds of the queue's clock."""
 
-    __slots__ = (
-        "attempts",
-        "backoff_expiration",
-        "consecutive_errors_count",
-        "gating_plugin",
-        "gating_plugin_events",
-        "initial_attempt_timestamp",
-        "is_member",
-        "key",
-        "pending_plugins",
-        "pod",
-        "retry_after",
-        "timestamp",
-        "unschedulable_count",
-        "unschedulable_plugins",
-        "was_flushed_from_unschedulable",
-        "woken_by",
-    )
+    pod: Pod
+    key: str = field(init=False)
+    """namespace/name, the key in all queues."""
+    timestamp: float
+    """The time when the pod was added, or added again after an attempt."""
+    attempts: int = 0
+    """The number of times it was popped."""
+    unschedulable_count: int = 0
+    """The number of attempts that ended in a refusal."""
+    consecutive_errors_count: int = 0
+    """The number of last attempts in a row that ended in an error rather than in a refusal."""
+    initial_attempt_timestamp: float | None = None
+    """The time when it first entered activeQ."""
+    backoff_expiration: float | None = None
+    """The end of its backoff, once computed; a whole second."""
+    unschedulable_plugins: frozenset[str] = frozenset()
+    """The plugins that refused it at the last attempt, or gate it."""
+    pending_plugins: frozenset[str] = frozenset()
+    """Plugins that answered Pending. An event that one of them registered for requeues the pod without backoff."""
+    gating_plugin: str = ""
+    """The PreEnqueue plugin that gates it; "" if none does."""
+    gating_plugin_events: tuple[ClusterEvent, ...] = ()
+    is_member: bool = False
+    """True once it was tried with its pod group: the group is tried again when the backoff ends, and not before."""
+    was_flushed_from_unschedulable: bool = False
+    """True if it left the unschedulable pods because it had waited too long, not because of an event."""
+    retry_after: float = math.inf
+    """Seconds after the last attempt until another one is worth while without any event."""
+    woken_by: str = ""
+    """The label of the event, or of the end of backoff, that moved it to activeQ, maybe by backoffQ."""
 
-    def __init__(self, pod: Pod, timestamp: float) -> None:
-        self.pod = pod
-        self.key = pod.key
-        """namespace/name, the key in all queues."""
-        self.timestamp = timestamp
-        """The time when the pod was added, or added again after an attempt."""
-        self.attempts = 0
-        """The number of times it was popped."""
-        self.unschedulable_count = 0
-        """The number of attempts that ended in a refusal."""
-        self.consecutive_errors_count = 0
-        """The number of last attempts in a row that ended in an error rather than in a refusal."""
-        self.initial_attempt_timestamp: float | None = None
-        """The time when it first entered activeQ."""
-        self.backoff_expiration: float | None = None
-        """The end of its backoff, once computed; a whole second."""
-        self.unschedulable_plugins: frozenset[str] = frozenset()
-        """The plugins that refused it at the last attempt, or gate it."""
-        self.pending_plugins: frozenset[str] = frozenset()
-        """Plugins that answered Pending. An event that one of them registered for requeues the pod without backoff."""
-        self.gating_plugin = ""
-        """The PreEnqueue plugin that gates it; "" if none does."""
-        self.gating_plugin_events: tuple[ClusterEvent, ...] = ()
-        self.is_member = False
-        """True once it was tried with its pod group: the group is tried again when the backoff ends, and not before."""
-        self.was_flushed_from_unschedulable = False
-        """True if it left the unschedulable pods because it had waited too long, not because of an event."""
-        self.retry_after = math.inf
-        """Seconds after the last attempt until another one is worth while without any event."""
-        self.woken_by = ""
-        """The label of the event, or of the end of backoff, that moved it to activeQ, maybe by backoffQ."""
+    def __post_init__(self) -> None:
+        self.key = self.pod.key
 
     @property
     def is_gated(self) -> bool:
