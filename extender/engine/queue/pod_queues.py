@@ -63,6 +63,14 @@ class PodHeap:
         heapq.heappush(self._heap, entry)
         self._compact()
 
+    def update(self, key: str, new: Pod) -> QueuedPodInfo | None:
+        """Replaces the pod of this key; returns None if it is not here."""
+        info = self.get(key)
+        if info is not None:
+            info.pod = new
+            self.add_or_update(info)
+        return info
+
     def remove(self, key: str) -> QueuedPodInfo | None:
         entry = self._entries.pop(key, None)
         if entry is None:
@@ -126,14 +134,6 @@ class ActiveQueue:
         self._changes: dict[int, ChangeToHint] = {}
         self._first_change = 0
         self._next_change = 0
-
-    def update(self, key: str, new: Pod) -> QueuedPodInfo | None:
-        """Replaces the pod of this key; returns None if it is not in activeQ."""
-        info = self.queue.get(key)
-        if info is not None:
-            info.pod = new
-            self.queue.add_or_update(info)
-        return info
 
     def move_to_in_flight(self, info: QueuedPodInfo) -> bool:
         """Counts an attempt, and keeps changes for the pod; False if it is in flight and must not be tried."""
@@ -270,14 +270,7 @@ class BackoffQueue:
         return self.refused.get(key) or self.failed.get(key)
 
     def update(self, key: str, new: Pod) -> QueuedPodInfo | None:
-        """Replaces the pod of this key; returns None if it is not here."""
-        for heap in (self.refused, self.failed):
-            info = heap.get(key)
-            if info is not None:
-                info.pod = new
-                heap.add_or_update(info)
-                return info
-        return None
+        return self.refused.update(key, new) or self.failed.update(key, new)
 
     def remove(self, key: str) -> QueuedPodInfo | None:
         return self.refused.remove(key) or self.failed.remove(key)

@@ -142,7 +142,7 @@ class SchedulingQueue:
                 pod=new,
             )
             return
-        waiting = self._active.update(old.key, new) or self._backoff.update(old.key, new)
+        waiting = self._active.queue.update(old.key, new) or self._backoff.update(old.key, new)
         if waiting is not None:
             self._nominator.update(old, new)
             return
