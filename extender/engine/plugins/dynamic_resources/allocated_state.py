@@ -79,22 +79,20 @@ def allocated_state_of(claims: Iterable[ResourceClaim]) -> AllocatedState:
 
 
 @final
+@dataclass(slots=True, eq=False)
 class AllocatedDevices:
     """The devices that claims hold, from one cycle to the next. State: the last cycle's claims and devices.
 
     A cycle follows only the claims that have changed; upstream follows the events of claims.
     """
 
-    __slots__ = ("_claims", "_last_version", "_shares", "_state", "_wholes")
-
-    def __init__(self) -> None:
-        # By id(claim); the claim is kept, so that no other one can get its id.
-        self._claims: dict[int, ResourceClaim] = {}
-        self._wholes: Counter[DeviceId] = Counter()
-        """The number of claims with the whole device; a claim counts twice while it is pending and written."""
-        self._shares: Counter[DeviceId] = Counter()
-        self._state = AllocatedState()
-        self._last_version = 0
+    _claims: dict[int, ResourceClaim] = field(default_factory=dict)
+    """By id(claim); the claim is kept, so that no other one can get its id."""
+    _wholes: Counter[DeviceId] = field(default_factory=Counter)
+    """The number of claims with the whole device; a claim counts twice while it is pending and written."""
+    _shares: Counter[DeviceId] = field(default_factory=Counter)
+    _state: AllocatedState = field(default_factory=AllocatedState)
+    _last_version: int = 0
 
     def held_by(self, claims: Iterable[ResourceClaim]) -> AllocatedState:
         """Returns what the claims hold, admin access excepted, as a value that threads may use."""

@@ -7,7 +7,7 @@ Upstream: dynamic-resource-allocation/structured/internal/incubating, allocator_
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import final
 
 from extender.engine.plugins.dynamic_resources.pools import AllocationError, Offer
@@ -15,18 +15,16 @@ from extender.engine.plugins.dynamic_resources.suitable_devices import Block, at
 from extender.values.objects.devices import DeviceAttribute, DeviceConstraint, ResourceClaim
 
 
+@dataclass(slots=True, eq=False)
 class AttributeConstraint(ABC):
     """Follows one attribute over the devices allocated to a claim so far."""
 
-    __slots__ = ("_attribute", "_requests")
-
-    def __init__(self, attribute: str, requests: Sequence[str]) -> None:
-        self._attribute = attribute
-        self._requests = frozenset(requests)
+    attribute: str
+    requests: frozenset[str]
 
     def concerns(self, request: str, full_name: str) -> bool:
         """True if the constraint names the request, or the subrequest as `request/subrequest`, or none."""
-        return not self._requests or request in self._requests or full_name in self._requests
+        return not self.requests or request in self.requests or full_name in self.requests
 
     def excludes(self, block: Block) -> bool:
         """True if no device of the block can be added to those that the constraint has."""
@@ -34,7 +32,7 @@ class AttributeConstraint(ABC):
 
     def add(self, offer: Offer) -> bool:
         """Adds the device if the constraint allows it; returns whether it did."""
-        attribute = attribute_of(offer, self._attribute)
+        attribute = attribute_of(offer, self.attribute)
         return attribute is not None and self._add(attribute)
 
     @abstractmethod
@@ -47,18 +45,15 @@ class AttributeConstraint(ABC):
 
 
 @final
+@dataclass(slots=True, eq=False)
 class MatchAttribute(AttributeConstraint):
     """All devices must have the same value."""
 
-    __slots__ = ("_num_devices", "_value")
-
-    def __init__(self, attribute: str, requests: Sequence[str]) -> None:
-        super().__init__(attribute, requests)
-        self._value = DeviceAttribute()
-        self._num_devices = 0
+    _value: DeviceAttribute = field(default_factory=DeviceAttribute)
+    _num_devices: int = 0
 
     def excludes(self, block: Block) -> bool:
-        return bool(self._num_devices) and self._value not in block.values_of(self._attribute)
+        return bool(self._num_devices) and self._value not in block.values_of(self.attribute)
 
     def _add(self, attribute: DeviceAttribute) -> bool:
         if self._num_devices and (attribute != self._value or attribute == DeviceAttribute()):
@@ -72,14 +67,11 @@ class MatchAttribute(AttributeConstraint):
 
 
 @final
+@dataclass(slots=True, eq=False)
 class DistinctAttribute(AttributeConstraint):
     """All devices must have different values, also those of one request (kubernetes#140600)."""
 
-    __slots__ = ("_values",)
-
-    def __init__(self, attribute: str, requests: Sequence[str]) -> None:
-        super().__init__(attribute, requests)
-        self._values: list[DeviceAttribute] = []
+    _values: list[DeviceAttribute] = field(default_factory=list)
 
     def _add(self, attribute: DeviceAttribute) -> bool:
         if attribute in self._values or (self._values and attribute == DeviceAttribute()):
@@ -97,8 +89,9 @@ def constraints_of(claim: ResourceClaim) -> list[AttributeConstraint]:
 
 
 def _constraint(claim: ResourceClaim, place: int, constraint: DeviceConstraint) -> AttributeConstraint:
+    requests = frozenset(constraint.requests)
     if constraint.match_attribute is not None:
-        return MatchAttribute(constraint.match_attribute, constraint.requests)
+        return MatchAttribute(constraint.match_attribute, requests)
     if constraint.distinct_attribute is not None:
-        return DistinctAttribute(constraint.distinct_attribute, constraint.requests)
+        return DistinctAttribute(constraint.distinct_attribute, requests)
     raise AllocationError(f"claim {claim.key}, constraint #{place}: empty constraint (unsupported constraint type?)")

@@ -10,6 +10,7 @@ preFilterExtendedResources, createRequestsAndMappings, createResourceRequestAndM
 import operator
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, final
 
@@ -49,25 +50,23 @@ def is_in_memory(claim: ResourceClaim) -> bool:
 
 
 @final
+@dataclass(slots=True, eq=False)
 class _OfResource:
     """The device requests for one resource, and the requests that each container uses."""
 
-    def __init__(
-        self, resource: str, device_class: str, containers: Sequence[Container], counts: Mapping[int, int]
-    ) -> None:
-        """Takes (place of a container -> the number it requests), in ascending order."""
-        self.requests: list[DeviceRequest] = []
-        self.mappings: list[ContainerExtendedResourceRequest] = []
-        self._resource = resource
-        self._device_class = device_class
-        self._containers = containers
-        self._wanted = counts
+    resource: str
+    device_class: str
+    containers: Sequence[Container]
+    wanted: Mapping[int, int]
+    """The place of a container -> the number it requests, in ascending order."""
+    requests: list[DeviceRequest] = field(default_factory=list)
+    mappings: list[ContainerExtendedResourceRequest] = field(default_factory=list)
 
     def add(self, num_init: int) -> None:
         """Adds a request for each container as long-lived as the pod, and what other init containers need more."""
-        counts = self._wanted
+        counts = self.wanted
         short_lived = dict.fromkeys(
-            place for place in counts if place < num_init and not self._containers[place].is_sidecar
+            place for place in counts if place < num_init and not self.containers[place].is_sidecar
         )
         starts = [place for place in counts if place not in short_lived]
         # The devices of the first long-lived container and all later ones, of the second and all later ones, and so on.
@@ -95,13 +94,13 @@ class _OfResource:
         names: set[str] = set()
         mappings: list[ContainerExtendedResourceRequest] = []
         for place in places:
-            first, uncovered = bisect_left(starts, place), self._wanted[place]
+            first, uncovered = bisect_left(starts, place), self.wanted[place]
             for start in starts[first:]:
                 if uncovered <= 0:
                     break
-                uncovered -= self._wanted[start]
+                uncovered -= self.wanted[start]
                 mappings.append(self._mapping(place, long_lived[start].name))
-            shortage = self._wanted[place] - later[first]
+            shortage = self.wanted[place] - later[first]
             if shortage > 0:
                 name = self._name(place)
                 names.add(name)
@@ -120,16 +119,16 @@ class _OfResource:
         return self._named(self._name(place), count)
 
     def _named(self, name: str, count: int) -> DeviceRequest:
-        exactly = ExactDeviceRequest(device_class_name=self._device_class, allocation_mode=EXACT_COUNT, count=count)
+        exactly = ExactDeviceRequest(device_class_name=self.device_class, allocation_mode=EXACT_COUNT, count=count)
         return DeviceRequest(name=name, exactly=exactly)
 
     def _name(self, place: int) -> str:
-        number = sorted(self._containers[place].resources.requests).index(self._resource)
+        number = sorted(self.containers[place].resources.requests).index(self.resource)
         return f"container-{place}-request-{number}"
 
     def _mapping(self, place: int, request: str) -> ContainerExtendedResourceRequest:
-        name = self._containers[place].name
-        return ContainerExtendedResourceRequest(container_name=name, resource_name=self._resource, request_name=request)
+        name = self.containers[place].name
+        return ContainerExtendedResourceRequest(container_name=name, resource_name=self.resource, request_name=request)
 
 
 def requests_and_mappings(

@@ -10,6 +10,7 @@ Upstream, for capacities: dynamic-resource-allocation/structured/internal/incuba
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import final
 
 from extender.engine.plugins.dynamic_resources.allocated_state import NANO, AllocatedState, Amounts, short_name
@@ -54,29 +55,19 @@ Entries are added by the event loop and by the thread that does long work.
 
 
 @final
+@dataclass(slots=True, eq=False)
 class Line:
-    """The devices that one search tries for a request, in blocks that are looked up as the search comes to them.
+    """The devices that one search tries for a request, in blocks that are looked up as the search comes to them."""
 
-    `check` finds the devices of a pool without a valid block.
-    """
-
-    __slots__ = ("_allocated", "_blocks", "_check", "_known", "_pools", "_unchecked", "num_pools")
-
-    def __init__(
-        self,
-        blocks_of: dict[Pool, tuple[int, Block]],
-        pools: Sequence[Pool],
-        allocated: AllocatedState,
-        check: Callable[[Pool], Block],
-    ) -> None:
-        self._known = blocks_of
-        self._pools = pools
-        self._allocated = allocated
-        self._check = check
-        self._blocks: list[Block] = []
-        self._unchecked: Pool | None = None
-        self.num_pools = 0
-        """The number of pools that the search has come to."""
+    known: dict[Pool, tuple[int, Block]]
+    pools: Sequence[Pool]
+    allocated: AllocatedState
+    check: Callable[[Pool], Block]
+    """Finds the devices of a pool without a valid block."""
+    num_pools: int = 0
+    """The number of pools that the search has come to."""
+    _blocks: list[Block] = field(default_factory=list)
+    _unchecked: Pool | None = None
 
     def block(self, number: int) -> Block | None:
         """Returns a block; None if there are not so many. Pools without any have none. Raises as `Allowance.spend`."""
@@ -85,13 +76,13 @@ class Line:
                 # The search goes on behind this pool: later ones will be spared what cannot be had. A pool in which a
                 # search ends is not checked, since its first free device is likely to do.
                 pool, self._unchecked = self._unchecked, None
-                self._known[pool] = (self._allocated.version_of(pool.id), self._check(pool))
-            if self.num_pools == len(self._pools):
+                self.known[pool] = (self.allocated.version_of(pool.id), self.check(pool))
+            if self.num_pools == len(self.pools):
                 return None
-            pool = self._pools[self.num_pools]
+            pool = self.pools[self.num_pools]
             self.num_pools += 1
-            cached = self._known.get(pool)
-            if cached is None or cached[0] != self._allocated.version_of(pool.id):
+            cached = self.known.get(pool)
+            if cached is None or cached[0] != self.allocated.version_of(pool.id):
                 self._unchecked = pool
                 self._blocks.append(Block(pool.offers, is_checked=False))
             elif cached[1].offers:
