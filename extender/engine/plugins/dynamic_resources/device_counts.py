@@ -65,30 +65,27 @@ class ClassDevices:
         return all(self._matches.matches(expression, offer, allowance) for expression in expressions)
 
 
-@final
-class DeviceCounts:
-    """Counts devices in one cycle."""
+def totals_of(
+    devices: ClassDevices, classes: Mapping[str, DeviceClass], allocated: AllocatedState, *, may_defer: bool
+) -> fwk.DeviceTotals:
+    """Returns the function that counts devices in one cycle.
 
-    def __init__(
-        self, devices: ClassDevices, classes: Mapping[str, DeviceClass], allocated: AllocatedState, *, may_defer: bool
-    ) -> None:
-        """Takes (extended resource -> the class that backs it), and whether a thread may go on counting."""
-        self._devices = devices
-        self._classes = classes
-        self._allocated = allocated
-        self._may_defer = may_defer
+    Takes (extended resource -> the class that backs it), and whether a thread may go on counting.
+    """
 
-    def of(self, resource: str, rows: fwk.Rows) -> tuple[Int64s, Int64s]:
+    def totals(resource: str, rows: fwk.Rows) -> tuple[Int64s, Int64s]:
         existing, in_use = np.zeros((2, len(rows)), np.int64)
-        device_class = self._classes.get(resource)
+        device_class = classes.get(resource)
         if device_class is None:
             return existing, in_use
         nodes = [rows.snapshot.nodes.objects[place] for place in rows.node.tolist()]
-        allowance = Allowance(steps=LOOP_STEPS) if self._may_defer else Allowance()
+        allowance = Allowance(steps=LOOP_STEPS) if may_defer else Allowance()
         try:
             for row, node in enumerate(nodes):
-                devices = self._devices.on(node, device_class, allowance)
-                existing[row], in_use[row] = len(devices), sum(map(self._allocated.is_in_use, devices))
+                found = devices.on(node, device_class, allowance)
+                existing[row], in_use[row] = len(found), sum(map(allocated.is_in_use, found))
         except OutOfStepsError:
-            raise LongWork(partial(self._devices.find, device_class, nodes)) from None
+            raise LongWork(partial(devices.find, device_class, nodes)) from None
         return existing, in_use
+
+    return totals

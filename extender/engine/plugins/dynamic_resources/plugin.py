@@ -30,7 +30,7 @@ from extender.engine.plugins.dynamic_resources.claim_binding import (
     outcome_of_wait,
     wait_for_devices,
 )
-from extender.engine.plugins.dynamic_resources.device_counts import ClassDevices, DeviceCounts
+from extender.engine.plugins.dynamic_resources.device_counts import ClassDevices, totals_of
 from extender.engine.plugins.dynamic_resources.device_features import DeviceFeatures
 from extender.engine.plugins.dynamic_resources.inventory import DeviceInventory
 from extender.engine.plugins.dynamic_resources.node_allocations import (
@@ -355,8 +355,8 @@ class DynamicResources(
 
         if extended is not None:
             state.depends_on_devices = True
-            counts = DeviceCounts(self._class_devices, extended.classes, allocated, may_defer=self._may_defer)
-            state.write(fwk.DEVICE_TOTALS, counts.of)
+            totals = totals_of(self._class_devices, extended.classes, allocated, may_defer=self._may_defer)
+            state.write(fwk.DEVICE_TOTALS, totals)
         to_allocate = NodeClaims(unallocated, extended, objects.device_classes, allocator_of)
         long_search = self._long_searches.get((pod.key, pod.uid))
         if long_search is not None and not are_same(long_search.inputs, to_allocate.inputs):
