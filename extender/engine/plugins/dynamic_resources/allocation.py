@@ -4,7 +4,7 @@ Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, final
 
 from extender.engine.plugins.dynamic_resources import suitable_devices
@@ -27,72 +27,59 @@ FIRST_REQUEST_STEPS: Final = 3
 
 @final
 @dataclass(frozen=True, slots=True)
-class Allocations:
-    """The result of the allocator for a node."""
+class NodeAllocation:
+    """An allocation for each unallocated claim of the pod on one node, or the reason why there is none."""
 
-    of_claims: tuple[AllocationResult, ...] | None
-    """An allocation for each claim; None if the node has not enough devices."""
-    num_pools: int
-    """The result depends on this many of the node's first pools."""
+    allocations: tuple[AllocationResult, ...] = ()
+    refusal: str = ""
+    names_claim: bool = False
+    """Whether the refusal holds for this claim alone."""
+    error: AllocationError | None = None
+    """A claim, class or slice is invalid, so that the cycle fails."""
+    num_pools: int | None = None
+    """The result depends on this many of the node's first pools; None: on all."""
+
+
+_NOT_ENOUGH: Final = NodeAllocation(refusal="cannot allocate all claims")
 
 
 @final
+@dataclass(slots=True, eq=False)
 class Allocator:
     """Allocates the same claims on any node, and computes once what no node changes."""
 
-    __slots__ = (
-        "_alternatives",
-        "_features",
-        "_matches",
-        "_num_requests",
-        "allocated",
-        "claims",
-        "classes",
-        "slices",
-        "suitable",
-    )
+    claims: Sequence[ResourceClaim]
+    classes: Mapping[str, DeviceClass]
+    slices: Slices
+    allocated: AllocatedState
+    matches: Matches
+    features: DeviceFeatures = ALL_FEATURES
+    suitable: SuitableDevices = field(default_factory=dict)
+    """The results of earlier searches for claims of the same content, slices and classes."""
+    _alternatives: list[list[list[DeviceRequestAlternative]]] | None = None
 
-    def __init__(
-        self,
-        claims: Sequence[ResourceClaim],
-        classes: Mapping[str, DeviceClass],
-        slices: Slices,
-        allocated: AllocatedState,
-        matches: Matches,
-        features: DeviceFeatures = ALL_FEATURES,
-    ) -> None:
-        self.slices = slices
-        self.allocated = allocated
-        self.claims = claims
-        self.classes = classes
-        self.suitable: SuitableDevices = {}
-        """The results of earlier searches for claims of the same content, slices and classes."""
-        self._matches = matches
-        self._features = features
-        self._num_requests = sum(len(claim.spec.devices.requests) for claim in claims)
-        self._alternatives: list[list[list[DeviceRequestAlternative]]] | None = None
-
-    def allocate(self, node: Node, allowance: Allowance) -> Allocations:
+    def allocate(self, node: Node, allowance: Allowance) -> NodeAllocation:
         """Returns allocations for the claims on the node.
 
         Raises AllocationError for an invalid claim, class or slice, NodeAllocationError if a pool of the node is
         invalid and the others have not enough devices, or is incomplete or invalid and all devices are asked for, and
         as `Allowance.spend`.
         """
-        allowance.spend(1 + self._num_requests * (1 if self._alternatives is not None else FIRST_REQUEST_STEPS))
-        selection = Selection(self.slices, self._matches, allowance, self._features)
+        num_requests = sum(len(claim.spec.devices.requests) for claim in self.claims)
+        allowance.spend(1 + num_requests * (1 if self._alternatives is not None else FIRST_REQUEST_STEPS))
+        selection = Selection(self.slices, self.matches, allowance, self.features)
         pools = self.slices.pools_for(node)
         demands = self._demands(node, pools, selection)
         constraints = [constraints_of(claim) for claim in self.claims]
-        search = Search(node, pools, demands, constraints, self.allocated, selection, self.suitable, self._features)
+        search = Search(node, pools, demands, constraints, self.allocated, selection, self.suitable)
         if search.find():
             results = tuple(
                 allocation_result(claim, picks, node) for claim, picks in zip(self.claims, search.picks, strict=True)
             )
-            return Allocations(results, search.num_pools)
+            return NodeAllocation(results, num_pools=search.num_pools)
         if any(pool.is_invalid for pool in pools):
             raise NodeAllocationError("invalid resource pools were encountered")
-        return Allocations(None, len(pools))
+        return _NOT_ENOUGH
 
     def _demands(self, node: Node, pools: Sequence[Pool], selection: Selection) -> list[list[list[Demand]]]:
         if self._alternatives is None:
@@ -131,7 +118,7 @@ class Allocator:
             if selection.selects(alternative, offer, node)
             # One that would be large enough, but for what others have of it, belongs to all (kubernetes#140769).
             and suitable_devices.has_capacity(
-                alternative.capacity, offer, {}, in_fractions=self._features.fractional_ranges
+                alternative.capacity, offer, {}, in_fractions=self.features.fractional_ranges
             )
         )
         return Demand(alternative, len(all_devices), all_devices)

@@ -13,7 +13,7 @@ from typing import Final, TypeVar, final
 import msgspec
 
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, PoolId, PoolState
-from extender.engine.plugins.dynamic_resources.allocation import Allocator
+from extender.engine.plugins.dynamic_resources.allocation import Allocator, NodeAllocation
 from extender.engine.plugins.dynamic_resources.pod_claims import each_once
 from extender.engine.plugins.dynamic_resources.pools import (
     AllocationError,
@@ -26,7 +26,6 @@ from extender.engine.plugins.dynamic_resources.selection import Allowance, OutOf
 from extender.engine.plugins.dynamic_resources.suitable_devices import SuitableDevices
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import (
-    AllocationResult,
     DeviceClaim,
     DeviceClass,
     DeviceSubRequest,
@@ -36,8 +35,6 @@ from extender.values.objects.devices import (
 from extender.values.objects.node import Node
 
 R = TypeVar("R", ExactDeviceRequest, DeviceSubRequest)
-
-NOT_ENOUGH: Final = "cannot allocate all claims"
 
 LOOP_STEPS: Final = 4_000
 """The steps of a cycle in the event loop. They take about 20 ms."""
@@ -52,41 +49,23 @@ _CONTENTS: Final = 4
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class NodeAllocation:
-    """An allocation for each unallocated claim of the pod on one node, or the reason why there is none."""
-
-    allocations: tuple[AllocationResult, ...] = ()
-    refusal: str = ""
-    names_claim: bool = False
-    """Whether the refusal holds for this claim alone."""
-    error: AllocationError | None = None
-    """A claim, class or slice is invalid, so that the cycle fails."""
-    num_pools: int | None = None
-    """The result depends on this many of the node's first pools; None: on all."""
-
-
-_NOT_ENOUGH: Final = NodeAllocation(refusal=NOT_ENOUGH)
 _NOTHING: Final = (None, None)
 
 
 def allocation_on(node: Node, allocator: Allocator, allowance: Allowance) -> NodeAllocation:
     """Returns what the allocator finds on the node. Raises OutOfStepsError, and TimeoutError if the time is up."""
     try:
-        allocations = allocator.allocate(node, allowance)
+        return allocator.allocate(node, allowance)
     except NodeAllocationError as exc:
         return NodeAllocation(refusal=str(exc), names_claim=exc.names_claim)
     except AllocationError as exc:
         return NodeAllocation(error=AllocationError(str(exc)))
     except TimedOutError as exc:
         raise TimeoutError(f"node {node.name}: timed out trying to allocate devices") from exc
-    if allocations.of_claims is None:
-        return _NOT_ENOUGH
-    return NodeAllocation(allocations.of_claims, num_pools=allocations.num_pools)
 
 
 @final
+@dataclass(slots=True, eq=False)
 class KnownAllocations:
     """Results on nodes for claims of one content, such as those of one template, until the node or its pools change.
 
@@ -94,14 +73,11 @@ class KnownAllocations:
     holds for all of them. State: the results, the keys of those that depend on each pool, and its versions.
     """
 
-    __slots__ = ("_findings", "_results_of", "_versions", "suitable")
-
-    def __init__(self) -> None:
-        # By the name of the node, or by the id of the first pools of nodes.
-        self._findings: dict[str | int, tuple[Node | tuple[Pool, ...], NodeAllocation]] = {}
-        self._results_of: dict[PoolId, set[str | int]] = {}
-        self._versions: dict[PoolId, int] = {}
-        self.suitable: SuitableDevices = {}
+    _findings: dict[str | int, tuple[Node | tuple[Pool, ...], NodeAllocation]] = field(default_factory=dict)
+    """By the name of the node, or by the id of the first pools of nodes."""
+    _results_of: dict[PoolId, set[str | int]] = field(default_factory=dict)
+    _versions: dict[PoolId, int] = field(default_factory=dict)
+    suitable: SuitableDevices = field(default_factory=dict)
 
     def follow(self, allocated: AllocatedState) -> None:
         """Drops the results that depend on pools whose devices in use have changed."""
@@ -137,14 +113,12 @@ class KnownAllocations:
 
 
 @final
+@dataclass(slots=True, eq=False)
 class KnownContents:
     """State: `KnownAllocations` for the last few contents of claims, for one set of slices."""
 
-    __slots__ = ("_by_content", "_slices")
-
-    def __init__(self) -> None:
-        self._slices: Slices | None = None
-        self._by_content: OrderedDict[bytes, KnownAllocations] = OrderedDict()
+    _slices: Slices | None = None
+    _by_content: OrderedDict[bytes, KnownAllocations] = field(default_factory=OrderedDict)
 
     def of(self, allocator: Allocator) -> KnownAllocations:
         """Returns the results for the allocator's claims that hold with the devices now in use."""

@@ -21,7 +21,7 @@ from extender.engine.framework import storage_calls
 from extender.engine.framework.devices import MAY_DEFER, LongWork
 from extender.engine.plugins.dynamic_resources import advice
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedDevices
-from extender.engine.plugins.dynamic_resources.allocation import Allocator
+from extender.engine.plugins.dynamic_resources.allocation import Allocator, NodeAllocation
 from extender.engine.plugins.dynamic_resources.claim_binding import (
     ClaimBindingError,
     delete_special_claim,
@@ -38,7 +38,6 @@ from extender.engine.plugins.dynamic_resources.node_allocations import (
     RESUMED_STEPS,
     KnownContents,
     LongSearch,
-    NodeAllocation,
     allocation_on,
 )
 from extender.engine.plugins.dynamic_resources.node_claims import ExtendedRequests, NodeClaims, refusal_of_requests

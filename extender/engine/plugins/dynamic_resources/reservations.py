@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 from extender.engine import framework as fwk
 from extender.engine.framework import storage_calls
 from extender.engine.plugins.dynamic_resources.allocated_state import PoolId, PoolState
+from extender.engine.plugins.dynamic_resources.allocation import NodeAllocation
 from extender.engine.plugins.dynamic_resources.claim_binding import (
     ClaimBindingError,
     ClaimUncertainError,
@@ -29,7 +30,7 @@ from extender.engine.plugins.dynamic_resources.claim_binding import (
     name_special_claim,
     read_claim,
 )
-from extender.engine.plugins.dynamic_resources.node_allocations import LongSearch, NodeAllocation
+from extender.engine.plugins.dynamic_resources.node_allocations import LongSearch
 from extender.engine.plugins.dynamic_resources.node_claims import ClaimsToAllocate, ExtendedRequests, NodeClaims
 from extender.engine.plugins.dynamic_resources.pod_claims import ClaimTracker, each_once, identity, is_reserved_for
 from extender.engine.plugins.dynamic_resources.results import NOT_SHARED_YET

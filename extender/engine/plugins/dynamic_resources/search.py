@@ -12,7 +12,6 @@ from typing import Final, final
 from extender.engine.plugins.dynamic_resources import suitable_devices
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, Amounts, DeviceId, add_amounts
 from extender.engine.plugins.dynamic_resources.constraints import AttributeConstraint
-from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
 from extender.engine.plugins.dynamic_resources.pools import AllocationError, Offer, Pool
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.engine.plugins.dynamic_resources.results import Pick
@@ -27,6 +26,7 @@ CounterSets = dict[str, Amounts]
 
 
 @final
+@dataclass(slots=True, eq=False)
 class SharedCounters:
     """The remaining counters of every pool, while devices are tried and given back.
 
@@ -34,11 +34,8 @@ class SharedCounters:
     (checkAvailableCounters).
     """
 
-    __slots__ = ("_allocated", "_left")
-
-    def __init__(self, allocated: AllocatedState) -> None:
-        self._allocated = allocated
-        self._left: dict[Pool, CounterSets] = {}
+    allocated: AllocatedState
+    _left: dict[Pool, CounterSets] = field(default_factory=dict)
 
     def take(self, offer: Offer) -> bool:
         """Takes what the device consumes, if all of it is left; returns whether it did."""
@@ -62,7 +59,7 @@ class SharedCounters:
             counters = self._left[pool] = {name: dict(amounts) for name, amounts in pool.counters.items()}
             for resource_slice in pool.slices:
                 for device in resource_slice.spec.devices:
-                    if self._allocated.is_in_use(DeviceId(pool.id.driver, pool.id.name, device.name)):
+                    if self.allocated.is_in_use(DeviceId(pool.id.driver, pool.id.name, device.name)):
                         _consume(counters, device, -1)
         return counters
 
@@ -125,7 +122,6 @@ class Search:
         allocated: AllocatedState,
         selection: Selection,
         suitable: SuitableDevices,
-        features: DeviceFeatures = ALL_FEATURES,
     ) -> None:
         """Takes the node's pools in order, and for each claim its requests' alternatives and its constraints."""
         self.picks: list[list[Pick]] = [[] for _ in demands]
@@ -136,7 +132,7 @@ class Search:
         self._constraints = constraints
         self._allocated = allocated
         self._selection = selection
-        self._features = features
+        self._features = selection.features
         self._counters = SharedCounters(allocated)
         self._using: dict[DeviceId, _Use] = {}
         self._suitable = suitable
@@ -237,16 +233,8 @@ class Search:
         """
         if any(offer.slice.spec.per_device_node_selection for offer in pool.offers):
             return Block(pool.offers, is_checked=False)
-        alone = Search(
-            self._node,
-            (),
-            self._demands,
-            [()] * len(self._demands),
-            self._allocated,
-            self._selection,
-            self._suitable,
-            self._features,
-        )
+        no_constraints = [()] * len(self._demands)
+        alone = Search(self._node, (), self._demands, no_constraints, self._allocated, self._selection, self._suitable)
         try:
             return Block(
                 tuple(offer for offer in pool.offers if alone._could_take(claim, demand, offer)), is_checked=True

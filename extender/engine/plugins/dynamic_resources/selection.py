@@ -3,10 +3,11 @@
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, final
 
-from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
+from extender.engine.plugins.dynamic_resources.device_features import DeviceFeatures
 from extender.engine.plugins.dynamic_resources.pools import Offer, Slices
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.values import cel
@@ -72,23 +73,25 @@ class Allowance:
 
 
 @final
+@dataclass(slots=True, eq=False)
 class Matches:
     """Caches the expressions that each device matches, so that an unchanged device is not evaluated again.
 
     Entries are added by the event loop and by the thread that does long work. Both find the same results.
     """
 
-    __slots__ = ("_evaluated", "_known", "_num_results")
-
-    def __init__(self) -> None:
-        # Keyed by id(device); the device is kept too, so that no other one can get its id.
-        self._known: dict[int, tuple[Device, dict[str, bool | CelError]]] = {}
-        self._evaluated: set[str] = set()
-        self._num_results = 0
+    _known: dict[int, tuple[Device, dict[str, bool | CelError]]] = field(default_factory=dict)
+    """Keyed by id(device); the device is kept too, so that no other one can get its id."""
+    _evaluated: set[str] = field(default_factory=set)
+    _num_results: int = 0
 
     def matches(self, expression: str, offer: Offer, allowance: Allowance) -> bool:
         """True if the device matches. Raises CelError if the expression fails, and OutOfStepsError."""
-        results = self._of(offer.device)
+        device = offer.device
+        known = self._known.get(id(device))
+        if known is None:
+            known = self._known[id(device)] = (device, {})
+        results = known[1]
         result = results.get(expression)
         if result is None:
             if expression not in self._evaluated:
@@ -103,12 +106,6 @@ class Matches:
         if isinstance(result, CelError):
             raise type(result)(str(result))
         return result
-
-    def _of(self, device: Device) -> dict[str, bool | CelError]:
-        device_results = self._known.get(id(device))
-        if device_results is None:
-            device_results = self._known[id(device)] = (device, {})
-        return device_results[1]
 
     def prune(self, num_devices: int) -> None:
         """Clears the results once there are too many, or most belong to devices that no longer exist."""
@@ -136,18 +133,14 @@ def _evaluated(expression: str, offer: Offer) -> bool | CelError:
 
 
 @final
+@dataclass(slots=True, eq=False)
 class Selection:
     """Selects devices for one call of the allocator."""
 
-    __slots__ = ("_features", "_matches", "_slices", "allowance")
-
-    def __init__(
-        self, slices: Slices, matches: Matches, allowance: Allowance, features: DeviceFeatures = ALL_FEATURES
-    ) -> None:
-        self._features = features
-        self._slices = slices
-        self._matches = matches
-        self.allowance = allowance
+    slices: Slices
+    matches: Matches
+    allowance: Allowance
+    features: DeviceFeatures
 
     def selects(self, alternative: DeviceRequestAlternative, offer: Offer, node: Node) -> bool:
         """True if the device matches the request and is for the node.
@@ -155,7 +148,7 @@ class Selection:
         Raises AllocationError if a selector or slice is invalid; OutOfStepsError, TimedOutError.
         """
         self.allowance.spend()
-        if offer.device.binding_conditions and not self._features.binding_conditions:
+        if offer.device.binding_conditions and not self.features.binding_conditions:
             return False
-        is_match = partial(self._matches.matches, allowance=self.allowance)
-        return alternative.matches(offer, is_match) and self._slices.is_for(offer, node)
+        is_match = partial(self.matches.matches, allowance=self.allowance)
+        return alternative.matches(offer, is_match) and self.slices.is_for(offer, node)

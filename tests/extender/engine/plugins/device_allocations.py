@@ -42,8 +42,8 @@ def allocated(
     features: DeviceFeatures = ALL_FEATURES,
 ) -> list[list[str]] | None:
     """`request=device` of every claim; None if the node has not enough devices."""
-    allocations = allocator(claims, slices, holders, features).allocate(NODE, Allowance()).of_claims
-    if allocations is None:
+    allocations = allocator(claims, slices, holders, features).allocate(NODE, Allowance()).allocations
+    if not allocations:
         return None
     return [
         [f"{result.request}={result.device}" for result in allocation.devices.results] for allocation in allocations

@@ -35,9 +35,8 @@ def configurations(configured_claim: ResourceClaim) -> list[tuple[str, list[str]
     allocations = (
         Allocator([configured_claim], classes, slices, allocated_state_of([]), Matches())
         .allocate(make_node("n").obj(), Allowance())
-        .of_claims
+        .allocations
     )
-    assert allocations is not None
     return [
         (one.source, one.requests, one.opaque.parameters["mode"]) for one in allocations[0].devices.config if one.opaque
     ]

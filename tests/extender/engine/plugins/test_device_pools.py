@@ -90,9 +90,8 @@ IN_A, ON_N = label_selector("zone", "a"), "metadata.name In [n]"
     ),
 )
 def test_allocation_selects_the_nodes_that_reach_all_its_devices(slices: list[ResourceSlice], selector: str) -> None:
-    allocations = allocator([make_claim("c", exactly(len(slices)))], slices).allocate(NODE, Allowance()).of_claims
+    allocations = allocator([make_claim("c", exactly(len(slices)))], slices).allocate(NODE, Allowance()).allocations
 
-    assert allocations is not None
     terms = allocations[0].node_selector.node_selector_terms if allocations[0].node_selector is not None else []
     conditions = [condition for term in terms for condition in (*term.match_fields, *term.match_expressions)]
     assert ", ".join(f"{one.key} {one.operator} [{' '.join(one.values)}]" for one in conditions) == selector

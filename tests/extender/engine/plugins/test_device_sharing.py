@@ -138,8 +138,8 @@ def bandwidth(amount: str, name: str = "r") -> Manifest:
 
 def bandwidths(*what: Any, **options: Any) -> list[Any] | None:
     """What the claim gets of each device, if it gets them."""
-    allocations = allocator(*what, **options).allocate(NODE, Allowance()).of_claims
-    if allocations is None:
+    allocations = allocator(*what, **options).allocate(NODE, Allowance()).allocations
+    if not allocations:
         return None
     return [result.consumed_capacity["bandwidth"] for result in allocations[0].devices.results]
 
@@ -197,10 +197,10 @@ def test_capacity_has_a_short_and_a_qualified_name(published: str, requested: st
     device = make_device("nic", capacity={published: {"value": "10G"}}, allowMultipleAllocations=True)
     claim = make_claim("c", exactly(1, capacity={"requests": {requested: "4G"}}))
 
-    allocations = allocator([claim], [make_slice(device)]).allocate(NODE, Allowance()).of_claims
+    allocations = allocator([claim], [make_slice(device)]).allocate(NODE, Allowance()).allocations
 
-    assert (allocations is not None) == is_found
-    for allocation in allocations or ():
+    assert bool(allocations) == is_found
+    for allocation in allocations:
         assert [result.consumed_capacity for result in allocation.devices.results] == [{published: "4000000000"}]
 
 

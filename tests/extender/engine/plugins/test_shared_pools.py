@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedDevices
-from extender.engine.plugins.dynamic_resources.allocation import Allocator
-from extender.engine.plugins.dynamic_resources.node_allocations import KnownContents, NodeAllocation, allocation_on
+from extender.engine.plugins.dynamic_resources.allocation import Allocator, NodeAllocation
+from extender.engine.plugins.dynamic_resources.node_allocations import KnownContents, allocation_on
 from extender.engine.plugins.dynamic_resources.pools import Slices
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches, OutOfStepsError
 from extender.testing import make_node
