@@ -15,7 +15,6 @@ from extender.engine.plugins.dynamic_resources.allocated_state import Amounts, D
 from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
 from extender.values.objects.devices import Device, DeviceTaintRule, ResourceSlice, with_taints_of
 from extender.values.objects.label_selectors import SelectorError
-from extender.values.objects.meta import NodeSelector
 from extender.values.objects.node import Node
 from extender.values.objects.node_selectors import ParsedNodeSelector, strict_node_selector_of
 from extender.values.objects.quantity import nanos_of
@@ -163,7 +162,7 @@ class Slices:
 
     def is_for(self, offer: Offer, node: Node) -> bool:
         """True if the device itself is for the node, in a slice that selects nodes per device."""
-        return not offer.slice.spec.per_device_node_selection or self._device_matches(offer.slice, offer.device, node)
+        return not offer.slice.spec.per_device_node_selection or self._matches(node, offer.slice, offer.device)
 
     def _relevant_for(self, node: Node) -> list[ResourceSlice]:
         return [
@@ -177,37 +176,29 @@ class Slices:
             # A pool needs its counters on every node.
             return True
         if spec.node_name or spec.all_nodes or spec.node_selector is not None:
-            try:
-                return self._matches(node, spec.node_name, spec.all_nodes, spec.node_selector)
-            except SelectorError as exc:
-                raise AllocationError(
-                    "gather pool information: failed to perform node selection for slice "
-                    f"{resource_slice.metadata.name}: failed to parse node selector: {exc}"
-                ) from exc
+            return self._matches(node, resource_slice)
         if not spec.per_device_node_selection:
             return False
-        return any(self._device_matches(resource_slice, device, node) for device in spec.devices)
+        return any(self._matches(node, resource_slice, device) for device in spec.devices)
 
-    def _device_matches(self, resource_slice: ResourceSlice, device: Device, node: Node) -> bool:
-        try:
-            return self._matches(node, device.node_name, device.all_nodes, device.node_selector)
-        except SelectorError as exc:
-            raise AllocationError(
-                f"gather pool information: failed to perform node selection for device {device.name} in slice "
-                f"{resource_slice.metadata.name}: failed to parse node selector: {exc}"
-            ) from exc
-
-    def _matches(
-        self, node: Node, node_name: str | None, all_nodes: bool | None, selector: NodeSelector | None
-    ) -> bool:
-        if node_name:
-            return node.name == node_name
-        if all_nodes or selector is None:
-            return bool(all_nodes)
+    def _matches(self, node: Node, resource_slice: ResourceSlice, device: Device | None = None) -> bool:
+        """True if the slice, or the device in a slice that selects nodes per device, is for the node."""
+        where = resource_slice.spec if device is None else device
+        if where.node_name:
+            return node.name == where.node_name
+        if where.all_nodes or where.node_selector is None:
+            return bool(where.all_nodes)
         # The selector belongs to a slice, which lives as long as this object, so that its id is a valid key.
-        parsed = self._selectors.get(id(selector))
+        parsed = self._selectors.get(id(where.node_selector))
         if parsed is None:
-            parsed = self._selectors[id(selector)] = strict_node_selector_of(selector)
+            try:
+                parsed = self._selectors[id(where.node_selector)] = strict_node_selector_of(where.node_selector)
+            except SelectorError as exc:
+                selecting = "slice" if device is None else f"device {device.name} in slice"
+                raise AllocationError(
+                    f"gather pool information: failed to perform node selection for {selecting} "
+                    f"{resource_slice.metadata.name}: failed to parse node selector: {exc}"
+                ) from exc
         return parsed.matches(node)
 
     def _pools_of(self, relevant: Iterable[ResourceSlice]) -> NodePools:
