@@ -5,11 +5,11 @@ dynamic-resource-allocation/structured/schedulerapi/types.go.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
-from extender.values.objects.devices import ResourceClaim
+from extender.values.objects.devices import DeviceRequestAllocationResult, ResourceClaim
 from extender.values.objects.quantity import nanos_of
 
 
@@ -109,8 +109,8 @@ class AllocatedDevices:
         return self._state
 
     def _apply(self, claim: ResourceClaim, sign: int) -> None:
-        allocation, state = claim.status.allocation, self._state
-        for result in allocation.devices.results if allocation is not None else ():
+        state = self._state
+        for result in results_of(claim):
             if result.admin_access:
                 continue
             device = DeviceId(result.driver, result.pool, result.device)
@@ -136,6 +136,11 @@ def _count(holders: Counter[DeviceId], device: DeviceId, sign: int, devices: set
     else:
         del holders[device]
         devices.discard(device)
+
+
+def results_of(claim: ResourceClaim) -> Sequence[DeviceRequestAllocationResult]:
+    """Returns the devices that are allocated to the claim, none before it is allocated."""
+    return claim.status.allocation.devices.results if claim.status.allocation is not None else ()
 
 
 def short_name(name: str, driver: str) -> str:

@@ -25,6 +25,7 @@ from extender.engine.framework.storage_calls import (
     ReserveResourceClaim,
     UnprotectResourceClaim,
 )
+from extender.engine.plugins.dynamic_resources.allocated_state import results_of
 from extender.engine.plugins.dynamic_resources.pod_claims import BindingFailedError, is_overdue, is_ready
 from extender.values.golang.quoting import quoted
 from extender.values.golang.times import rfc3339
@@ -133,14 +134,7 @@ def id_of(claim: ResourceClaim) -> tuple[str, str, str]:
 
 
 def drivers_to_wait_for(claims: Iterable[ResourceClaim]) -> set[str]:
-    allocations = (claim.status.allocation for claim in claims)
-    return {
-        result.driver
-        for allocation in allocations
-        if allocation is not None
-        for result in allocation.devices.results
-        if result.binding_conditions
-    }
+    return {result.driver for claim in claims for result in results_of(claim) if result.binding_conditions}
 
 
 def outcome_of_wait(failed: ClaimBindingError | None) -> str:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, final
 
 from extender.engine import framework as fwk
+from extender.engine.plugins.dynamic_resources.allocated_state import results_of
 from extender.values.golang.quoting import quoted
 from extender.values.golang.times import moment_of
 from extender.values.objects.cluster import Key
@@ -103,8 +104,7 @@ class BindingFailedError(Exception):
 
 def has_binding_conditions(claim: ResourceClaim) -> bool:
     """True if a device of the claim has to be prepared before the pod can be bound."""
-    allocation = claim.status.allocation
-    return allocation is not None and any(result.binding_conditions for result in allocation.devices.results)
+    return any(result.binding_conditions for result in results_of(claim))
 
 
 def is_ready(claim: ResourceClaim) -> bool:
@@ -279,11 +279,17 @@ class ClaimHints:
             fwk.on(fwk.EventResource.RESOURCE_CLAIM, fwk.ActionType.DELETE, self.after_claim_deletion),
         ]
 
+    def _found(self, pod: fwk.Pod) -> list[ResourceClaim] | None:
+        """Returns the pod's claims; None unless all exist."""
+        try:
+            return claims_of(pod, self._claims())
+        except ClaimError:
+            return None
+
     def after_claim_change(self, pod: fwk.Pod, old: ResourceClaim | None, new: ResourceClaim) -> fwk.QueueingHint:
         """Queues the pod if its claims exist, and this one was deallocated, or is its own and changed in status."""
-        try:
-            claims = claims_of(pod, self._claims())
-        except ClaimError:
+        claims = self._found(pod)
+        if claims is None:
             return fwk.QueueingHint.QUEUE_SKIP
         if old is not None and old.status.allocation is not None and new.status.allocation is None:
             return fwk.QueueingHint.QUEUE
@@ -292,18 +298,8 @@ class ClaimHints:
 
     def after_claim_deletion(self, pod: fwk.Pod, old: ResourceClaim, new: None) -> fwk.QueueingHint:
         """Queues the pod if its claims exist, and the one that is gone had devices."""
-        try:
-            claims_of(pod, self._claims())
-        except ClaimError:
-            return fwk.QueueingHint.QUEUE_SKIP
-        return fwk.queue_if(old.status.allocation is not None)
+        return fwk.queue_if(old.status.allocation is not None and self._found(pod) is not None)
 
     def after_pod_update(self, pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod) -> fwk.QueueingHint:
         """Queues the pod once its status names its claims and all of them exist."""
-        if new.uid != pod.uid:
-            return fwk.QueueingHint.QUEUE_SKIP
-        try:
-            claims_of(new, self._claims())
-        except ClaimError:
-            return fwk.QueueingHint.QUEUE_SKIP
-        return fwk.QueueingHint.QUEUE
+        return fwk.queue_if(new.uid == pod.uid and self._found(new) is not None)
