@@ -84,7 +84,6 @@ class CsiVolumeFinder:
     def __init__(self, objects: ClusterObjects) -> None:
         self._objects = objects
         self._known: dict[tuple[int, Migration], CsiVolumes] = {}
-        self._drivers: dict[tuple[str, Migration], str] = {}
 
     def of_pod(self, pod: fwk.Pod, volumes: "CountedVolumes", migration: Migration) -> CsiVolumes:
         """Returns the volumes that a pod to place with these volumes would attach.
@@ -159,18 +158,12 @@ class CsiVolumeFinder:
 
     def _to_be_provisioned(self, claim: PersistentVolumeClaim, migration: Migration) -> CsiVolume | None:
         """Returns the volume that the driver of its class will provision (getCSIDriverInfoFromSC)."""
-        like = claim_class(claim), migration
-        driver = self._drivers.get(like)
-        if driver is None:
-            driver = self._drivers[like] = self._driver_of_class(*like)
+        storage_class = self._objects.storage_classes.get(claim_class(claim))
+        driver = storage_class.provisioner if storage_class is not None else ""
+        plugin = PLUGIN_BY_NAME.get(driver)
+        if plugin is not None:
+            driver = plugin.driver if migration.covers(plugin) else ""
         return CsiVolume(driver, "", claim.key) if driver else None
-
-    def _driver_of_class(self, name: str, migration: Migration) -> str:
-        storage_class = self._objects.storage_classes.get(name)
-        plugin = PLUGIN_BY_NAME.get(storage_class.provisioner) if storage_class is not None else None
-        if storage_class is None or plugin is None:
-            return "" if storage_class is None else storage_class.provisioner
-        return plugin.driver if migration.covers(plugin) else ""
 
 
 @final
