@@ -20,6 +20,7 @@ PERMIT_SECONDS: Final = 300.0
 """The time that a member waits for the others. Upstream: permitTimeoutDuration."""
 TOO_FEW_KNOWN: Final = "waiting for minCount pods from a gang to appear in scheduling queue"
 TOO_FEW_SCHEDULED: Final = "waiting for minCount pods from a gang to be scheduled"
+_HELD: Final = (fwk.Status(fwk.Code.WAIT, (TOO_FEW_SCHEDULED,)), PERMIT_SECONDS)
 
 
 @final
@@ -60,11 +61,9 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
             ), 0.0
         if group.min_count is None:
             return fwk.SUCCESS, 0.0
-        if in_cycle is not None:
-            if in_cycle.num_scheduled < group.min_count:
-                return fwk.Status(fwk.Code.WAIT, (TOO_FEW_SCHEDULED,)), PERMIT_SECONDS
-            return fwk.SUCCESS, 0.0
-        return self._permit_assumed(key, group.min_count)
+        if in_cycle is None:
+            return self._permit_assumed(key, group.min_count)
+        return _HELD if in_cycle.num_scheduled < group.min_count else (fwk.SUCCESS, 0.0)
 
     def _permit_assumed(self, key: GroupKey, min_count: int) -> tuple[fwk.Status, float]:
         # Upstream activates the other members here. They are tried in the same cycle, or are in backoff.
@@ -74,7 +73,7 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
         members = live.group_members(key)
         scheduled = {uid for uid in members if live.pod(uid) is not None}
         if len(scheduled) < min_count:
-            return fwk.Status(fwk.Code.WAIT, (TOO_FEW_SCHEDULED,)), PERMIT_SECONDS
+            return _HELD
         for uid in scheduled:
             waiting = self.handle.waiting_pods.get(uid)
             if waiting is not None:
