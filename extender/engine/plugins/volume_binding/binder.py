@@ -69,35 +69,41 @@ class PodVolumes:
 
 def find_pod_volumes(snapshot: Snapshot, storage: Storage, claims: PodClaims) -> PodVolumes:
     """Finds volumes for all claims of a pod, for all nodes at once. Raises QuantityError for an invalid size."""
-    bound = _check_bound(snapshot, storage, claims.bound)
-    delayed = _find_delayed(snapshot, storage, claims.delayed)
-    failed = bound.failed | delayed.failed
-    refusals = (
-        (REASON_NODE_CONFLICT, bound.unreached & ~failed),
-        (REASON_BIND_CONFLICT, delayed.unbound & ~failed),
-        (REASON_NOT_ENOUGH_SPACE, delayed.without_capacity & ~failed),
-        (REASON_VOLUME_MISSING, bound.without_volume & ~failed),
-    )
+    outcome = _Outcome(*np.zeros((5, len(snapshot.nodes)), np.bool_))
     # Upstream checks bound claims first, and stops at the first error.
-    failures = (*bound.failures, *((message, nodes & ~bound.failed) for message, nodes in delayed.failures))
-    return PodVolumes(refusals, failures, tuple(delayed.choices), tuple(delayed.to_provision))
+    _check_bound(snapshot, storage, claims.bound, outcome)
+    _find_delayed(snapshot, storage, claims.delayed, outcome)
+    refusals = (
+        (REASON_NODE_CONFLICT, outcome.unreached & ~outcome.failed),
+        (REASON_BIND_CONFLICT, outcome.unbound & ~outcome.failed),
+        (REASON_NOT_ENOUGH_SPACE, outcome.without_capacity & ~outcome.failed),
+        (REASON_VOLUME_MISSING, outcome.without_volume & ~outcome.failed),
+    )
+    return PodVolumes(refusals, tuple(outcome.failures), tuple(outcome.choices), tuple(outcome.to_provision))
 
 
 @dataclass(slots=True)
-class _Bound:
-    """The result for the bound claims, as masks over nodes."""
+class _Outcome:
+    """The result for the bound claims, and for the unbound ones that wait for a node, as masks over nodes."""
 
     unreached: Mask
-    """(N,) the nodes that do not reach a volume."""
+    """(N,) the nodes that do not reach a volume of a bound claim."""
     without_volume: Mask
-    """(N,) the nodes that reach all volumes up to a missing one."""
+    """(N,) the nodes that reach all volumes of bound claims up to a missing one."""
+    unbound: Mask
+    """(N,) the nodes on which an unbound claim would get no volume."""
+    without_capacity: Mask
+    """(N,) the nodes without capacity for a volume that would have to be provisioned."""
     failed: Mask
     failures: list[tuple[str, Mask]] = field(default_factory=list)
+    choices: list[VolumeChoice] = field(default_factory=list)
+    to_provision: list[tuple[PersistentVolumeClaim, Mask]] = field(default_factory=list)
 
 
-def _check_bound(snapshot: Snapshot, storage: Storage, claims: Iterable[PersistentVolumeClaim]) -> _Bound:
+def _check_bound(
+    snapshot: Snapshot, storage: Storage, claims: Iterable[PersistentVolumeClaim], outcome: _Outcome
+) -> None:
     """Upstream: checkBoundClaims, which stops on each node at the first claim that refuses it."""
-    outcome = _Bound(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
     remaining = np.ones(len(snapshot.nodes), np.bool_)
     checked_affinities: set[bytes] = set()
     for claim in claims:
@@ -118,25 +124,9 @@ def _check_bound(snapshot: Snapshot, storage: Storage, claims: Iterable[Persiste
             remaining &= ~unknown
         outcome.unreached |= remaining & ~reach.nodes
         remaining &= reach.nodes
-    return outcome
 
 
-@dataclass(slots=True)
-class _Delayed:
-    """The result for the unbound claims that wait for a node, as masks over nodes."""
-
-    unbound: Mask
-    """(N,) the nodes on which a claim would get no volume."""
-    without_capacity: Mask
-    """(N,) the nodes without capacity for a volume that would have to be provisioned."""
-    failed: Mask
-    failures: list[tuple[str, Mask]] = field(default_factory=list)
-    choices: list[VolumeChoice] = field(default_factory=list)
-    to_provision: list[tuple[PersistentVolumeClaim, Mask]] = field(default_factory=list)
-
-
-def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[DelayedClaim]) -> _Delayed:
-    outcome = _Delayed(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
+def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[DelayedClaim], outcome: _Outcome) -> None:
     provisioning: list[DelayedClaim] = []
     unassigned: list[DelayedClaim] = []
     nodes_selected: set[str] = set()
@@ -154,9 +144,9 @@ def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[Delayed
     try:
         outcome.choices = match_claims(snapshot, storage, unassigned)
     except ClaimSelectorError as exc:
-        outcome.failures.append((str(exc), remaining))
+        outcome.failures.append((str(exc), remaining & ~outcome.failed))
         outcome.failed |= remaining
-        return outcome
+        return
     searches = [(delayed, remaining) for delayed in provisioning]
     searches += [
         (choice.delayed, remaining & ~choice.found if choice.volumes else remaining) for choice in outcome.choices
@@ -173,10 +163,9 @@ def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[Delayed
         on_nodes = masks_by_kind[kind]
         if on_nodes is not None:
             outcome.to_provision.append((delayed.claim, on_nodes))
-    return outcome
 
 
-def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, outcome: _Delayed) -> Mask | None:
+def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, outcome: _Outcome) -> Mask | None:
     """Returns the nodes that can get a volume; None without provisioner or nodes (checkVolumeProvisions)."""
     if not nodes.any():
         return None
@@ -192,10 +181,6 @@ def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, outcome: 
         outcome.without_capacity |= nodes & ~enough
         nodes = nodes & enough
     return nodes
-
-
-def _no_node(snapshot: Snapshot) -> Mask:
-    return np.zeros(len(snapshot.nodes), np.bool_)
 
 
 # After a node is chosen.
