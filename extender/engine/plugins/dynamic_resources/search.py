@@ -107,48 +107,44 @@ class _Use:
 
 
 @final
+@dataclass(slots=True, eq=False)
 class Search:
     """One search on one node. The methods recurse until all claims have devices; each undoes its changes if it fails.
 
     Devices of one request are only tried in order: other orders would give the same allocation.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        pools: Sequence[Pool],
-        demands: Sequence[Sequence[Sequence[Demand]]],
-        constraints: Sequence[Sequence[AttributeConstraint]],
-        allocated: AllocatedState,
-        selection: Selection,
-        suitable: SuitableDevices,
-    ) -> None:
-        """Takes the node's pools in order, and for each claim its requests' alternatives and its constraints."""
-        self.picks: list[list[Pick]] = [[] for _ in demands]
-        """Per claim, the devices found so far."""
-        self._node = node
-        self._pools = pools
-        self._demands = demands
-        self._constraints = constraints
-        self._allocated = allocated
-        self._selection = selection
-        self._features = selection.features
-        self._counters = SharedCounters(allocated)
-        self._using: dict[DeviceId, _Use] = {}
-        self._suitable = suitable
-        self._lines: dict[tuple[int, str], Line] = {}
-        self._num_skipped = 0
+    node: Node
+    pools: Sequence[Pool]
+    """The node's pools in order."""
+    demands: Sequence[Sequence[Sequence[Demand]]]
+    """For each claim the alternatives of its requests."""
+    constraints: Sequence[Sequence[AttributeConstraint]]
+    """For each claim."""
+    allocated: AllocatedState
+    selection: Selection
+    suitable: SuitableDevices
+    picks: list[list[Pick]] = field(init=False)
+    """Per claim, the devices found so far."""
+    _counters: SharedCounters = field(init=False)
+    _using: dict[DeviceId, _Use] = field(default_factory=dict)
+    _lines: dict[tuple[int, str], Line] = field(default_factory=dict)
+    _num_skipped: int = 0
+
+    def __post_init__(self) -> None:
+        self.picks = [[] for _ in self.demands]
+        self._counters = SharedCounters(self.allocated)
 
     @property
     def num_pools(self) -> int:
         """The number of first pools that the search has looked at; no other pool changes the result."""
         if any(
             demand.all_devices is not None
-            for requests in self._demands
+            for requests in self.demands
             for alternatives in requests
             for demand in alternatives
         ):
-            return len(self._pools)
+            return len(self.pools)
         return max((line.num_pools for line in self._lines.values()), default=0)
 
     def find(self) -> bool:
@@ -165,16 +161,16 @@ class Search:
             ) from exc
 
     def _find_for_claim(self, claim: int) -> bool:
-        return claim == len(self._demands) or self._find_for_request(claim, 0)
+        return claim == len(self.demands) or self._find_for_request(claim, 0)
 
     def _find_for_request(self, claim: int, request: int) -> bool:
-        if request == len(self._demands[claim]):
+        if request == len(self.demands[claim]):
             try:
                 return self._find_for_claim(claim + 1)
             except _TooManyDevicesError:
                 # Another choice for this claim may leave a smaller alternative to a later one.
                 return False
-        alternatives = self._demands[claim][request]
+        alternatives = self.demands[claim][request]
         if not alternatives[0].alternative.subrequest:
             return self._find_devices(claim, request, alternatives[0], 0, BEGINNING)
         has_room = False
@@ -191,7 +187,7 @@ class Search:
 
     def _find_devices(self, claim: int, request: int, demand: Demand, num_found: int, start: Place) -> bool:
         """Finds the devices that a demand lacks beyond the `num_found` ones, and goes on with the next request."""
-        self._selection.allowance.spend()
+        self.selection.allowance.spend()
         if demand.all_devices is not None and not demand.all_devices:
             return False
         if num_found >= demand.count:
@@ -206,7 +202,7 @@ class Search:
             if block.is_checked and any(constraint.excludes(block) for constraint in constraints):
                 number, first = number + 1, 0
                 if number % SKIPPED_PER_STEP == 0:
-                    self._selection.allowance.spend()
+                    self.selection.allowance.spend()
                 continue
             for place in range(first, len(block.offers)):
                 offer = block.offers[place]
@@ -221,8 +217,8 @@ class Search:
         request = demand.alternative.full_name
         line = self._lines.get((claim, request))
         if line is None:
-            blocks_of, check = self._suitable.setdefault((claim, request), {}), partial(self._checked, claim, demand)
-            line = self._lines[claim, request] = Line(blocks_of, self._pools, self._allocated, check)
+            blocks_of, check = self.suitable.setdefault((claim, request), {}), partial(self._checked, claim, demand)
+            line = self._lines[claim, request] = Line(blocks_of, self.pools, self.allocated, check)
         return line
 
     def _checked(self, claim: int, demand: Demand, pool: Pool) -> Block:
@@ -233,8 +229,8 @@ class Search:
         """
         if any(offer.slice.spec.per_device_node_selection for offer in pool.offers):
             return Block(pool.offers, is_checked=False)
-        no_constraints = [()] * len(self._demands)
-        alone = Search(self._node, (), self._demands, no_constraints, self._allocated, self._selection, self._suitable)
+        no_constraints = [()] * len(self.demands)
+        alone = Search(self.node, (), self.demands, no_constraints, self.allocated, self.selection, self.suitable)
         try:
             return Block(
                 tuple(offer for offer in pool.offers if alone._could_take(claim, demand, offer)), is_checked=True
@@ -265,27 +261,27 @@ class Search:
         if self._is_in_use(claim, alternative, offer):
             self._num_skipped += 1
             if self._num_skipped % IN_USE_PER_STEP == 0:
-                self._selection.allowance.spend()
+                self.selection.allowance.spend()
             return False
         if is_checked:
-            self._selection.allowance.spend()
+            self.selection.allowance.spend()
             return True
-        return self._selection.selects(alternative, offer, self._node) and self._has_capacity(alternative, offer)
+        return self.selection.selects(alternative, offer, self.node) and self._has_capacity(alternative, offer)
 
     def _is_in_use(self, claim: int, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
         using = self._using.get(offer.id)
         if alternative.has_admin_access:
             return using is not None and claim in using.claims
-        return offer.id in self._allocated.devices or (using is not None and bool(using.claims))
+        return offer.id in self.allocated.devices or (using is not None and bool(using.claims))
 
     def _has_capacity(self, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
-        consumed = self._allocated.capacity.get(offer.id, {})
+        consumed = self.allocated.capacity.get(offer.id, {})
         using = self._using.get(offer.id)
         if using is not None and using.shares:
             consumed = dict(consumed)
             add_amounts(consumed, using.capacity)
         return suitable_devices.has_capacity(
-            alternative.capacity, offer, consumed, in_fractions=self._features.fractional_ranges
+            alternative.capacity, offer, consumed, in_fractions=self.selection.features.fractional_ranges
         )
 
     def _take(self, claim: int, demand: Demand, offer: Offer) -> bool:
@@ -293,9 +289,9 @@ class Search:
         alternative = demand.alternative
         if self._is_in_use(claim, alternative, offer) or not self._has_capacity(alternative, offer):
             return False
-        if offer.device.consumes_counters and not self._features.partitions:
+        if offer.device.consumes_counters and not self.selection.features.partitions:
             return False
-        if self._features.taints and not alternative.tolerates(offer):
+        if self.selection.features.taints and not alternative.tolerates(offer):
             return False
         if self._needs_counters(offer) and not self._counters.take(offer):
             return False
@@ -307,7 +303,7 @@ class Search:
         consumed: Amounts = {}
         if offer.device.allow_multiple_allocations:
             consumed = suitable_devices.consumed_by(
-                alternative.capacity, offer, in_fractions=self._features.fractional_ranges
+                alternative.capacity, offer, in_fractions=self.selection.features.fractional_ranges
             )
             add_amounts(using.capacity, consumed)
             using.shares += 1
@@ -335,7 +331,7 @@ class Search:
         if not offer.device.allow_multiple_allocations:
             return True
         using = self._using.get(offer.id)
-        return offer.id not in self._allocated.shared and (using is None or not using.shares)
+        return offer.id not in self.allocated.shared and (using is None or not using.shares)
 
     def _meets_constraints(self, claim: int, demand: Demand, offer: Offer) -> bool:
         alternative = demand.alternative
@@ -356,6 +352,6 @@ class Search:
     def _concerned(self, claim: int, alternative: DeviceRequestAlternative) -> list[AttributeConstraint]:
         return [
             constraint
-            for constraint in self._constraints[claim]
+            for constraint in self.constraints[claim]
             if constraint.concerns(alternative.request, alternative.full_name)
         ]

@@ -35,40 +35,35 @@ class OutOfStepsError(Exception):
 
 
 @final
+@dataclass(kw_only=True, slots=True, eq=False)
 class Allowance:
     """The steps or time that a call may still search: steps in the event loop, so that the result does not depend on
     how busy the machine is, or time in a thread.
     """
 
-    __slots__ = ("_began", "_is_wanted", "_seconds", "_slice", "_steps", "is_in_loop")
+    steps: float = math.inf
+    seconds: float = math.inf
+    slice_seconds: float = math.inf
+    """The time of a slice, after which the search goes on later."""
+    is_wanted: Callable[[], bool] = lambda: True
+    """Returns whether the result is still wanted."""
+    _began: float | None = None
 
-    def __init__(
-        self,
-        *,
-        steps: float = math.inf,
-        seconds: float = math.inf,
-        slice_seconds: float = math.inf,
-        is_wanted: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """Takes the steps and seconds of the search, the seconds of a slice, and whether the result is still wanted."""
-        self._steps = steps
-        self._seconds = seconds
-        self._slice = slice_seconds
-        self._began: float | None = None
-        self._is_wanted = is_wanted
-        self.is_in_loop = steps < math.inf
+    @property
+    def is_in_loop(self) -> bool:
+        return self.steps < math.inf
 
     def spend(self, steps: int = 1) -> None:
         """Raises OutOfStepsError if the search has to go on elsewhere or later, TimedOutError if the time is up."""
-        self._steps -= steps
-        if self._steps < 0:
+        self.steps -= steps
+        if self.steps < 0:
             raise OutOfStepsError
         now = time.monotonic()
         if self._began is None:
             self._began = now
-        if now - self._began > self._seconds:
+        if now - self._began > self.seconds:
             raise TimedOutError
-        if now - self._began > self._slice or not self._is_wanted():
+        if now - self._began > self.slice_seconds or not self.is_wanted():
             raise OutOfStepsError
 
 

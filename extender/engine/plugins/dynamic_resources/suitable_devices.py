@@ -25,16 +25,14 @@ from extender.values.objects.quantity import nanos_of
 
 
 @final
+@dataclass(slots=True, eq=False)
 class Block:
     """Devices of one pool, in the order in which they are tried."""
 
-    __slots__ = ("_values", "is_checked", "offers")
-
-    def __init__(self, offers: Sequence[Offer], *, is_checked: bool) -> None:
-        """Takes devices of a pool: all of them, or those checked to be free, selected and large enough on any node."""
-        self.offers = offers
-        self.is_checked = is_checked
-        self._values: dict[str, list[DeviceAttribute | None]] = {}
+    offers: Sequence[Offer]
+    is_checked: bool = field(kw_only=True)
+    """Whether they are those checked to be free, selected and large enough on any node, rather than all of the pool."""
+    _values: dict[str, list[DeviceAttribute | None]] = field(default_factory=dict)
 
     def values_of(self, attribute: str) -> list[DeviceAttribute | None]:
         values = self._values.get(attribute)
