@@ -124,7 +124,7 @@ class Room:
         queue = _Queues(row, len(self._rows))
         if self.spare > 0:
             stays[units[: self._come_back_freely(row, slots, queue)]] = True
-        self._come_back_if_possible(units, row, slots, queue, stays)
+        self._come_back_if_possible(units, slots, queue, stays)
 
     def _come_back_freely(self, row: Index, slots: Index, queue: "_Queues") -> int:
         """Lets the first units come back, up to one that costs more than the spare room; returns their number."""
@@ -146,7 +146,7 @@ class Room:
         queue.next += np.bincount(row[:count], minlength=len(queue.next))
         return count
 
-    def _come_back_if_possible(self, units: Index, row: Index, slots: Index, queue: "_Queues", stays: Mask) -> None:
+    def _come_back_if_possible(self, units: Index, slots: Index, queue: "_Queues", stays: Mask) -> None:
         """Lets further units come back where that costs no room, or, in their order, no more than the spare room."""
         waits = np.zeros(len(queue.next), np.int64)  # the cost of the unit at which a row waits; 0 where it does not
         while True:
