@@ -10,6 +10,7 @@ import heapq
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, final
 
@@ -29,17 +30,15 @@ _Entry = tuple[Any, int, int, QueuedPodInfo]
 
 
 @final
+@dataclass(slots=True, eq=False)
 class PodHeap:
     """A binary heap with lazy deletion: removed entries stay in it until they come up or outnumber the live ones."""
 
-    __slots__ = ("_entries", "_heap", "_numbers", "_sort_key")
-
-    def __init__(self, sort_key: Callable[[QueuedPodInfo], Any]) -> None:
-        """Takes the sort key, whose value for a pod may only change with `add_or_update`."""
-        self._sort_key = sort_key
-        self._entries: dict[str, _Entry] = {}
-        self._heap: list[_Entry] = []
-        self._numbers = count()
+    sort_key: Callable[[QueuedPodInfo], Any]
+    """Its value for a pod may only change with `add_or_update`."""
+    _entries: dict[str, _Entry] = field(default_factory=dict)
+    _heap: list[_Entry] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=count)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -58,7 +57,7 @@ class PodHeap:
     def add_or_update(self, info: QueuedPodInfo) -> None:
         """Adds the pod, or replaces the one of its key and moves it to its new place."""
         old, number = self._entries.get(info.key), next(self._numbers)
-        entry = (self._sort_key(info), number if old is None else old[1], number, info)
+        entry = (self.sort_key(info), number if old is None else old[1], number, info)
         self._entries[info.key] = entry
         heapq.heappush(self._heap, entry)
         self._compact()

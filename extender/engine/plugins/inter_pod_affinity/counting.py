@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 from weakref import WeakKeyDictionary
 
@@ -46,22 +47,20 @@ class TermsOfQuestion:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
 class WeightOfTerms:
     """The weight of a symbol in a question about terms of the pod to place: the sum for those that match its pods."""
 
-    __slots__ = ("_number", "weights")
-
-    def __init__(self, weights: TermWeights, number: int | None = None) -> None:
-        """Takes weights; pods whose sum is `number`, if given, have the weight 1, and others 0."""
-        self.weights: Final = weights
-        self._number = number
+    weights: TermWeights
+    number: int | None = None
+    """If it is given, pods whose sum is this number have the weight 1, and others 0."""
 
     def __call__(self, symbol: PodSymbol) -> int:
         if not isinstance(symbol, LabelClass):
             return 0
         weight = self.weights.of(symbol.namespace, symbol.labels_by_key())
         # True is the weight 1.
-        return weight if self._number is None else weight == self._number
+        return weight if self.number is None else weight == self.number
 
 
 def all_match(terms: Iterable[Term]) -> WeightOfTerms:

@@ -7,7 +7,7 @@ only if an index says that it can match.
 from bisect import bisect_left
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, final
 
@@ -172,18 +172,19 @@ def _matching(
                 yield code, alike_terms.by_key
 
 
+_Numbers = defaultdict[str, Counter[int]]
+
+
 @final
+@dataclass(slots=True, eq=False)
 class _Result:
     """The matching terms for one incoming pod, of the classes up to `size`."""
 
-    __slots__ = ("_anti_affinity", "_counts", "_weights", "size", "terms")
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.terms = MatchingTerms()
-        self._anti_affinity: _Numbers = defaultdict(Counter)
-        self._weights: _Numbers = defaultdict(Counter)
-        self._counts: _Numbers = defaultdict(Counter)
+    size: int = 0
+    terms: MatchingTerms = field(default_factory=MatchingTerms)
+    _anti_affinity: _Numbers = field(default_factory=lambda: defaultdict(Counter))
+    _weights: _Numbers = field(default_factory=lambda: defaultdict(Counter))
+    _counts: _Numbers = field(default_factory=lambda: defaultdict(Counter))
 
     def extend(
         self, terms: Iterable[tuple[int, Mapping[str, TermNumbers]]], size: int, required_weight: int, keys: Set[str]
@@ -204,9 +205,6 @@ class _Result:
         if has_grown:
             self.terms = MatchingTerms(_classes(self._anti_affinity), _classes(self._weights), _classes(self._counts))
         self.size = size
-
-
-_Numbers = defaultdict[str, Counter[int]]
 
 
 def _classes(numbers: _Numbers) -> tuple[ClassNumbers, ...]:

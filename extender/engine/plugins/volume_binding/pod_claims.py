@@ -6,7 +6,7 @@ assume_cache.go; pkg/scheduler/util/assumecache/assume_cache.go.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar, final
 
 from extender.values.golang.quoting import quoted
@@ -39,6 +39,7 @@ class AssumeError(Exception):
 
 
 @final
+@dataclass(slots=True, eq=False)
 class AssumeCache(Generic[K, T]):
     """Claims or volumes with changes that were decided but not yet observed, over the API server's table of them.
 
@@ -46,12 +47,9 @@ class AssumeCache(Generic[K, T]):
     restores it, or until the API server has a newer one, which contains the change or supersedes it.
     """
 
-    __slots__ = ("_assumed", "_kind", "_most")
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-        self._assumed: dict[K, tuple[T, set[str]]] = {}
-        self._most = FEW
+    kind: str
+    _assumed: dict[K, tuple[T, set[str]]] = field(default_factory=dict)
+    _most: int = FEW
 
     def get(self, key: K, table: Mapping[K, T]) -> T | None:
         """Returns the assumed object, else that of the API server; None if the API server has none."""
@@ -76,10 +74,10 @@ class AssumeCache(Generic[K, T]):
         latest = self.get(key, table)
         name = key if isinstance(key, str) else "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
         if latest is None:
-            raise AssumeError(not_found(self._kind, name))
+            raise AssumeError(not_found(self.kind, name))
         if version(changed.metadata) < version(latest.metadata):
             raise AssumeError(
-                f"{self._kind} {quoted(name)} is out of sync (stored: {version(latest.metadata)}, assume: "
+                f"{self.kind} {quoted(name)} is out of sync (stored: {version(latest.metadata)}, assume: "
                 f"{version(changed.metadata)})"
             )
         before = self._assumed.get(key)
