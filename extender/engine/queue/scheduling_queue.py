@@ -260,7 +260,6 @@ class SchedulingQueue:
         """Puts a popped pod into backoffQ after an unforeseen error; it may have been requeued before that."""
         self._active.done(info.pod.uid)
         if self.get(info.key) is None:
-            info.set_rejector_plugins(())
             self._count_error(info)
             self._backoff.add(info)
             self.incoming[BACKOFF, SCHEDULE_ATTEMPT_FAILURE] += 1
@@ -270,10 +269,8 @@ class SchedulingQueue:
     def activate(self, pods: Iterable[Pod]) -> None:
         """Moves waiting pods to activeQ; one in flight is requeued when it comes back, even if refused."""
         for pod in pods:
-            info, from_backoff = self._unschedulable.get(pod.key), False
-            if info is None:
-                info, from_backoff = self._backoff.get(pod.key), True
-            if info is None or not self._move_to_active(info, FORCE_ACTIVATE, from_backoff=from_backoff):
+            info = self._unschedulable.get(pod.key) or self._backoff.get(pod.key)
+            if info is None or not self._move_to_active(info, FORCE_ACTIVATE, from_backoff=pod.key in self._backoff):
                 self._active.add_changes_if_in_flight(pod.uid, [self._hints.change(EVENT_FORCE_ACTIVATE, None, pod)])
 
     def retry_after_failure(self, pod: Pod) -> None:
@@ -284,11 +281,11 @@ class SchedulingQueue:
         info = self._unschedulable.remove(pod.key) or self._backoff.remove(pod.key)
         if info is None:
             return
-        info.set_rejector_plugins(())
         self._count_error(info)
         self._requeue(info, QueueingStrategy.QUEUE_AFTER_BACKOFF, SCHEDULE_ATTEMPT_FAILURE)
 
     def _count_error(self, info: QueuedPodInfo) -> None:
+        info.set_rejector_plugins(())
         info.consecutive_errors_count += 1
         info.timestamp = self._now()
         info.backoff_expiration = None
@@ -439,15 +436,12 @@ class SchedulingQueue:
 
     def nominated_pods(self) -> dict[str, list[Pod]]:
         """Returns node -> the pods nominated there, in order of nomination, as they are now."""
-        by_node = self._nominator.by_node()
-        if not by_node:
-            return {}
 
         def current(pod: Pod) -> Pod:
             info = self.get(pod.key)
             return info.pod if info is not None and info.pod.uid == pod.uid else pod
 
-        return {node: [*map(current, pods)] for node, pods in by_node.items()}
+        return {node: [*map(current, pods)] for node, pods in self._nominator.by_node().items()}
 
     # Read access.
 
