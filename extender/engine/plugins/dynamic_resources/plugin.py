@@ -62,12 +62,7 @@ from extender.engine.snapshot.matching import node_selector_mask
 from extender.values.config.args_validation import check_args
 from extender.values.config.plugin_args import DynamicResourcesArgs
 from extender.values.objects.devices import AllocationResult, DeviceClass, ResourceClaim
-from extender.values.objects.extended_resources import (
-    backed_resources,
-    device_class_of,
-    extended_resources_of,
-    special_claim_of,
-)
+from extender.values.objects.extended_resources import device_class_of, extended_resources_of, special_claim_of
 from extender.values.objects.label_selectors import SelectorError
 from extender.values.objects.node_selectors import strict_node_selector_of
 
@@ -207,8 +202,7 @@ class DynamicResources(
         if not self._backs_extended_resources:
             return {}
         classes = snapshot.objects.device_classes
-        backed = backed_resources(frozenset(resources), classes)
-        candidates = ((name, device_class_of(name, classes)) for name in resources if name in backed)
+        candidates = ((name, device_class_of(name, classes)) for name in resources)
         return {name: device_class for name, device_class in candidates if device_class is not None}
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:

@@ -106,11 +106,6 @@ class NodePools(tuple[Pool, ...]):
 class Slices:
     """All slices of the cluster, until a driver publishes others. Caches the pools of nodes."""
 
-    __slots__ = (
-        "_all", "_by_pool", "_features", "_for_node", "_heads", "_made", "_of_node", "_pools", "_selectors", "_shared",
-        "num_devices",
-    )  # fmt: skip
-
     def __init__(self, slices: Sequence[ResourceSlice] = (), features: DeviceFeatures = ALL_FEATURES) -> None:
         self._all = slices
         self._features = features
