@@ -6,7 +6,7 @@ podgrouppodscount.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 
@@ -81,12 +81,12 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
         return fwk.SUCCESS, 0.0
 
 
-def _is_of_same_group(pod: Pod, old: Any, new: Any) -> fwk.QueueingHint:
-    return fwk.queue_if(isinstance(new, Pod) and group_of(new) is not None and group_of(new) == group_of(pod))
+def _is_of_same_group(pod: Pod, old: None, new: Pod) -> fwk.QueueingHint:
+    return fwk.queue_if(group_of(new) is not None and group_of(new) == group_of(pod))
 
 
-def _is_own_group(pod: Pod, old: Any, new: Any) -> fwk.QueueingHint:
-    return fwk.queue_if(isinstance(new, PodGroup) and group_of(pod) == (new.namespace, new.name))
+def _is_own_group(pod: Pod, old: None, new: PodGroup) -> fwk.QueueingHint:
+    return fwk.queue_if(group_of(pod) == (new.namespace, new.name))
 
 
 def _own_group_needs_fewer(pod: Pod, old: PodGroup, new: PodGroup) -> fwk.QueueingHint:
