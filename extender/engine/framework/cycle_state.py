@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar, final
 
 from extender.engine.framework.status import Verdicts
@@ -101,16 +101,14 @@ KEPT = 256
 
 
 @final
+@dataclass(slots=True, eq=False)
 class PodMemo(Generic[T]):
     """A plugin's memo by pod signature, which spares it computing the same value for each of many equal pods.
 
     A value may depend only on the pod's spec, labels, annotations and namespace, and on what is passed as `also`.
     """
 
-    __slots__ = ("_kept",)
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[bytes, Hashable], T] = OrderedDict()
+    _kept: OrderedDict[tuple[bytes, Hashable], T] = field(default_factory=OrderedDict)
 
     def of(self, state: CycleState, compute: Callable[[], T], also: Hashable = None) -> T:
         """Returns the value for the pod of this cycle. It is computed each time when the cycle has no pod signature."""
