@@ -146,7 +146,7 @@ def _refused(topologies: list[Requirement], snapshot: fwk.Snapshot) -> Mask:
     """(N,) the nodes from which some volume is not accessible."""
     nodes = snapshot.nodes
     refused = np.zeros(len(nodes), np.bool_)
-    for topology in dict.fromkeys(topologies):
+    for topology in topologies:
         reachable = requirement_mask(snapshot, topology)
         current_label = _CURRENT_LABEL.get(topology.key)
         if current_label is not None:

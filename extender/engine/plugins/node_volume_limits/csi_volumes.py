@@ -180,13 +180,12 @@ class CountedVolumes:
     @staticmethod
     def of(pod: fwk.Pod) -> "CountedVolumes":
         with_claims = volumes_with_claims(pod)
-        used = {id(volume) for volume in with_claims}
         disks = [
             volume
             for volume in pod.spec.volumes
             if claim_name(pod, volume) is None and in_tree_plugin(volume) is not None
         ]
-        counted_ids = used | {id(volume) for volume in disks}
+        counted_ids = {id(volume) for volume in (*with_claims, *disks)}
         in_order = tuple(volume for volume in pod.spec.volumes if id(volume) in counted_ids)
         return CountedVolumes(
             in_order, with_claims, {migration: _of_disks(disks, migration) for migration in Migration}
