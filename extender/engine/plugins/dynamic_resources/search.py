@@ -266,7 +266,7 @@ class Search:
         if is_checked:
             self.selection.allowance.spend()
             return True
-        return self.selection.selects(alternative, offer, self.node) and self._has_capacity(alternative, offer)
+        return self.selection.selects(alternative, offer, self.node)
 
     def _is_in_use(self, claim: int, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
         using = self._using.get(offer.id)
