@@ -3,8 +3,7 @@
 Upstream: framework/plugins/volumebinding/binder.go, BindPodVolumes, bindAPIUpdate, checkBindings.
 """
 
-from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from extender.engine import framework as fwk
 from extender.engine.framework import storage_calls
@@ -17,8 +16,6 @@ from extender.values.objects.csi_translation import TranslationError
 from extender.values.objects.meta import version
 from extender.values.objects.node import Node
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
-
-T = TypeVar("T")
 
 CHECK_INTERVAL: Final = 1.0
 
@@ -55,13 +52,9 @@ async def _write(storage: Storage, assumed: AssumedVolumes, pod: fwk.Pod, dispat
         for claim in assumed.claims:
             claims.append(await dispatcher.perform(storage_calls.PatchPersistentVolumeClaim.of(claim)))  # noqa: PERF401
     finally:
-        rest = AssumedVolumes(_rest(assumed.volumes, volumes), _rest(assumed.claims, claims))
+        rest = AssumedVolumes(assumed.volumes[len(volumes) :], assumed.claims[len(claims) :])
         restore_pod_volumes(storage, rest, pod.uid)
     return AssumedVolumes(tuple(volumes), tuple(claims))
-
-
-def _rest(planned: Sequence[T], done: Sequence[T]) -> tuple[T, ...]:
-    return tuple(planned[len(done) :])
 
 
 class _CheckError(Exception):
