@@ -45,23 +45,6 @@ def volumes_named(pods: PodSymbol) -> int:
     return len(frozenset(pods.claims))
 
 
-@final
-class _PodVolumes(dict[Migration, CsiVolumes | fwk.Status]):
-    """The pod's volumes by migration, or why they cannot be counted; computed when needed."""
-
-    def __init__(self, finder: CsiVolumeFinder, pod: fwk.Pod, volumes: CountedVolumes) -> None:
-        super().__init__()
-        self._finder, self._pod, self._volumes = finder, pod, volumes
-
-    def __missing__(self, migration: Migration) -> CsiVolumes | fwk.Status:
-        try:
-            volumes: CsiVolumes | fwk.Status = self._finder.of_pod(self._pod, self._volumes, migration)
-        except CannotCountError as exc:
-            volumes = exc.status
-        self[migration] = volumes
-        return volumes
-
-
 class DriverUse(NamedTuple):
     """The volumes that a driver has attached to a node, those that a pod would add, and the limit."""
 
@@ -86,9 +69,21 @@ class VolumeCounter:
         self._needs_drivers = needs_drivers
         self._finder = CsiVolumeFinder(self._objects)
         self._attachments: dict[str, CsiVolumes] = {}
-        self._pod_volumes = _PodVolumes(self._finder, pod, volumes)
+        self._pod, self._volumes = pod, volumes
+        self._pod_volumes: dict[Migration, CsiVolumes | fwk.Status] = {}
         self.room: Int64s = self._room(snapshot)
         """(N,) the most volumes that the node's pods may name for this pod's to fit; negative where they never fit."""
+
+    def _volumes_with(self, migration: Migration) -> CsiVolumes | fwk.Status:
+        """Returns the pod's volumes where this migration is on, or why they cannot be counted."""
+        volumes = self._pod_volumes.get(migration)
+        if volumes is None:
+            try:
+                volumes = self._finder.of_pod(self._pod, self._volumes, migration)
+            except CannotCountError as exc:
+                volumes = exc.status
+            self._pod_volumes[migration] = volumes
+        return volumes
 
     def statuses_of(self, rows: fwk.Rows, chosen: Sequence[int]) -> list[fwk.Status]:
         symbols = rows.snapshot.tallies.symbols[fwk.Attribute.VOLUMES]
@@ -102,7 +97,7 @@ class VolumeCounter:
         node = self._objects.csi_nodes.get(name)
         profile = None if node is None else attach_profile(node)
         migration = Migration.on(profile)
-        pod_volumes = self._pod_volumes[migration]
+        pod_volumes = self._volumes_with(migration)
         if isinstance(pod_volumes, fwk.Status):
             return pod_volumes
         driver = self._missing_driver(pod_volumes, profile)
@@ -122,7 +117,8 @@ class VolumeCounter:
         symbols = rows.snapshot.tallies.symbols[fwk.Attribute.VOLUMES]
         name = rows.snapshot.nodes.objects[rows.node[row]].name
         node = self._objects.csi_nodes.get(name)
-        pod_volumes = self._pod_volumes[migration := Migration.on(None if node is None else attach_profile(node))]
+        migration = Migration.on(None if node is None else attach_profile(node))
+        pod_volumes = self._volumes_with(migration)
         if node is not None and not isinstance(pod_volumes, fwk.Status):
             classes = [(code, symbols[code]) for code in rows.codes_on([row], fwk.Attribute.VOLUMES)[0]]
             yield from self._uses(name, classes, pod_volumes, dict(attach_profile(node).limits), migration)
@@ -182,7 +178,7 @@ class VolumeCounter:
 
     def _room_with(self, profile: AttachProfile | None) -> int:
         """Returns the most volumes that may be attached to a node of this profile for the pod's to fit."""
-        pod_volumes = self._pod_volumes[Migration.on(profile)]
+        pod_volumes = self._volumes_with(Migration.on(profile))
         if isinstance(pod_volumes, fwk.Status) or self._missing_driver(pod_volumes, profile):
             return _NO_ROOM
         if profile is None or not profile.limits or not pod_volumes:
