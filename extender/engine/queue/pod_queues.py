@@ -227,10 +227,6 @@ class BackoffQueue:
     def __contains__(self, key: str) -> bool:
         return key in self.refused or key in self.failed
 
-    def __iter__(self) -> Iterator[QueuedPodInfo]:
-        yield from self.refused
-        yield from self.failed
-
     def backoff_time(self, info: QueuedPodInfo) -> float | None:
         """Returns the end of the backoff after the pod's last attempt; None if it has none."""
         count = info.consecutive_errors_count or info.unschedulable_count
