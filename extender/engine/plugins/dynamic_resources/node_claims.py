@@ -90,17 +90,14 @@ class NodeClaims:
 
     def on(self, rows: fwk.Rows) -> list[ClaimsToAllocate | None]:
         """Returns the claims to allocate on each row; None for nothing."""
-        if self._extended is None:
-            return [self._for(b"")] * len(rows)
-        return [self._for(lack.tobytes()) for lack in self._extended.lacking(rows)]
-
-    def _for(self, lack: bytes) -> ClaimsToAllocate | None:
-        """Returns the claims to allocate where these resources are lacking: a byte for each, 1 or 0."""
-        if lack not in self._by_lack:
+        extended = self._extended
+        lacks = [b""] * len(rows) if extended is None else [lack.tobytes() for lack in extended.lacking(rows)]
+        for lack in set(lacks).difference(self._by_lack):
             self._by_lack[lack] = self._made_for(lack)
-        return self._by_lack[lack]
+        return [self._by_lack[lack] for lack in lacks]
 
     def _made_for(self, lack: bytes) -> ClaimsToAllocate | None:
+        """Returns the claims to allocate where these resources are lacking: a byte for each, 1 or 0."""
         if self._extended is None or not any(lack):
             return ClaimsToAllocate(self._allocator_of(self._unallocated)) if self._unallocated else None
         extended = self._extended

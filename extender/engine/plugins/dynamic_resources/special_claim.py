@@ -75,9 +75,9 @@ class _OfResource:
         total = later[0] + max(most_missing, 0)
         if total > CLAIM_RESULTS:
             # So many devices cannot be allocated, and nobody will read who would use them.
-            self.requests.append(self._request(next(iter(counts)), total))
+            self.requests.append(self._request(self._name(next(iter(counts))), total))
             return
-        long_lived = {place: self._request(place, counts[place]) for place in starts}
+        long_lived = {place: self._request(self._name(place), counts[place]) for place in starts}
         self.mappings += [self._mapping(place, request.name) for place, request in long_lived.items()]
         self.requests += long_lived.values()
         self._add_short_lived([*short_lived], long_lived, later)
@@ -108,17 +108,14 @@ class _OfResource:
                 largest = max(largest, (shortage, name), key=operator.itemgetter(0))
         if names:
             count, name = largest
-            self.requests.append(self._named(name, count))
+            self.requests.append(self._request(name, count))
             mappings = [
                 replaced(mapping, request_name=name) if mapping.request_name in names else mapping
                 for mapping in mappings
             ]
         self.mappings += mappings
 
-    def _request(self, place: int, count: int) -> DeviceRequest:
-        return self._named(self._name(place), count)
-
-    def _named(self, name: str, count: int) -> DeviceRequest:
+    def _request(self, name: str, count: int) -> DeviceRequest:
         exactly = ExactDeviceRequest(device_class_name=self.device_class, allocation_mode=EXACT_COUNT, count=count)
         return DeviceRequest(name=name, exactly=exactly)
 
