@@ -139,13 +139,12 @@ async def fewest_by_trials(
             cost = int(costs.of_unit[list(subset)].sum())
             if cost >= limit:
                 continue
-            for unit in subset:
-                for pod in pods[unit]:
-                    cluster.remove_pod(pod)
+            going = [pod for unit in subset for pod in pods[unit]]
+            for pod in going:
+                cluster.remove_pod(pod)
             status = await fits()
-            for unit in subset:
-                for pod in pods[unit]:
-                    cluster.add_pod(pod)
+            for pod in going:
+                cluster.add_pod(pod)
             if status.is_success:
                 best, limit = costs.with_fixed(subset), cost
         if best is not None:
