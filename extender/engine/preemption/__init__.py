@@ -3,7 +3,6 @@
 This package decides and evicts nothing; `extender.engine.scheduler.executor` performs the eviction.
 """
 
-from extender.engine.preemption.costs import pick_one_node_for_preemption
 from extender.engine.preemption.evaluator import Evaluator
 from extender.engine.preemption.rules import (
     RULES,
