@@ -82,8 +82,8 @@ def totals_of(
         allowance = Allowance(steps=LOOP_STEPS) if may_defer else Allowance()
         try:
             for row, node in enumerate(nodes):
-                found = devices.on(node, device_class, allowance)
-                existing[row], in_use[row] = len(found), sum(map(allocated.is_in_use, found))
+                of_node = devices.on(node, device_class, allowance)
+                existing[row], in_use[row] = len(of_node), sum(map(allocated.is_in_use, of_node))
         except OutOfStepsError:
             raise LongWork(partial(devices.find, device_class, nodes)) from None
         return existing, in_use

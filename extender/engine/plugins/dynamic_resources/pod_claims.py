@@ -279,7 +279,7 @@ class ClaimHints:
             fwk.on(fwk.EventResource.RESOURCE_CLAIM, fwk.ActionType.DELETE, self.after_claim_deletion),
         ]
 
-    def _found(self, pod: fwk.Pod) -> list[ResourceClaim] | None:
+    def _all_claims(self, pod: fwk.Pod) -> list[ResourceClaim] | None:
         """Returns the pod's claims; None unless all exist."""
         try:
             return claims_of(pod, self._claims())
@@ -288,7 +288,7 @@ class ClaimHints:
 
     def after_claim_change(self, pod: fwk.Pod, old: ResourceClaim | None, new: ResourceClaim) -> fwk.QueueingHint:
         """Queues the pod if its claims exist, and this one was deallocated, or is its own and changed in status."""
-        claims = self._found(pod)
+        claims = self._all_claims(pod)
         if claims is None:
             return fwk.QueueingHint.QUEUE_SKIP
         if old is not None and old.status.allocation is not None and new.status.allocation is None:
@@ -298,8 +298,8 @@ class ClaimHints:
 
     def after_claim_deletion(self, pod: fwk.Pod, old: ResourceClaim, new: None) -> fwk.QueueingHint:
         """Queues the pod if its claims exist, and the one that is gone had devices."""
-        return fwk.queue_if(old.status.allocation is not None and self._found(pod) is not None)
+        return fwk.queue_if(old.status.allocation is not None and self._all_claims(pod) is not None)
 
     def after_pod_update(self, pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod) -> fwk.QueueingHint:
         """Queues the pod once its status names its claims and all of them exist."""
-        return fwk.queue_if(new.uid == pod.uid and self._found(new) is not None)
+        return fwk.queue_if(new.uid == pod.uid and self._all_claims(new) is not None)

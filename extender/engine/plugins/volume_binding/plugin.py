@@ -64,6 +64,7 @@ _STATE: Final = fwk.StateKey[_State]("VolumeBinding")
 _SCORES: Final = fwk.StateKey[Int64s]("PreScoreVolumeBinding")
 ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
 """The volumes that Reserve assumed; empty if all claims were bound already."""
+_NO_VOLUMES: Final = AssumedVolumes()
 
 
 @final
@@ -162,7 +163,7 @@ class VolumeBinding(
 
     def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
         """Assumes the volumes found on this node. Error if they have changed since."""
-        own_state, assumed = state.find(_STATE), AssumedVolumes()
+        own_state, assumed = state.find(_STATE), _NO_VOLUMES
         if own_state is not None and own_state.volumes is not None and not own_state.claims.all_bound:
             place = state.snapshot.nodes.index[node]
             bindings, provisions = own_state.volumes.bindings_on(place), own_state.volumes.provisions_on(place)
