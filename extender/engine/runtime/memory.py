@@ -158,9 +158,9 @@ class PerNodeAnswer(Generic[A]):
 
     @property
     def are_alike(self) -> bool:
-        """True if all nodes have the same value."""
+        """True if there are nodes, and all have the same value."""
         if self._are_alike is None:
-            self._are_alike = bool((self.values == self.values[:1]).all())
+            self._are_alike = len(self.values) > 0 and bool((self.values == self.values[0]).all())
         return self._are_alike
 
     def set(self, places: Index, values: npt.NDArray[A]) -> None:
