@@ -31,10 +31,10 @@ class TransportCarrier(Carrier):
         self, request: ClientRequest, connect_seconds: float | None, deadline: float = math.inf
     ) -> ClientResponse:
         url = self._server + request.path
-        asked = httpx.Request(request.method, url, headers=request.headers, content=request.content)
+        forwarded = httpx.Request(request.method, url, headers=request.headers, content=request.content)
         async with asyncio.timeout_at(_end(deadline)):
             try:
-                return _TransportResponse(await self._transport.handle_async_request(asked), deadline)
+                return _TransportResponse(await self._transport.handle_async_request(forwarded), deadline)
             except _NOTHING_SENT as exc:
                 raise NotSentError(_what(exc)) from exc
             except httpx.TimeoutException as exc:

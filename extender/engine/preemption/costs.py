@@ -75,8 +75,8 @@ def better_on_each_node(candidates: Candidates) -> Candidates:
     order = np.lexsort((*(-score for score in reversed(scores)), candidates.node))
     _, best = np.unique(candidates.node[order], return_index=True)
     # The nodes keep the order in which they were tried.
-    _, tried = np.unique(candidates.node, return_index=True)
-    return candidates.take(order[best][np.argsort(tried)])
+    _, first_tried = np.unique(candidates.node, return_index=True)
+    return candidates.take(order[best][np.argsort(first_tried)])
 
 
 class Costs(NamedTuple):

@@ -48,7 +48,7 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     # 1 remove all pods of lower priority, and keep the nodes on which the pod fits then
     nodes = nodes[has_victims]
     row = (np.cumsum(has_victims) - 1)[row]  # the rows are renumbered without the nodes that have no victims
-    emptied = without(Rows.of(snapshot, nodes), row, slots)
+    emptied = without_pods(Rows.of(snapshot, nodes), row, slots)
     verdicts = state.run_filters_with_nominated_pods(emptied)
     refused = np.flatnonzero(~verdicts.ok)
     statuses = statuses.joined(
@@ -99,7 +99,7 @@ def _in_order_of_reprieve(
     return slots, row, violates
 
 
-def without(rows: Rows, row: Index, slots: Index) -> Rows:
+def without_pods(rows: Rows, row: Index, slots: Index) -> Rows:
     """Returns the rows without (C,) pods that are on these rows."""
     return rows.changed(PodChanges(row, slots, np.full(len(slots), -1)))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.preemption.budgets import rows_by_place, terminating
-from extender.engine.preemption.dry_run import with_one_each, without
+from extender.engine.preemption.dry_run import with_one_each, without_pods
 from extender.engine.preemption.pod_group_room import EqualMembers
 from extender.engine.preemption.pod_group_victims import Hypothesis, VictimUnits
 from extender.engine.snapshot import Rows
@@ -249,7 +249,7 @@ class FewestVictims:
         slots = self._units.take(units).slots
         row = self._row_at[self._units.snapshot.pods.node[slots]]
         on_row = row >= 0
-        return without(rows, row[on_row], slots[on_row])
+        return without_pods(rows, row[on_row], slots[on_row])
 
     def _room_of(self, rows: Rows, index: Index, bound: Int64s) -> Int64s:
         """Returns (R,) the number of members that fit these rows; 0 for the others."""
@@ -342,7 +342,7 @@ class FewestVictims:
                     return
                 slots = self._units.slots[self._units.first[np.array(subsets, np.intp).ravel()]]
                 copies = rows.take(np.full(len(subsets), row, np.intp))
-                trial = without(copies, np.repeat(np.arange(len(subsets)), size), slots)
+                trial = without_pods(copies, np.repeat(np.arange(len(subsets)), size), slots)
                 room = self._members.room(trial, np.full(len(subsets), fits + max(options)))
                 for place in np.flatnonzero(room > fits).tolist():
                     self._note(options, int(room[place]) - fits, np.array(subsets[place], np.intp))

@@ -14,7 +14,7 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.preemption.budgets import rows_by_place
-from extender.engine.preemption.dry_run import with_one_each, without
+from extender.engine.preemption.dry_run import with_one_each, without_pods
 from extender.engine.preemption.pod_group_victims import VictimUnits
 from extender.engine.snapshot import PodChanges, Rows
 from extender.engine.snapshot.axes import Index, Int64s, Mask
@@ -77,7 +77,7 @@ class Room:
 
     def clear(self) -> None:
         on_row = self._row_of_slot >= 0
-        self._rows = without(self._rows, self._row_of_slot[on_row], self._units.slots[on_row])
+        self._rows = without_pods(self._rows, self._row_of_slot[on_row], self._units.slots[on_row])
         self._fits = self._members.room(self._rows, np.full(len(self._rows), self._members.count), is_first=True)
         self.spare = int(self._fits.sum()) - self._members.needed
 

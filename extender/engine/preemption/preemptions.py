@@ -80,7 +80,7 @@ class _Record:
 
     node: str
     victims: tuple[Pod, ...]
-    known: frozenset[str]
+    uids: frozenset[str]
     """UIDs of the victims and of the other pods on the node."""
     wasted: int = 0
     """The number of wasted preemptions in a row."""
@@ -132,7 +132,7 @@ class LoopGuard:
                 record.since = now
                 record.wasted += 1
                 self.num_wasted += 1
-                newcomers = (pod for pod in _on_node(record.node, snapshot) if pod.uid not in record.known)
+                newcomers = (pod for pod in _on_node(record.node, snapshot) if pod.uid not in record.uids)
                 record.taken_by = tuple(newcomers)
         if record.wasted <= UNPAUSED:
             return None
@@ -155,12 +155,12 @@ class LoopGuard:
 
     def chosen(self, preemptor: Pod, candidate: fwk.Candidate, snapshot: Snapshot) -> None:
         """Records that victims are going to be evicted for the preemptor."""
-        known = frozenset(pod.uid for pod in (*candidate.victims, *_on_node(candidate.node, snapshot)))
+        uids = frozenset(pod.uid for pod in (*candidate.victims, *_on_node(candidate.node, snapshot)))
         previous = self._records.pop(preemptor.uid, None)
         wasted = 0 if previous is None else previous.wasted
         if len(self._records) >= limits.PREEMPTORS_KEPT:
             del self._records[next(iter(self._records))]
-        self._records[preemptor.uid] = _Record(candidate.node, candidate.victims, known, wasted)
+        self._records[preemptor.uid] = _Record(candidate.node, candidate.victims, uids, wasted)
 
 
 GUARD: Final = fwk.StateKey[LoopGuard]("LoopGuard")

@@ -83,10 +83,10 @@ class Matches:
     def matches(self, expression: str, offer: Offer, allowance: Allowance) -> bool:
         """True if the device matches. Raises CelError if the expression fails, and OutOfStepsError."""
         device = offer.device
-        known = self._known.get(id(device))
-        if known is None:
-            known = self._known[id(device)] = (device, {})
-        results = known[1]
+        entry = self._known.get(id(device))
+        if entry is None:
+            entry = self._known[id(device)] = (device, {})
+        results = entry[1]
         result = results.get(expression)
         if result is None:
             if expression not in self._evaluated:

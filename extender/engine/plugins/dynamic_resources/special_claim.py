@@ -57,14 +57,14 @@ class _OfResource:
     resource: str
     device_class: str
     containers: Sequence[Container]
-    wanted: Mapping[int, int]
+    counts: Mapping[int, int]
     """The place of a container -> the number it requests, in ascending order."""
     requests: list[DeviceRequest] = field(default_factory=list)
     mappings: list[ContainerExtendedResourceRequest] = field(default_factory=list)
 
     def add(self, num_init: int) -> None:
         """Adds a request for each container as long-lived as the pod, and what other init containers need more."""
-        counts = self.wanted
+        counts = self.counts
         short_lived = dict.fromkeys(
             place for place in counts if place < num_init and not self.containers[place].is_sidecar
         )
@@ -94,13 +94,13 @@ class _OfResource:
         names: set[str] = set()
         mappings: list[ContainerExtendedResourceRequest] = []
         for place in places:
-            first, uncovered = bisect_left(starts, place), self.wanted[place]
+            first, uncovered = bisect_left(starts, place), self.counts[place]
             for start in starts[first:]:
                 if uncovered <= 0:
                     break
-                uncovered -= self.wanted[start]
+                uncovered -= self.counts[start]
                 mappings.append(self._mapping(place, long_lived[start].name))
-            shortage = self.wanted[place] - later[first]
+            shortage = self.counts[place] - later[first]
             if shortage > 0:
                 name = self._name(place)
                 names.add(name)

@@ -57,7 +57,7 @@ Entries are added by the event loop and by the thread that does long work.
 class Line:
     """The devices that one search tries for a request, in blocks that are looked up as the search comes to them."""
 
-    known: dict[Pool, tuple[int, Block]]
+    checked_blocks: dict[Pool, tuple[int, Block]]
     pools: Sequence[Pool]
     allocated: AllocatedState
     check: Callable[[Pool], Block]
@@ -74,12 +74,12 @@ class Line:
                 # The search goes on behind this pool: later ones will be spared what cannot be had. A pool in which a
                 # search ends is not checked, since its first free device is likely to do.
                 pool, self._unchecked = self._unchecked, None
-                self.known[pool] = (self.allocated.version_of(pool.id), self.check(pool))
+                self.checked_blocks[pool] = (self.allocated.version_of(pool.id), self.check(pool))
             if self.num_pools == len(self.pools):
                 return None
             pool = self.pools[self.num_pools]
             self.num_pools += 1
-            cached = self.known.get(pool)
+            cached = self.checked_blocks.get(pool)
             if cached is None or cached[0] != self.allocated.version_of(pool.id):
                 self._unchecked = pool
                 self._blocks.append(Block(pool.offers, is_checked=False))
