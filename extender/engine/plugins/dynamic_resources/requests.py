@@ -60,10 +60,16 @@ class DeviceRequestAlternative:
 
         Raises AllocationError if a selector does not compile, or fails for the device.
         """
-        by_class, by_claim = self.device_class.spec.selectors, self.selectors
-        return _match(f"class {self.device_class.metadata.name}", by_class, offer, matches) and _match(
-            f"claim {self.claim.key}", by_claim, offer, matches
-        )
+        for owner, selectors in ((self.device_class, self.device_class.spec.selectors), (self.claim, self.selectors)):
+            for place, selector in enumerate(selectors):
+                try:
+                    if not matches(selector.cel.expression if selector.cel is not None else "", offer):
+                        return False
+                except CelError as exc:
+                    whose = f"class {owner.name}" if isinstance(owner, DeviceClass) else f"claim {owner.key}"
+                    kind = "compile" if isinstance(exc, CompileError) else "runtime"
+                    raise AllocationError(f"{whose}: selector #{place}: CEL {kind} error: {exc}") from exc
+        return True
 
     def tolerates(self, offer: Offer) -> bool:
         """True if every NoSchedule or NoExecute taint of the device is tolerated."""
@@ -125,19 +131,6 @@ def _alternative(
         if spec.capacity is not None
         else {},
     )
-
-
-def _match(
-    owner: str, selectors: Sequence[DeviceSelector], offer: Offer, matches: Callable[[str, Offer], bool]
-) -> bool:
-    for place, selector in enumerate(selectors):
-        try:
-            if not matches(selector.cel.expression if selector.cel is not None else "", offer):
-                return False
-        except CelError as exc:
-            kind = "compile" if isinstance(exc, CompileError) else "runtime"
-            raise AllocationError(f"{owner}: selector #{place}: CEL {kind} error: {exc}") from exc
-    return True
 
 
 def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
