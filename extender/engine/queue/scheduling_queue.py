@@ -436,12 +436,15 @@ class SchedulingQueue:
 
     def nominated_pods(self) -> dict[str, list[Pod]]:
         """Returns node -> the pods nominated there, in order of nomination, as they are now."""
+        by_node = self._nominator.by_node()
+        if not by_node:
+            return {}
 
         def current(pod: Pod) -> Pod:
             info = self.get(pod.key)
             return info.pod if info is not None and info.pod.uid == pod.uid else pod
 
-        return {node: [*map(current, pods)] for node, pods in self._nominator.by_node().items()}
+        return {node: [*map(current, pods)] for node, pods in by_node.items()}
 
     # Read access.
 
