@@ -370,7 +370,7 @@ class Cache:
         labels other than those it was added with. The next call has recovered.
         """
         has_changed = self._moves or self._renewed or self._passed or self._rewritten
-        is_current = self._writer.views_are_current and not has_changed
+        is_current = not has_changed and self._writer.views_are_current
         if self._snapshot is not None and is_current and self._num_listed == self._tree.num_nodes:
             return self._snapshot
         for slot, (pod, label_code) in self._renewed.items():

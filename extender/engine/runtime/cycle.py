@@ -360,9 +360,10 @@ class Cycle(fwk.CycleState):
         passing: Mask | None = None
         standing: Index | None = None  # the rows of `rows` that have passed so far; None for all of them
         for name, plugin in filters:
-            verdicts = self.run_filter_plugin(name, plugin, rows)
+            verdicts = call_plugin(self.observe, name, "Filter", filter_verdicts, plugin, self, self.pod, rows)
             if verdicts.all_ok:
                 continue
+            refuse_unknown_codes(name, verdicts)
             ok = verdicts.ok
             if passing is None or standing is None:
                 passing = ok
@@ -420,7 +421,7 @@ class Cycle(fwk.CycleState):
         if remembered is None:
             raise RuntimeError("feasible_rows comes before ranking")
         plan = self.framework.score_plan(self.skip_score_plugins)
-        local_total, common = remembered_sum(remembered, plan, self._scores_in_range, snapshot, self.pod)
+        local_total, common = remembered_sum(remembered, plan, self._raw_scores, snapshot, self.pod)
         ranked = RankedParts(plan.kind, common)
         for local in plan.normalized:
             (scorer,) = local.runs
@@ -472,9 +473,6 @@ class Cycle(fwk.CycleState):
     def _only_raw_scores(self, scorers: Scorers, rows: Rows) -> Int64s:
         (scorer,) = scorers
         return self._raw_scores(scorer, rows)
-
-    def _scores_in_range(self, scorer: WeightedScorer, rows: Rows) -> Int64s:
-        return in_range(scorer, self._raw_scores(scorer, rows))
 
     def _normalized_scores(self, scorer: WeightedScorer, scores: Int64s) -> Int64s:
         if not scorer.normalizes:

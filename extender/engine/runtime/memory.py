@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.plugin_calls import call_plugin, pod_signature
-from extender.engine.runtime.scoring import Totals, WeightedScorer, type_of_totals
+from extender.engine.runtime.scoring import Totals, WeightedScorer, in_range, type_of_totals
 from extender.engine.snapshot import Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Int64s, Mask
 from extender.values.objects.pod import Pod
@@ -345,13 +345,14 @@ def remembered_sum(
     """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, less what it returns as a
     summand of all nodes.
 
-    Only changed nodes are scored, by `scores`, from 0 to 100. The array is as that of `remembered_fits`.
+    Only changed nodes are scored, by `scores`. The array is as that of `remembered_fits`. Raises PluginError for a
+    score that is out of range.
     """
 
     def weighted_sum(scorers: Scorers, stale: Rows) -> Totals:
         total: Int64s | None = None
         for scorer in scorers:
-            of_one = scores(scorer, stale)
+            of_one = in_range(scorer, scores(scorer, stale))
             weighted = of_one if scorer.weight == 1 else of_one * scorer.weight
             total = weighted if total is None else total + weighted
         return np.zeros(len(stale), plan.kind) if total is None else total.astype(plan.kind)

@@ -153,7 +153,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         return fwk.Suggestion("affinity", f"drop the required {' and '.join(names)}", pod) if names else None
 
     def _terms(self, state: fwk.CycleState, pod: fwk.Pod) -> PodTerms:
-        return self._terms_of.of(state, lambda: _terms(pod))
+        return NO_TERMS if pod.spec.affinity is None else self._terms_of.of(state, lambda: _terms(pod))
 
     def _resolved(self, terms: PodTerms, snapshot: fwk.Snapshot) -> PodTerms:
         return self._namespaces.resolved(terms, snapshot.objects.namespaces)

@@ -214,9 +214,10 @@ SYSTEM_DEFAULTS: Final = (
 def default_selector(pod: fwk.Pod, objects: ClusterObjects) -> Selector:
     """Returns a selector for the pods of the pod's services and controller; empty without (DefaultSelector)."""
     labels = _selectors_of_services(pod, objects)
-    owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
-    if owner is None:
+    owners = [owner for owner in pod.metadata.owner_references if owner.controller]
+    if not owners:
         return selector_from_labels(labels)
+    owner = owners[0]
     if (owner.api_version, owner.kind) == ("v1", "ReplicationController"):
         controller = objects.replication_controllers.get((pod.namespace, owner.name))
         if controller is not None:
