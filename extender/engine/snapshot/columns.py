@@ -302,14 +302,11 @@ class PodColumns:
 
     def uid_ranks(self, slots: Index) -> Int64s:
         """(C,) the number of pods with a smaller UID on the same node, for pods that have a node."""
-        if self.unranked.any():
-            is_asked = np.zeros(len(self.unranked), np.bool_)
-            is_asked[self.node[slots]] = True
-            outdated = np.flatnonzero(is_asked & self.unranked)
-            for place in outdated.tolist():
-                by_uid = sorted(self.on_node[place], key=self.uids.__getitem__)
-                self.last_ranks[by_uid] = np.arange(len(by_uid))
-            self.unranked[outdated] = False
+        outdated = np.flatnonzero(self.unranked)
+        for place in outdated.tolist():
+            by_uid = sorted(self.on_node[place], key=self.uids.__getitem__)
+            self.last_ranks[by_uid] = np.arange(len(by_uid))
+        self.unranked[outdated] = False
         return self.last_ranks[slots]
 
 
