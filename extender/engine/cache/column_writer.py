@@ -104,6 +104,8 @@ class ColumnWriter:
         resources) are shared.
         """
         other = ColumnWriter(objects)
+        if self._snapshot is not None:
+            self._snapshot.pods.rank()  # once, and not in each copy
         self._counted_reads = -1  # the copy's reader counts from the beginning
         for name in vars(self).keys() - MADE_ANEW:
             value = getattr(self, name)

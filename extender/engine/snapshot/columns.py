@@ -282,7 +282,7 @@ class PodColumns:
     node: Index
     """(P,) the place of the pod's node on axis N; -1 if it has none."""
     last_ranks: Int64s
-    """(P,) what `uid_ranks` said last."""
+    """(P,) the ranks of `uid_ranks`, as of the last `rank`."""
     unranked: Mask
     """(N,) the nodes whose pods have changed since then."""
     requests: Int64s
@@ -300,13 +300,17 @@ class PodColumns:
     on_node: list[list[int]]
     """Per place on axis N: the slots of its pods; a new one goes last, and the last into a freed place."""
 
-    def uid_ranks(self, slots: Index) -> Int64s:
-        """(C,) the number of pods with a smaller UID on the same node, for pods that have a node."""
+    def rank(self) -> None:
+        """Ranks the pods of the nodes whose pods have changed since they were ranked."""
         outdated = np.flatnonzero(self.unranked)
         for place in outdated.tolist():
             by_uid = sorted(self.on_node[place], key=self.uids.__getitem__)
             self.last_ranks[by_uid] = np.arange(len(by_uid))
         self.unranked[outdated] = False
+
+    def uid_ranks(self, slots: Index) -> Int64s:
+        """(C,) the number of pods with a smaller UID on the same node, for pods that have a node."""
+        self.rank()
         return self.last_ranks[slots]
 
 
