@@ -468,7 +468,7 @@ class ColumnWriter:
         self._generation += 1
         self._changes.close(self._generation)
         self._node_changes.close(self._generation)
-        if self._snapshot is not None and self._filled_resources == len(self.resources):
+        if self._snapshot is not None and self.views_are_current:
             self._snapshot = self._snapshot.at(self._generation)
         else:
             self._snapshot = self._with_new_views()

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, TypeVar, final
+from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -193,6 +193,26 @@ def _kept(columns: dict[K, V], key: K, make: Callable[[], V]) -> V:
     return column
 
 
+PLAIN_AMOUNT = 2**53
+"""Up to this, sums and products of a few amounts neither wrap as int64 nor round as a float."""
+
+
+@final
+class NodeAmounts(NamedTuple):
+    """The amounts of one node as Python's numbers. Between two pods one node changes as a rule, and numpy takes several
+    times as long for one row.
+    """
+
+    allocatable: list[int]
+    """(K,) status.allocatable."""
+    requested: list[int]
+    """(K,) effective requests of the pods on the node."""
+    non_zero_requested: list[int]
+    """(2,) the same for cpu and memory, with defaults for containers without a request."""
+    pods_left: int
+    """The number of further pods that the node allows."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class NodeColumns:
@@ -243,6 +263,16 @@ class NodeColumns:
         if key not in self.label_keys and key not in self.label_columns:
             return LabelColumn.absent(key, len(self.objects))
         return _kept(self.label_columns, key, lambda: LabelColumn(key, self.objects))
+
+    def amounts_at(self, place: int) -> NodeAmounts | None:
+        """Returns the amounts of the node at this place; None if one is below 0 or beyond `PLAIN_AMOUNT`."""
+        columns = self.allocatable, self.requested, self.non_zero_requested
+        allocatable, requested, non_zero = [column[place].tolist() for column in columns]
+        amounts = allocatable + requested + non_zero
+        if min(amounts) < 0 or max(amounts) > PLAIN_AMOUNT:
+            return None
+        pods_left = self.allowed_pods.item(place) - self.pod_count.item(place)
+        return NodeAmounts(allocatable, requested, non_zero, pods_left)
 
     def scalar(self, name: str) -> Int64s:
         """(N,) the allocatable amount of a scalar resource that is not on axis K."""

@@ -8,13 +8,13 @@ difference.
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 import numpy as np
 import numpy.typing as npt
 
 from extender.engine.snapshot.axes import Codes, D, Index, Int64s, Mask
-from extender.engine.snapshot.columns import LabelColumn, PodColumns
+from extender.engine.snapshot.columns import LabelColumn, NodeAmounts, PodColumns
 from extender.engine.snapshot.pod_attributes import Attribute, HostPort
 from extender.engine.snapshot.snapshot import Account, Snapshot
 from extender.engine.snapshot.symbols import ABSENT
@@ -22,8 +22,6 @@ from extender.engine.snapshot.tallies import RelevantCodes, Tally, Weight
 from extender.values.golang.int64 import parse_int64
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-
-_EXACT: Final = 2**53
 
 _FEW_PORTS: Final = 16
 """Up to this many host ports are looked up one by one, since the column of each is kept for the next pod."""
@@ -67,22 +65,6 @@ class NodeInfo:
     @property
     def annotations(self) -> dict[str, str]:
         return self.node.metadata.annotations
-
-
-@final
-class NodeAmounts(NamedTuple):
-    """The amounts of one node as Python's numbers, each from 0 to 2**53. Between two pods one node changes as a rule,
-    and numpy takes several times as long for one row.
-    """
-
-    allocatable: list[int]
-    """(K,)"""
-    requested: list[int]
-    """(K,)"""
-    non_zero_requested: list[int]
-    """(2,)"""
-    pods_left: int
-    """The number of further pods that the node allows."""
 
 
 Changed = Callable[[Int64s, PodChanges], Int64s]
@@ -303,17 +285,9 @@ class Rows:
 
     @property
     def only_node(self) -> NodeAmounts | None:
-        """The amounts of the only row; None if there are more, pods that come or go, or amounts beyond 2**53, whose
-        sums may wrap as Go's do.
-        """
+        """The amounts of the only row; None if there are more, or pods that come or go, and as `amounts_at` says."""
         if self._amounts is None and self._num_rows == 1 and self._base is None:
-            place, nodes = self.node.item(), self.snapshot.nodes
-            columns = nodes.allocatable, nodes.requested, nodes.non_zero_requested
-            allocatable, requested, non_zero = [column[place].tolist() for column in columns]
-            amounts = allocatable + requested + non_zero
-            if min(amounts) >= 0 and max(amounts) <= _EXACT:
-                pods_left = nodes.allowed_pods.item(place) - nodes.pod_count.item(place)
-                self._amounts = NodeAmounts(allocatable, requested, non_zero, pods_left)
+            self._amounts = self.snapshot.nodes.amounts_at(self.node.item())
         return self._amounts
 
     def allocatable_of(self, resource: str) -> Int64s:

@@ -84,7 +84,7 @@ class ChangeLog:
         start = self._starts[first] if first < len(self._generations) else len(self._places)
         newer = self._places[start:]
         if len(newer) <= FEW_PLACES:
-            return np.array(sorted({*newer}) if len(newer) > 1 else newer, np.intp)
+            return np.array(sorted({*newer}), np.intp)
         places = np.array(newer, np.intp)
         places.sort()
         is_first = np.ones(len(places), np.bool_)

@@ -38,7 +38,7 @@ class _Token(NamedTuple):
 
 _END: Final = _Token(_Kind.END, "")
 _SYMBOLS: Final = {")": _Kind.CLOSED, ",": _Kind.COMMA, "!": _Kind.NOT, "(": _Kind.OPEN}
-"""All others are operators."""
+"""The symbols that are no operators."""
 _OPERATORS: Final = {
     "in": Operator.IN,
     "notin": Operator.NOT_IN,

@@ -327,9 +327,7 @@ def _key(obj: HasMetadata) -> Key:
     return kind.type, (obj.metadata.namespace or "default") if kind.is_namespaced else "", obj.metadata.name
 
 
-def _with_conditions(
-    conditions: Sequence[Condition], updates: Sequence[fwk.PodCondition | fwk.GroupCondition]
-) -> list[Condition]:
+def _with_conditions(conditions: Sequence[Condition], updates: Sequence[fwk.PodCondition]) -> list[Condition]:
     types = {update.type for update in updates}
     updated = [
         Condition(type=update.type, status=update.status, reason=update.reason, message=update.message)

@@ -120,7 +120,7 @@ class Search:
     demands: Sequence[Sequence[Sequence[Demand]]]
     """For each claim the alternatives of its requests."""
     constraints: Sequence[Sequence[AttributeConstraint]]
-    """For each claim."""
+    """For each claim the attributes that its devices must share, or must not share."""
     allocated: AllocatedState
     selection: Selection
     suitable: SuitableDevices

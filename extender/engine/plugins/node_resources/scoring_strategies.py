@@ -31,15 +31,15 @@ class PodUse:
     """(S,) places on axis K, if all of them are cpu or memory; a slice, which needs no copy, where they are in order.
     """
     amounts: list[int]
-    """(S,) the pod's amounts."""
+    """(S,) the pod's amounts, for one row."""
     requests: Int64s
-    """(S, 1) the same."""
+    """(S, 1) the pod's amounts, for many rows."""
     without_and_with: Int64s
     """(2, S, 1) the amounts without the pod, which are 0, and with it."""
     weights: Int64s
     """(S, 1)"""
     weight_of: list[int]
-    """(S,) the same."""
+    """(S,) the weights as Python's numbers, for one row."""
     total_weight: int
     devices: DeviceTotals | None = None
     """Counts the devices for extended resources; None if there is nothing to count."""
