@@ -10,7 +10,8 @@ is read.
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import compress
-from typing import Protocol, TypeVar, final, runtime_checkable
+from operator import itemgetter
+from typing import Final, Protocol, TypeVar, final, runtime_checkable
 
 import numpy as np
 
@@ -47,6 +48,8 @@ JOURNAL_LENGTH = 1024
 
 Move = tuple[int, int, int]
 """A pod's code of an attribute, the place of its node, and +1 if it came or -1 if it left."""
+
+_CODE: Final = itemgetter(0)
 
 
 @runtime_checkable
@@ -139,13 +142,12 @@ class Tally:
         self._by_value.clear()
         self.per_node = read_only(sums)
 
-    def read(self, codes: Sequence[int], moves: Sequence[Move]) -> None:
-        """Adds the moves, given the code of each."""
+    def read(self, moves: Sequence[Move]) -> None:
         sums, weights = self._sums, self._weights
         if sums is None:
             raise LookupError("the tally has no sums yet")
         # Nearly all moves are of pods without a weight, so that these are left out by what is fastest.
-        for code, node, sign in compress(moves, map(weights.__contains__, codes)):
+        for code, node, sign in compress(moves, map(weights.__contains__, map(_CODE, moves))):
             weight = sign * weights[code]
             sums[node] += weight
             for bins, by_value, positive, *_ in self._by_value.values():
@@ -191,8 +193,7 @@ class Tallies:
         self.symbols: tuple[SymbolTable[PodSymbol], ...] = tuple(SymbolTable() for _ in Attribute)
         self._kept: tuple[OrderedDict[Hashable, Tally], ...] = tuple(OrderedDict() for _ in Attribute)
         self._kept_values = [0 for _ in Attribute]
-        # The moves of pods with a symbol of each attribute, and beside them their codes alone.
-        self._journals: tuple[tuple[list[int], list[Move]], ...] = tuple(([], []) for _ in Attribute)
+        self._journals: tuple[list[Move], ...] = tuple([] for _ in Attribute)
         self._starts = [0 for _ in Attribute]
         """The number of moves that were dropped from each journal."""
         self._indexes: dict[tuple[Attribute, type[SymbolIndex]], SymbolIndex] = {}
@@ -227,12 +228,11 @@ class Tallies:
         `node` and `codes` are (P,) the place of each pod's node, -1 for none, and its code of this attribute.
         """
         tally = self.weighed(attribute, question, weight, relevant)
-        (moved_codes, moves), start = self._journals[attribute], self._starts[attribute]
-        end = start + len(moves)
+        journal, start = self._journals[attribute], self._starts[attribute]
+        end = start + len(journal)
         if tally.moves_read >= start:
             if tally.moves_read < end:
-                first = tally.moves_read - start
-                tally.read(moved_codes[first:], moves[first:])
+                tally.read(journal[tally.moves_read - start :])
         else:
             tally.sum_up(node, codes, num_nodes, end)
         return tally
@@ -267,12 +267,11 @@ class Tallies:
 
     def count(self, attribute: int, code: int, node: int, sign: int) -> None:
         """Counts a pod with this code of an attribute that came to a node (+1) or left it (-1)."""
-        codes, moves = self._journals[attribute]
-        codes.append(code)
-        moves.append((code, node, sign))
-        if len(moves) > 2 * JOURNAL_LENGTH:
+        journal = self._journals[attribute]
+        journal.append((code, node, sign))
+        if len(journal) > 2 * JOURNAL_LENGTH:
             # Half of it at a time, so that a move costs the same on average as appending it.
-            del codes[:JOURNAL_LENGTH], moves[:JOURNAL_LENGTH]
+            del journal[:JOURNAL_LENGTH]
             self._starts[attribute] += JOURNAL_LENGTH
 
     def forget(self) -> None:

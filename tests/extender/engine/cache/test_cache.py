@@ -608,3 +608,25 @@ def test_label_keys_and_resources_that_no_node_has_any_more_are_forgotten() -> N
     assert len(nodes.label_keys) + len(nodes.offered) < 3000
     assert {"key-2999", "disk"} <= nodes.label_keys
     assert "example.com/2999" in nodes.offered
+
+
+def test_ranks_follow_the_pods_that_come_and_go_and_the_nodes_that_come() -> None:
+    """They are worked out when somebody asks, for the nodes whose pods have changed since the last time."""
+    cache = make_cache(make_node("n"), pods=[make_pod(uid).uid(uid).node("n") for uid in ("d", "b")])
+
+    def ranks() -> dict[str, int]:
+        pods = cache.update_snapshot().pods
+        return dict(zip(pods.slots, pods.uid_ranks(np.array([*pods.slots.values()], np.intp)).tolist(), strict=True))
+
+    first = ranks()
+    cache.add_pod(make_pod("c").uid("c").node("n").obj())
+    with_a_pod_more = ranks()
+    cache.remove_pod(make_pod("b").uid("b").node("n").obj())
+    with_a_pod_less = ranks()
+    for uid in ("z", "y"):
+        cache.add_pod(make_pod(uid).uid(uid).node("m").obj())
+    cache.add_node(make_node("m").obj())
+
+    assert (first, with_a_pod_more, with_a_pod_less) == ({"b": 0, "d": 1}, {"b": 0, "c": 1, "d": 2}, {"c": 0, "d": 1})
+    assert ranks() == {"c": 0, "d": 1, "y": 0, "z": 1}
+    assert not cache.fork().update_snapshot().pods.unranked.any()

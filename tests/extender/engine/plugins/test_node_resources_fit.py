@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from extender.engine.framework import SUCCESS, CycleState, Rows, Status, unresolvable, unschedulable
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
@@ -108,7 +108,8 @@ def test_score(strategy: ScoringStrategy, scores: list[int]) -> None:
         assert score_nodes(plugin, alone, pod) == {node.name: score}
 
 
-AMOUNTS = st.sampled_from(["0", "1m", "1", "3", "4", "9007199254740993", "9223372036854775807"])
+MOST = "9223372036854775807"
+AMOUNTS = st.sampled_from(["0", "1m", "1", "3", "4", "9007199254740993", MOST])
 PODS = st.lists(st.tuples(AMOUNTS, AMOUNTS, st.integers(0, 3)), max_size=3)
 
 
@@ -118,6 +119,9 @@ PODS = st.lists(st.tuples(AMOUNTS, AMOUNTS, st.integers(0, 3)), max_size=3)
     st.tuples(AMOUNTS, AMOUNTS),
     st.sampled_from(["LeastAllocated", "MostAllocated"]),
 )
+@example([("4", MOST, 2), ("4", "4", 2)], [("1", MOST, 0), ("1", MOST, 0)], ("1", "1"), "LeastAllocated")
+@example([("4", MOST, 3), ("4", "4", 2)], [], ("1", "1"), "LeastAllocated")
+@example([("4", MOST, 3), ("4", "4", 2)], [("1", MOST, 0), ("1", MOST, 0)], ("1", "1"), "LeastAllocated")
 def test_a_node_by_itself_gets_what_it_gets_among_others(
     capacities: list[tuple[str, str, int]], pods: list[tuple[str, str, int]], asked: tuple[str, str], strategy: str
 ) -> None:

@@ -509,6 +509,22 @@ def signed_cycle(framework: Framework, cache: Cache, pod: Pod) -> tuple[Cycle, l
     return state, rows.names, state.ranking(rows).total.tolist()
 
 
+def test_equal_pods_have_equal_totals_where_a_node_is_full() -> None:
+    """The scores of the full node are taken out of the totals of a decision, and not of what is remembered."""
+    cache = make_cache(*(make_node(name) for name in "abc"), pods=[make_pod(f"p{n}").node("a") for n in range(2)])
+    framework = make_framework(Counts())
+    answers = [signed_cycle(framework, cache, make_pod(f"q{n}").uid(str(n)).obj())[1:] for n in range(3)]
+
+    assert answers == [(["b", "c"], [100, 100])] * 3
+
+
+def test_no_node_is_feasible_where_there_is_none() -> None:
+    state = Cycle(make_framework(Counts()), make_cache().update_snapshot(), make_pod("p").obj())
+    state.run_pre_filter_plugins()
+
+    assert state.feasible_rows().names == []
+
+
 def test_a_plugin_that_skips_equal_pods_is_asked_about_the_first_of_them_only() -> None:
     plugin, cache = SkipsUnlabelled(), three_nodes()
     framework = make_framework(plugin)
