@@ -81,7 +81,7 @@ class ColumnWriter:
         self._used_ports: list[frozenset[HostPort]] = []
         self._port_columns: dict[HostPort, npt.NDArray[np.bool_]] = {}
         self._on_node: list[list[int]] = []
-        self._unranked = np.ones(64, np.bool_)
+        self._unranked = np.zeros(64, np.bool_)
 
         self._reader = PodReader()
         self._pods: list[Pod | None] = []
@@ -391,7 +391,7 @@ class ColumnWriter:
         self._allowed_pods = moved(self._allowed_pods, to, old, count)
         self._unschedulable = moved(self._unschedulable, to, old, count)
         self._taint_set = moved(self._taint_set, to, old, count, ABSENT)
-        self._unranked = moved(self._unranked, to, old, count, True)
+        self._unranked = moved(self._unranked, to, old, count)
         # Of other columns, those that can be moved without reading each node stay.
         self._label_columns = {
             key: column.moved(to, old, count) for key, column in self._label_columns.items() if column.is_shared

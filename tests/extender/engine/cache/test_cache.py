@@ -629,4 +629,6 @@ def test_ranks_follow_the_pods_that_come_and_go_and_the_nodes_that_come() -> Non
 
     assert (first, with_a_pod_more, with_a_pod_less) == ({"b": 0, "d": 1}, {"b": 0, "c": 1, "d": 2}, {"c": 0, "d": 1})
     assert ranks() == {"c": 0, "d": 1, "y": 0, "z": 1}
+    cache.add_pod(make_pod("x").uid("x").node("m").obj())
+    cache.update_snapshot()
     assert not cache.fork().update_snapshot().pods.unranked.any()
