@@ -130,14 +130,17 @@ class Tally:
     def sum_up(self, node: Index, codes: Codes, num_nodes: int, moves_read: int) -> None:
         """Sums the weights of all pods; see `Tallies.of`."""
         sums = np.zeros(num_nodes, np.int64)
-        if self._weights:
+        # Not sums[places] += weights: a node occurs once for each of its pods, and assignment would keep the last of them
+        # only.
+        if len(self._weights) <= FEW_SYMBOLS:
+            for code, weight in self._weights.items():
+                places = node.take(np.flatnonzero(codes == code))
+                np.add.at(sums, places[places >= 0], np.int64(weight))  # 30 times as fast as with a bool
+        else:
             # Most pods have no weight. They are left out first, so that only the few others are gathered and added.
-            weighed_pods = np.flatnonzero(self._is_weighed(codes))
-            places, weights = node.take(weighed_pods), self.weights[codes.take(weighed_pods)]
-            has_node = places >= 0
-            # Not sums[places] += weights: a node occurs once for each of its pods, and assignment would keep the last
-            # of them only.
-            np.add.at(sums, places[has_node], weights[has_node])
+            weights = self.weights
+            weighed_pods = np.flatnonzero((weights != 0)[codes] & (node >= 0))
+            np.add.at(sums, node.take(weighed_pods), weights[codes.take(weighed_pods)])
         self._sums, self.moves_read = sums, moves_read
         self._by_value.clear()
         self.per_node = read_only(sums)
@@ -175,12 +178,6 @@ class Tally:
             if len(self._by_value) > KEPT_COLUMNS:
                 self._by_value.popitem(last=False)
         return column_sums
-
-    def _is_weighed(self, codes: Codes) -> Mask:
-        """(P,) whether the code has a weight other than 0."""
-        few = None if len(self._weights) > FEW_SYMBOLS else [codes == code for code in self._weights]
-        is_weighed: Mask = (self.weights != 0)[codes] if few is None else np.logical_or.reduce(few)
-        return is_weighed
 
 
 @final
