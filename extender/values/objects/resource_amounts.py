@@ -281,7 +281,8 @@ def validate_requests(pod: Pod) -> None:
 
 def allocatable(node: Node) -> tuple[Resources, int]:
     """Returns what the node can give to pods, never negative, and how many pods it takes (NewResource)."""
-    _check(_list_fields("status.allocatable", node.status.allocatable))
+    if not all(map(_is_amount, node.status.allocatable.values())):
+        _check(_list_fields("status.allocatable", node.status.allocatable))
     amounts = _read(node.status.allocatable)
     return _resources(amounts), amounts.get(PODS, 0)
 
