@@ -21,7 +21,7 @@ from extender.engine.snapshot.snapshot import ChangeLog, Snapshot
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable
 from extender.engine.snapshot.tallies import Tallies
 from extender.values.objects.cluster import ClusterObjects
-from extender.values.objects.node import Node
+from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL, Node
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
 from extender.values.objects.resource_amounts import allocatable
@@ -33,6 +33,9 @@ SPARE_SYMBOLS = 1024
 
 SPARE_PARTS = 2**16
 """The parts of unused symbols (`num_parts`) that may stay, besides as many as pods had: 20 MB of labels."""
+
+WIDELY_ASKED: Final = (HOSTNAME_LABEL, ZONE_LABEL)
+"""The label keys of the default constraints of PodTopologySpread, read with the first nodes."""
 
 MADE_ANEW: Final = frozenset({"_objects", "_changes", "_node_changes", "_reader", "_amounts", "_snapshot"})
 """The attributes that a fork makes anew; it copies all others."""
@@ -356,6 +359,9 @@ class ColumnWriter:
             self._drop_unused_taint_sets(to)
         else:
             self._move(slice(first), slice(first), count)
+        if not self._nodes:
+            # Read later, these labels would cost twice as much: nodes are in the processor's cache while they are written.
+            self._label_columns = {key: columns.LabelColumn.unread(key, count) for key in WIDELY_ASKED}
         index = self._index.copy() if first else {}
         for node in self._nodes[first:] if first else ():
             del index[node.metadata.name]

@@ -48,6 +48,13 @@ class LabelColumn:
         self.values: SymbolTable[str] = SymbolTable.numbered(dict(code_of))
 
     @staticmethod
+    def unread(key: str, num_nodes: int) -> "LabelColumn":
+        """Returns the column of nodes whose labels are yet to be `set`."""
+        column = LabelColumn(key, [])
+        column.codes = np.full(num_nodes, ABSENT, np.int32)
+        return column
+
+    @staticmethod
     def absent(key: str, num_nodes: int) -> "LabelColumn":
         """Returns the column of a key that no node has. It takes no memory per node."""
         column = LabelColumn(key, [])
@@ -61,9 +68,8 @@ class LabelColumn:
 
     def moved(self, to: Index | slice, places: Index | slice, count: int) -> "LabelColumn":
         """Returns the column of `count` nodes; those at `to` were at `places`. Only the cache calls this."""
-        other = LabelColumn(self.key, [])
+        other = LabelColumn.unread(self.key, count)
         other.values, other._integers = self.values, self._integers
-        other.codes = np.full(count, ABSENT, np.int32)
         other.codes[to] = self.codes[places]
         return other
 
@@ -133,16 +139,21 @@ class LabelColumn:
             self._present = present, bool(present.all())
         return self._present
 
+    @property
+    def is_numbering(self) -> bool:
+        """True if the node at place 7 has value 7 and so on, as hostnames do."""
+        if self._is_numbering is None:
+            self._is_numbering = len(self.values) == len(self.codes) and bool(
+                (self.codes == np.arange(len(self.codes))).all()
+            )
+        return self._is_numbering
+
     def at_nodes(self, by_value: npt.NDArray[D], node: Index | None = None) -> npt.NDArray[D]:
         """(N,) the entries of (V + 1,) by code, the last for nodes without the label; or (R,) those of `node`.
 
         It may be a view.
         """
-        if self._is_numbering is None:
-            self._is_numbering = len(self.values) == len(self.codes) and bool(
-                (self.codes == np.arange(len(self.codes))).all()
-            )
-        if self._is_numbering:  # as hostnames do: the node at place 7 has value 7
+        if self.is_numbering:
             return by_value[:-1] if node is None else by_value.take(node)
         if node is None:
             return np.concatenate((by_value[-1:], by_value[:-1])).take(self.bins)
@@ -368,6 +379,8 @@ def sums_by_value(column: LabelColumn, per_node: Int64s) -> Int64s:
 
     Absolute values must sum to at most 2**53.
     """
+    if column.is_numbering:
+        return np.append(per_node, 0)
     # bincount adds in float64, which is exact up to 2**53.
     by_code = np.bincount(column.bins, weights=per_node, minlength=len(column.values) + 1)
     sums = np.empty(len(by_code), np.int64)

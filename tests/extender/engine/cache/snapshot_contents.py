@@ -9,7 +9,7 @@ from extender.engine.snapshot import Attribute, Rows, Snapshot
 from extender.engine.snapshot.pod_attributes import HostPort, LabelClass, PodSymbol, VolumeClass
 from extender.values.objects.pod import Pod
 
-LABEL_KEYS = ("disk", "topology.kubernetes.io/zone")
+LABEL_KEYS = ("disk", "topology.kubernetes.io/zone", "kubernetes.io/hostname")
 IMAGES = ("img-a", "img-b")
 RESOURCES = ("cpu", "memory", *(f"example.com/{name}" for name in ("gpu", "fpga", "tpu")))
 QUESTIONS = {
@@ -111,7 +111,9 @@ def amounts(snapshot: Snapshot, per_resource: Iterable[Any]) -> dict[str, int]:
 def label_at(snapshot: Snapshot, key: str, place: int) -> str | None:
     column = snapshot.nodes.label(key)
     code = int(column.codes[place])
-    return None if code < 0 else column.values[code]
+    value = None if code < 0 else column.values[code]
+    assert value == snapshot.nodes.objects[place].labels.get(key)
+    return value
 
 
 def symbol_at(snapshot: Snapshot, attribute: Attribute, slot: int) -> PodSymbol | None:

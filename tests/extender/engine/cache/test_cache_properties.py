@@ -19,7 +19,7 @@ from extender.engine.cache.dump import NodeDump
 from extender.engine.snapshot.pod_attributes import HostPort, num_parts
 from extender.testing import PodBuilder, make_cache, make_node, make_pod
 from extender.values.objects.decoding import replaced
-from extender.values.objects.node import ZONE_LABEL, Node
+from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL, Node
 from extender.values.objects.pod import Container, ContainerPort, PersistentVolumeClaimVolumeSource, Pod, Volume
 from tests.extender.engine.cache.snapshot_contents import NodeSeen, pod_seen, slots_agree, view, without_image_counts
 from tests.kit.examples import examples
@@ -42,6 +42,8 @@ def nodes(draw: st.DrawFn) -> Node:
         node = node.label({ZONE_LABEL: draw(st.sampled_from(("z1", "z2")))})
     if draw(st.booleans()):
         node = node.label(disk=draw(st.sampled_from(("ssd", "hdd"))))
+    if draw(st.booleans()):
+        node = node.label({HOSTNAME_LABEL: draw(st.sampled_from((name, "shared")))})
     if draw(st.booleans()):
         node = node.taint("dedicated", draw(st.sampled_from("ab")))
     if draw(st.booleans()):

@@ -10,6 +10,7 @@ from extender.testing import PodBuilder, filter_nodes, make_cache, make_node, ma
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import Namespace
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.values.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 from tests.extender.moves import moves
 from tests.kit.tables import cases
@@ -422,7 +423,7 @@ def test_topology_keys_that_no_node_has_cost_nothing(
     snapshot = make_snapshot(*NODES, pods=[running])
 
     assert refusals(InterPodAffinity(), snapshot, pod.obj()) == refused
-    assert snapshot.nodes.label_columns.keys() <= {"host"}
+    assert snapshot.nodes.label_columns.keys() <= {"host", HOSTNAME_LABEL, ZONE_LABEL}
     assert all(len(questions) <= 1 for questions in snapshot.tallies._kept)
 
 

@@ -35,7 +35,7 @@ from extender.testing import (
 )
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement
-from extender.values.objects.node import HOSTNAME_LABEL
+from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.values.objects.pod import TopologySpreadConstraint
 from tests.extender.moves import moves
 from tests.kit.tables import cases
@@ -442,4 +442,4 @@ def test_a_topology_key_that_no_node_has_decides_without_the_others() -> None:
     snapshot = make_snapshot(make_node("a").label(zone="z1"), make_node("b").label(zone="z2"), pods=running)
 
     assert refusals(PodTopologySpread(), snapshot, pod.obj()) == dict.fromkeys("ab", MISSING_LABEL)
-    assert not snapshot.nodes.label_columns
+    assert snapshot.nodes.label_columns.keys() == {HOSTNAME_LABEL, ZONE_LABEL}
