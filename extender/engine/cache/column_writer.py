@@ -360,7 +360,7 @@ class ColumnWriter:
         else:
             self._move(slice(first), slice(first), count)
         if not self._nodes:
-            # Read later, these labels would cost twice as much: nodes are in the processor's cache while they are written.
+            # Read later, these labels cost twice as much: nodes are in the processor's cache while they are written.
             self._label_columns = {key: columns.LabelColumn.unread(key, count) for key in WIDELY_ASKED}
         index = self._index.copy() if first else {}
         for node in self._nodes[first:] if first else ():

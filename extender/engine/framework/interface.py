@@ -41,6 +41,7 @@ from extender.engine.framework.status import SUCCESS, NodeStatuses, Status, Verd
 from extender.engine.framework.waiting import WaitingPods
 from extender.engine.snapshot import NodeInfo, Rows, Snapshot
 from extender.engine.snapshot.axes import Int64s
+from extender.engine.snapshot.columns import LabelScores
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.metrics import PluginMetrics
 from extender.values.objects.cluster import ClusterObjects
@@ -281,6 +282,12 @@ class ScorePlugin(Plugin):
     def normalize_score(self, state: CycleState, pod: Pod, scores: Int64s) -> Int64s:
         """Returns (R,) the scores on the scale 0..100; by default unchanged."""
         return scores
+
+    def scores_by_label(self, state: CycleState) -> LabelScores | None:
+        """Returns what `score` would return for all nodes, unchanged, where it follows from the value of one label; by
+        default None. It is asked of a plugin that `normalizes_by_extremes`.
+        """
+        return None
 
 
 class EachNodeScorePlugin(Plugin):

@@ -50,9 +50,11 @@ from extender.engine.runtime.scoring import (
     normalized_scores,
     plugin_scores,
     scores_at,
+    scores_by_label,
 )
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Int64s, Mask, extremes, read_only
+from extender.engine.snapshot.columns import LabelScores
 from extender.values.metrics import ObservePlugin
 from extender.values.objects.pod import Pod
 
@@ -443,7 +445,15 @@ class Cycle(fwk.CycleState):
             if is_skipped:
                 ranked.add_common(scorer, 0, 0)
                 continue
-            scores = self._raw_scores(scorer, rows)
+            scores = call_plugin(
+                self.observe, scorer.name, "Score", scores_by_label, scorer.plugin, self, self.pod, rows
+            )
+            if isinstance(scores, LabelScores):
+                # One pass over the nodes instead of four.
+                of_nodes, by_value = scores.column.of_nodes, np.zeros(len(scores.by_value), ranked.kind)
+                by_value[of_nodes] = self._normalized_scores(scorer, scores.by_value[of_nodes]) * scorer.weight
+                ranked.add_by_label(scorer, scores, by_value)
+                continue
             by_extremes = scorer.plugin.normalizes_by_extremes and len(rows) > 0
             lowest, highest = extremes(scores) if by_extremes else (0, 0)
             if not by_extremes or highest - lowest >= len(rows):

@@ -20,6 +20,7 @@ from extender.engine import framework as fwk
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Index, Int64s
+from extender.engine.snapshot.columns import LabelScores
 from extender.values.objects.pod import Pod
 
 Totals = npt.NDArray[np.signedinteger]
@@ -161,6 +162,14 @@ class RankedParts:
         self._per_row.append(weighted.astype(self.kind, copy=False))
         self.parts.append((scorer, lambda _, places: (raw[places], weighted[places].astype(np.int64))))
 
+    def add_by_label(self, scorer: WeightedScorer, raw: LabelScores, weighted: Totals) -> None:
+        """Adds the score of each node by its value of a label, (V + 1,) weighted; the rows are all nodes."""
+        column, by_value = raw
+        self._per_row.append(column.at_nodes(weighted))
+        self.parts.append(
+            (scorer, lambda few, _: (few.of_values(column, by_value), few.of_values(column, weighted.astype(np.int64))))
+        )
+
     def ranking(self, rows: Rows, per_node: Totals) -> Ranking:
         """Returns the rows with their totals, to which the collected parts are added."""
         # Scores of single rows are (R,), and so are the totals then.
@@ -220,6 +229,12 @@ def scores_at(
 def plugin_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, rows: Rows) -> Int64s:
     """Returns (R,) the plugin's answer, checked."""
     return checked_scores(plugin.score(cycle, pod, rows), len(rows))
+
+
+def scores_by_label(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, rows: Rows) -> LabelScores | Int64s:
+    """Returns the plugin's scores by the value of a label, if it has them and the rows are all nodes; else (R,)."""
+    by_label = plugin.scores_by_label(cycle) if plugin.normalizes_by_extremes and rows.is_all else None
+    return plugin_scores(plugin, cycle, pod, rows) if by_label is None else by_label
 
 
 def normalized_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:

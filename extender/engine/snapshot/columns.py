@@ -123,6 +123,15 @@ class LabelColumn:
         return self._in_use
 
     @property
+    def of_nodes(self) -> Mask:
+        """(V + 1,) the same as `in_use`, but the last entry is whether any node is without the label."""
+        if self.is_everywhere:
+            return self.in_use
+        values = self.in_use.copy()
+        values[ABSENT] = True
+        return values
+
+    @property
     def present(self) -> Mask:
         """(N,) the nodes that have the label."""
         return self._presence[0]
@@ -158,6 +167,14 @@ class LabelColumn:
         if node is None:
             return np.concatenate((by_value[-1:], by_value[:-1])).take(self.bins)
         return by_value.take(self.codes.take(node).astype(np.intp))  # numpy is slower with other integers
+
+
+class LabelScores(NamedTuple):
+    """The scores of nodes by their value of a label."""
+
+    column: LabelColumn
+    by_value: Int64s
+    """(V + 1,) by code; the last entry is for nodes without the label."""
 
 
 ImagesOnNode = dict[str, tuple[int, int]]

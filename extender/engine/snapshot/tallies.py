@@ -130,8 +130,7 @@ class Tally:
     def sum_up(self, node: Index, codes: Codes, num_nodes: int, moves_read: int) -> None:
         """Sums the weights of all pods; see `Tallies.of`."""
         sums = np.zeros(num_nodes, np.int64)
-        # Not sums[places] += weights: a node occurs once for each of its pods, and assignment would keep the last of them
-        # only.
+        # Not sums[places] += weights: a node occurs once for each of its pods, and assignment would keep the last one.
         if len(self._weights) <= FEW_SYMBOLS:
             for code, weight in self._weights.items():
                 places = node.take(np.flatnonzero(codes == code))

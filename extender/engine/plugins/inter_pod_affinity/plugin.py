@@ -19,6 +19,7 @@ from extender.engine.plugins.inter_pod_affinity.terms import (
     terms_of,
 )
 from extender.engine.snapshot.axes import Int64s
+from extender.engine.snapshot.columns import LabelScores
 from extender.engine.snapshot.pod_attributes import affinity_class
 from extender.engine.snapshot.symbols import LabelPair
 from extender.values import limits
@@ -29,7 +30,7 @@ from extender.values.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 
 _EXISTING: Final = fwk.StateKey[MatchingTerms]("PreFilterInterPodAffinity/existing")
 _REQUIRED: Final = fwk.StateKey[filtering.Required]("PreFilterInterPodAffinity")
-_SCORES: Final = fwk.StateKey[Sequence[scoring.LabelScores]]("PreScoreInterPodAffinity")
+_SCORES: Final = fwk.StateKey[Sequence[LabelScores]]("PreScoreInterPodAffinity")
 _SKIP: Final = fwk.PreFilterResult(fwk.SKIP)
 _NONE_MATCH: Final = MatchingTerms()
 _NO_LABELS: Final[frozenset[LabelPair]] = frozenset()
@@ -127,6 +128,10 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         return scoring.raw_scores(rows, state.read(_SCORES))
+
+    def scores_by_label(self, state: fwk.CycleState) -> LabelScores | None:
+        scores = state.read(_SCORES)
+        return scores[0] if len(scores) == 1 and scores[0].column.is_shared else None
 
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
         return scoring.normalized(scores)

@@ -5,7 +5,6 @@ Upstream: framework/plugins/interpodaffinity/scoring.go.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,15 +17,7 @@ from extender.engine.plugins.inter_pod_affinity.counting import (
 from extender.engine.plugins.inter_pod_affinity.existing_terms import ClassNumbers, MatchingTerms
 from extender.engine.plugins.inter_pod_affinity.terms import PodTerms
 from extender.engine.snapshot.axes import Int64s, extremes
-from extender.engine.snapshot.columns import LabelColumn
-
-
-class LabelScores(NamedTuple):
-    """The scores of nodes by their value of a label."""
-
-    column: LabelColumn
-    by_value: Int64s
-    """(V + 1,) by code; the last entry is for nodes without the label."""
+from extender.engine.snapshot.columns import LabelScores
 
 
 def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms) -> Sequence[LabelScores]:

@@ -8,24 +8,37 @@ import pytest
 from hypothesis import given, strategies as st
 
 from extender.engine import framework as fwk
+from extender.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from extender.engine.plugins.taints import TaintToleration
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.scoring import Ranking, select_host, type_of_totals
 from extender.engine.snapshot import Rows, Snapshot
 from extender.engine.snapshot.axes import Int64s
-from extender.testing import make_cache, make_framework, make_node, make_pod, make_snapshot
+from extender.testing import (
+    NodeBuilder,
+    PodBuilder,
+    make_cache,
+    make_framework,
+    make_node,
+    make_pod,
+    make_snapshot,
+)
 from tests.extender.plugins_by_table import Refuses, Scores
 from tests.kit.tables import cases
 
 
-def scored(framework: Framework, snapshot: Snapshot) -> tuple[Cycle, Rows]:
+def scored(framework: Framework, snapshot: Snapshot, pod: PodBuilder | None = None) -> tuple[Cycle, Rows]:
     """A cycle that has come to the scores, and its feasible nodes."""
-    state = Cycle(framework, snapshot, make_pod("p").obj())
+    state = Cycle(framework, snapshot, (pod or make_pod("p")).obj())
     state.run_pre_filter_plugins()
     rows = state.feasible_rows()
     state.run_pre_score_plugins(rows)
     return state, rows
+
+
+def as_lists(by_plugin: dict[str, Int64s]) -> dict[str, list[int]]:
+    return {name: scores.tolist() for name, scores in by_plugin.items()}
 
 
 @cases(
@@ -90,6 +103,41 @@ def test_a_ranking_has_the_scores_of_the_score_plugins_whatever_their_span(zones
     assert ranking.total.tolist() == scores.total.tolist()
     assert row_scores.raw["Wealth"].tolist() == zones
     assert row_scores.weighted["Wealth"].tolist() == scores.weighted["Wealth"].tolist()
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "c"]), min_size=8, max_size=8),
+    st.sampled_from(["", "b"]),
+    st.lists(st.integers(0, 8), min_size=6, max_size=12),
+    st.sampled_from([2, 400, 10**6]),
+    st.booleans(),
+)
+def test_scores_that_follow_from_one_label_are_those_of_each_node(
+    zones: list[str], last: str, pods_at: list[int], weight: int, is_alone: bool
+) -> None:
+    """Also of nodes without the label, and of values that no node has any more."""
+
+    def node(place: int, zone: str) -> NodeBuilder:
+        return make_node(f"n{place}").label(rack=str(place % 2), **({"zone": zone} if zone else {}))
+
+    running = [make_pod(f"web-{number}").label(app="web") for number in range(len(pods_at))]
+    on_nodes = [pod.node(f"n{place}") for pod, place in zip(running, pods_at, strict=True)]
+    cache = make_cache(*(node(place, zone) for place, zone in enumerate([*zones, last])), pods=on_nodes)
+    framework = make_framework(InterPodAffinity, weights={"InterPodAffinity": weight})
+    pod = make_pod("p").preferred_pod_affinity(7, "zone", app="web")
+    if not is_alone:
+        pod = pod.preferred_pod_anti_affinity(3, "rack", app="web")
+
+    for _ in range(2):
+        state, rows = scored(framework, cache.update_snapshot(), pod)
+        ranking, every_row = state.ranking(rows), np.arange(len(rows))
+        scores, row_scores = state.run_score_plugins(rows), state.scores_at(rows, every_row)
+        assert ranking.total.tolist() == scores.total.tolist()
+        assert as_lists(row_scores.raw) == as_lists(scores.raw)
+        assert as_lists(row_scores.weighted) == as_lists(scores.weighted)
+        for place, zone in enumerate(zones):
+            if zone == "a":
+                cache.update_node(node(place, "a").obj(), node(place, "d").obj())
 
 
 def test_equal_nodes_are_distinguished_once_one_changes() -> None:
