@@ -69,7 +69,8 @@ class ColumnWriter:
         self._unoffered: dict[str, dict[int, int]] = {}
         self._unoffered_of: dict[int, list[str]] = {}  # slot -> the resources that no node offered when the pod came
         self._label_keys: set[str] = set()
-        self._most_names = 1024  # with more label keys and resources, those of no node are dropped
+        self._image_names: set[str] = set()
+        self._most_names = 1024  # with more label keys, resources and images, those of no node are dropped
         self._scalar_columns: dict[str, Int64s] = {}
         self._sums = zeros(NUM_COUNTS + 8, 64)  # (NUM_COUNTS + K, N) the `_amounts` of each node's pods, summed
         self._allowed_pods = zeros(64)
@@ -325,6 +326,7 @@ class ColumnWriter:
             return
         self._node_changes.changed(place)
         self._images_on[place] = images
+        self._image_names.update(images)
         for column in self._image_columns.values():
             column.set(place, images)
 
@@ -416,17 +418,24 @@ class ColumnWriter:
 
     @property
     def is_bloated(self) -> bool:
-        """True if most known label keys, label values, resources or lists of taints are no longer those of any node."""
+        """True if most known label keys, label values, resources, images or lists of taints are no longer those of any
+        node.
+        """
         limit = 2 * len(self._nodes) + 1024
         if len(self._taint_sets) > limit or any(len(column.values) > limit for column in self._label_columns.values()):
             return True
-        return len(self._label_keys) + len(self._offered) > self._most_names
+        return self._num_names > self._most_names
+
+    @property
+    def _num_names(self) -> int:
+        return len(self._label_keys) + len(self._offered) + len(self._image_names)
 
     def drop_unused_values(self) -> None:
-        """Forgets the label keys, label values, resources and lists of taints that no node has."""
+        """Forgets the label keys, label values, resources, images and lists of taints that no node has."""
         self._label_keys = {key for node in self._nodes for key in node.metadata.labels}
         self._offered = {name for node in self._nodes for name in node.status.allocatable}
-        self._most_names = 2 * (len(self._label_keys) + len(self._offered)) + 1024
+        self._image_names = set(chain.from_iterable(self._images_on))
+        self._most_names = 2 * self._num_names + 1024
         self._label_columns = {}
         self._drop_unused_taint_sets(np.arange(len(self._nodes)))
         self._changes.all_changed()
@@ -509,6 +518,7 @@ class ColumnWriter:
             invalid=self._invalid,
             label_columns=self._label_columns,
             label_keys=self._label_keys,
+            image_names=self._image_names,
             images_on=self._images_on,
             image_columns=self._image_columns,
             used_ports=self._used_ports,

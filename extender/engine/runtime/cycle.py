@@ -53,7 +53,7 @@ from extender.engine.runtime.scoring import (
     scores_by_label,
 )
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
-from extender.engine.snapshot.axes import Index, Int64s, Mask, extremes, read_only
+from extender.engine.snapshot.axes import Index, Int64s, Mask, all_of, extremes, read_only
 from extender.engine.snapshot.columns import LabelScores
 from extender.values.metrics import ObservePlugin
 from extender.values.objects.pod import Pod
@@ -344,11 +344,11 @@ class Cycle(fwk.CycleState):
         rows = Rows.of(snapshot, places)
         if places is not None:
             fits = fits[places]
-        if np.count_nonzero(fits) < len(fits):
+        if not all_of(fits):
             rows = rows.take(fits) if places is not None else Rows.masked(snapshot, fits)
         if plan.of_cluster and len(rows):
             passed = self._passing(plan.of_cluster, rows)
-            if np.count_nonzero(passed) < len(passed):
+            if not all_of(passed):
                 rows = Rows.masked(snapshot, passed) if rows.is_all else rows.take(passed)
         nominated = self.nominations.changes_for(self.pod, rows)
         if nominated is not None:

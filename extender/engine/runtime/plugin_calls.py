@@ -22,7 +22,7 @@ import numpy as np
 from extender.engine import framework as fwk
 from extender.engine.framework.devices import LongWork
 from extender.engine.snapshot import Rows, Snapshot
-from extender.engine.snapshot.axes import Index, Mask
+from extender.engine.snapshot.axes import Index, Mask, any_of
 from extender.values.concurrency.child_process import renewed_in_children
 from extender.values.metrics import ObservePlugin
 from extender.values.objects.pod import Pod
@@ -227,7 +227,7 @@ def refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
     codes = verdicts.codes
     unsigned = codes.view(np.uint8) if codes.dtype == np.int8 else None
     # argmax is faster than max.
-    if unsigned is not None and unsigned[unsigned.argmax()] <= _REFUSED and not np.count_nonzero(codes == _ERROR):
+    if unsigned is not None and unsigned[unsigned.argmax()] <= _REFUSED and not any_of(codes == _ERROR):
         return  # nearly always: Success and the two refusals are the lowest codes but for Error
     wrong = np.flatnonzero(~np.isin(codes, _ALLOWED))
     if len(wrong):

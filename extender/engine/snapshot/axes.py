@@ -34,6 +34,16 @@ def read_only(array: npt.NDArray[D]) -> npt.NDArray[D]:
     return view
 
 
+def any_of(mask: Mask) -> bool:
+    """Returns whether any entry is True. The search ends at the first, and takes less than to count them or `any`."""
+    return mask.size > 0 and bool(mask.item(mask.argmax()))
+
+
+def all_of(mask: Mask) -> bool:
+    """Returns whether all entries are True, as `any_of`."""
+    return not mask.size or bool(mask.item(mask.argmin()))
+
+
 def extremes(numbers: Int64s) -> tuple[int, int]:
     """Returns the lowest and the highest of some numbers, in a third of the time that min and max take for few."""
     return numbers.item(numbers.argmin()), numbers.item(numbers.argmax())

@@ -197,6 +197,13 @@ class ImageColumn:
             if name in images:
                 self.set(place, images)
 
+    @staticmethod
+    def absent(name: str, num_nodes: int) -> "ImageColumn":
+        """Returns the column of an image that no node has. It takes no memory per node."""
+        column = ImageColumn(name, [])
+        column.size = column.num_nodes = np.broadcast_to(np.int64(0), num_nodes)
+        return column
+
     def copy(self) -> "ImageColumn":
         other = ImageColumn(self.name, [])
         other.is_known, other.size, other.num_nodes = self.is_known, self.size.copy(), self.num_nodes.copy()
@@ -274,6 +281,8 @@ class NodeColumns:
     """The label keys that were looked up so far; `label()` adds to them."""
     label_keys: set[str]
     """The label keys of the nodes, and some of nodes that have changed or left since."""
+    image_names: set[str]
+    """The images of the nodes, and some of nodes that have changed or left since."""
     images_on: list[ImagesOnNode]
     """Per place on axis N: the images of the node."""
     image_columns: dict[str, ImageColumn]
@@ -310,6 +319,8 @@ class NodeColumns:
 
     def image(self, name: str) -> ImageColumn:
         """Returns the column of an image name; the first call for a name reads every node once."""
+        if name not in self.image_names and name not in self.image_columns:
+            return ImageColumn.absent(name, len(self.objects))
         return _kept(self.image_columns, name, lambda: ImageColumn(name, self.images_on))
 
     def uses_port(self, port: HostPort) -> Mask:

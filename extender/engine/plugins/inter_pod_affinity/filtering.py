@@ -17,7 +17,7 @@ from extender.engine.plugins.inter_pod_affinity.counting import (
 )
 from extender.engine.plugins.inter_pod_affinity.existing_terms import MatchingTerms
 from extender.engine.plugins.inter_pod_affinity.terms import PodTerms
-from extender.engine.snapshot.axes import Int64s, Mask
+from extender.engine.snapshot.axes import Int64s, Mask, any_of
 from extender.engine.snapshot.columns import LabelColumn
 from extender.engine.snapshot.pod_attributes import label_class
 
@@ -40,7 +40,7 @@ class TopologyCounts(msgspec.Struct, frozen=True):
     @property
     def are_empty(self) -> bool:
         """True if no value has any pods."""
-        return not np.count_nonzero(self.occupied)
+        return not any_of(self.occupied)
 
 
 @final
@@ -111,7 +111,7 @@ def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
     checks: list[fwk.Verdicts] = []
     if required.affinity:
         far = _lacks_affinity(rows, required)
-        if np.count_nonzero(far):
+        if any_of(far):
             checks.append(fwk.reject(far, AFFINITY, unresolvable=True))
     is_hypothetical = rows.is_hypothetical
     for all_counts, reason in ((required.anti_affinity, ANTI_AFFINITY), (required.existing, EXISTING_ANTI_AFFINITY)):
@@ -123,7 +123,7 @@ def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
                 continue
             else:
                 conflicts = rows.of_values(by_value.column, by_value.occupied)
-            if np.count_nonzero(conflicts):
+            if any_of(conflicts):
                 checks.append(fwk.reject(conflicts, reason))
     return fwk.first_of(checks) if checks else fwk.accept(len(rows))
 

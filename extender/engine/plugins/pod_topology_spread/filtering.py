@@ -22,7 +22,7 @@ from extender.engine.plugins.pod_topology_spread.constraints import (
     pods_moved,
     with_all_keys,
 )
-from extender.engine.snapshot.axes import Codes, Int64s, Mask
+from extender.engine.snapshot.axes import Codes, Int64s, Mask, any_of
 from extender.engine.snapshot.columns import LabelColumn, sums_by_value
 
 NOT_MATCHED: Final = "node(s) didn't match pod topology spread constraints"
@@ -132,17 +132,17 @@ def verdicts(pod: fwk.Pod, rows: fwk.Rows, measured: Sequence[Domains]) -> fwk.V
     for domains in measured:
         if not domains.column.is_everywhere:
             lacks_key = rows.codes_of_nodes(domains.column.codes) < 0
-            if np.count_nonzero(lacks_key):
+            if any_of(lacks_key):
                 checks.append(fwk.reject(lacks_key, MISSING_LABEL, unresolvable=True))
         moved = pods_moved(rows, pod.namespace, domains.constraint.selector)
         if moved is None:
             ahead = _exceeds_skew(domains)
-            if not np.count_nonzero(ahead):
+            if not any_of(ahead):
                 continue
             refused = rows.of_values(domains.column, ahead)
         else:
             refused = _would_exceed_skew(domains, rows, rows.codes_of_nodes(domains.column.codes), moved)
-        if np.count_nonzero(refused):
+        if any_of(refused):
             checks.append(fwk.reject(refused, NOT_MATCHED))
     return fwk.first_of(checks) if checks else fwk.accept(len(rows))
 

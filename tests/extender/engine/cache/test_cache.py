@@ -449,7 +449,8 @@ def test_the_nodes_keep_their_places_until_one_comes_or_goes() -> None:
 
 def test_columns_that_were_looked_up_are_kept_up_to_date() -> None:
     """Labels, images and ports are read once per key; after that a change costs the nodes that changed."""
-    old, new = make_node("n").label(disk="hdd").obj(), make_node("n").label(disk="ssd").image("img", size=5).obj()
+    old = make_node("n").label(disk="hdd").image("img", size=4).obj()
+    new = make_node("n").label(disk="ssd").image("img", size=5).obj()
     cache = make_cache(old)
     nodes = cache.update_snapshot().nodes
     disk, image, port = nodes.label("disk"), nodes.image("img"), nodes.uses_port(("0.0.0.0", "TCP", 80))
