@@ -452,7 +452,8 @@ class Cycle(fwk.CycleState):
                 # One pass over the nodes instead of four.
                 of_nodes, by_value = scores.column.of_nodes, np.zeros(len(scores.by_value), ranked.kind)
                 by_value[of_nodes] = self._normalized_scores(scorer, scores.by_value[of_nodes]) * scorer.weight
-                ranked.add_by_label(scorer, scores, by_value)
+                at_nodes = remembered.at_nodes(scorer.name, scores.column, by_value)
+                ranked.add_by_label(scorer, scores, by_value, at_nodes)
                 continue
             by_extremes = scorer.plugin.normalizes_by_extremes and len(rows) > 0
             lowest, highest = extremes(scores) if by_extremes else (0, 0)

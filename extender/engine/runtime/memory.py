@@ -21,6 +21,7 @@ from extender.engine.runtime.plugin_calls import call_plugin, pod_signature
 from extender.engine.runtime.scoring import Totals, WeightedScorer, in_range, type_of_totals
 from extender.engine.snapshot import Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Int64s, Mask
+from extender.engine.snapshot.columns import LabelColumn
 from extender.values.objects.pod import Pod
 
 KEPT_SIGNATURES = 64
@@ -224,6 +225,7 @@ class Remembered:
     """The results remembered for the pods of one signature."""
 
     __slots__ = (
+        "_by_label",
         "_changed",
         "_changes",
         "_device_classes",
@@ -243,6 +245,7 @@ class Remembered:
         self._in_use = in_use
         self.answers: dict[LocalPlugins[Any], PerNodeAnswer[Any]] = {}
         self._changed: dict[bool, tuple[int, int, Rows | None]] = {}
+        self._by_label: dict[str, tuple[Index, bytes, npt.NDArray[Any]]] = {}
         self._pre_filter = EqualPodsAnswers[fwk.PreFilterPlugin]()
         self._device_classes = snapshot.objects.device_classes.version
         self.pre_score = EqualPodsAnswers[fwk.PreScorePlugin]()
@@ -268,6 +271,17 @@ class Remembered:
             answer = self._in_use[key] = PerNodeAnswer(np.zeros(self._num_nodes, kind))
         self.answers[local] = answer
         return answer
+
+    def at_nodes(self, plugin: str, column: LabelColumn, by_value: npt.NDArray[A]) -> npt.NDArray[A]:
+        """Returns (N,) a plugin's entries of (V + 1,) by the nodes' values of a label.
+
+        They are kept, since the scores of zones change less often than the pods in them.
+        """
+        bins, encoded = column.bins, by_value.tobytes()
+        kept = self._by_label.get(plugin)
+        if kept is None or kept[0] is not bins or kept[1] != encoded:
+            kept = self._by_label[plugin] = bins, encoded, column.at_nodes(by_value)
+        return kept[2]
 
     def changed_since(self, generation: int, snapshot: Snapshot, *, looks_at_pods: bool) -> Rows | None:
         """Returns the nodes that changed after a generation, perhaps but for their pods; None if none did.

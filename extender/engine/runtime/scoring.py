@@ -162,10 +162,10 @@ class RankedParts:
         self._per_row.append(weighted.astype(self.kind, copy=False))
         self.parts.append((scorer, lambda _, places: (raw[places], weighted[places].astype(np.int64))))
 
-    def add_by_label(self, scorer: WeightedScorer, raw: LabelScores, weighted: Totals) -> None:
-        """Adds the score of each node by its value of a label, (V + 1,) weighted; the rows are all nodes."""
+    def add_by_label(self, scorer: WeightedScorer, raw: LabelScores, weighted: Totals, at_nodes: Totals) -> None:
+        """Adds the score of each node by its value of a label, (V + 1,) and (N,) weighted; the rows are all nodes."""
         column, by_value = raw
-        self._per_row.append(column.at_nodes(weighted))
+        self._per_row.append(at_nodes)
         self.parts.append(
             (scorer, lambda few, _: (few.of_values(column, by_value), few.of_values(column, weighted.astype(np.int64))))
         )

@@ -115,7 +115,7 @@ def test_a_ranking_has_the_scores_of_the_score_plugins_whatever_their_span(zones
 def test_scores_that_follow_from_one_label_are_those_of_each_node(
     zones: list[str], last: str, pods_at: list[int], weight: int, is_alone: bool
 ) -> None:
-    """Also of nodes without the label, and of values that no node has any more."""
+    """Also of nodes without the label, of values that no node has any more, and after nodes and pods changed."""
 
     def node(place: int, zone: str) -> NodeBuilder:
         return make_node(f"n{place}").label(rack=str(place % 2), **({"zone": zone} if zone else {}))
@@ -128,16 +128,20 @@ def test_scores_that_follow_from_one_label_are_those_of_each_node(
     if not is_alone:
         pod = pod.preferred_pod_anti_affinity(3, "rack", app="web")
 
-    for _ in range(2):
+    for turn in range(4):
         state, rows = scored(framework, cache.update_snapshot(), pod)
         ranking, every_row = state.ranking(rows), np.arange(len(rows))
         scores, row_scores = state.run_score_plugins(rows), state.scores_at(rows, every_row)
         assert ranking.total.tolist() == scores.total.tolist()
         assert as_lists(row_scores.raw) == as_lists(scores.raw)
         assert as_lists(row_scores.weighted) == as_lists(scores.weighted)
+        if turn % 2:
+            cache.add_pod(make_pod(f"late-{turn}").label(app="web").node("n7").obj())
         for place, zone in enumerate(zones):
-            if zone == "a":
+            if zone == "a" and not turn:
                 cache.update_node(node(place, "a").obj(), node(place, "d").obj())
+            elif zone == "c" and turn == 2:
+                cache.update_node(node(place, "c").obj(), node(place, "b").obj())
 
 
 def test_equal_nodes_are_distinguished_once_one_changes() -> None:
