@@ -10,7 +10,7 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.plugins.node_resources.scoring_strategies import PodUse, pod_use, with_devices, with_totals
-from extender.engine.snapshot.axes import Floats, Int64s
+from extender.engine.snapshot.axes import Floats, Int64s, any_of
 from extender.values.config.args_validation import check_args
 from extender.values.config.plugin_args import NodeResourcesBalancedAllocationArgs
 from extender.values.objects.pod import Pod
@@ -50,7 +50,7 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
         return fwk.SUCCESS if use.native_places is None else fwk.SUCCESS_EQUAL_PODS
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) 0..100: 50 where the pod changes nothing, more where it evens out the utilisation."""
+        """(R,) 75 where the pod changes nothing, more where it evens out the utilisation; 50..100 unless sums wrap."""
         use = state.read(USE)
         if not use.names:
             return np.full(len(rows), 75, np.int64)
@@ -65,7 +65,10 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
             amounts = [rows.requested_of(name) for name in use.names], [rows.allocatable_of(name) for name in use.names]
             used, capacity = with_devices(rows, use, *map(np.array, amounts))
         without_pod, with_pod = _balance(used + use.without_and_with, capacity)
-        scores: Int64s = _SCORES[with_pod - without_pod]
+        change = with_pod - without_pod
+        # A change is beyond 100 where a sum wrapped below zero; the framework refuses the score, as upstream.
+        wraps, gain = any_of(np.abs(change) > 100), 50 + change
+        scores: Int64s = 50 + np.sign(gain) * (np.abs(gain) // 2) if wraps else _SCORES[change]
         return scores
 
 

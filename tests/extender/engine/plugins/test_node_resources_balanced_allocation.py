@@ -1,10 +1,13 @@
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
 from extender.engine.framework import SKIP, CycleState
 from extender.engine.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import Rows
-from extender.testing import PodBuilder, make_node, make_pod, make_snapshot, score_nodes
+from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_snapshot, score_nodes
 from extender.values.config.plugin_args import NodeResourcesBalancedAllocationArgs, ResourceSpec
 from tests.kit.tables import cases
 
@@ -47,6 +50,17 @@ def test_a_node_by_itself_gets_what_it_gets_among_others(
 
     alone = [every.take(np.array([place])) for place in range(len(nodes))]
     assert [plugin.score(state, pod.obj(), rows).tolist() for rows in alone] == [[score] for score in scores]
+
+
+def test_a_pod_whose_request_wraps_gets_a_score_that_the_framework_refuses() -> None:
+    """Where NodeResourcesFit does not run: the words are upstream's."""
+    snapshot = make_snapshot(NODE, pods=[make_pod("r").req(cpu="9e15").node("n")])
+    cycle = Cycle(make_framework(NodeResourcesBalancedAllocation), snapshot, make_pod().req(cpu="9e15").obj())
+    rows = Rows.of(snapshot)
+    cycle.run_pre_score_plugins(rows)
+
+    with pytest.raises(PluginError, match=r"invalid score -2792150460684597, it should in the range of \[0, 100\]"):
+        cycle.run_score_plugins(rows)
 
 
 def test_three_resources_are_compared_by_their_standard_deviation() -> None:
