@@ -21,7 +21,7 @@ from extender.engine.snapshot.snapshot import ChangeLog, Snapshot
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable
 from extender.engine.snapshot.tallies import Tallies
 from extender.values.objects.cluster import ClusterObjects
-from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL, Node
+from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
 from extender.values.objects.resource_amounts import allocatable
@@ -33,9 +33,6 @@ SPARE_SYMBOLS = 1024
 
 SPARE_PARTS = 2**16
 """The parts of unused symbols (`num_parts`) that may stay, besides as many as pods had: 20 MB of labels."""
-
-WIDELY_ASKED: Final = (HOSTNAME_LABEL, ZONE_LABEL)
-"""The label keys of the default constraints of PodTopologySpread, read with the first nodes."""
 
 MADE_ANEW: Final = frozenset({"_objects", "_changes", "_node_changes", "_reader", "_amounts", "_snapshot"})
 """The attributes that a fork makes anew; it copies all others."""
@@ -70,7 +67,7 @@ class ColumnWriter:
         self._unoffered_of: dict[int, list[str]] = {}  # slot -> the resources that no node offered when the pod came
         self._label_keys: set[str] = set()
         self._image_names: set[str] = set()
-        self._most_names = 1024  # with more label keys, resources and images, those of no node are dropped
+        self._most_names = 1024  # with more names of these three kinds, those of no node are dropped
         self._scalar_columns: dict[str, Int64s] = {}
         self._sums = zeros(NUM_COUNTS + 8, 64)  # (NUM_COUNTS + K, N) the `_amounts` of each node's pods, summed
         self._allowed_pods = zeros(64)
@@ -363,7 +360,7 @@ class ColumnWriter:
             self._move(slice(first), slice(first), count)
         if not self._nodes:
             # Read later, these labels cost twice as much: nodes are in the processor's cache while they are written.
-            self._label_columns = {key: columns.LabelColumn.unread(key, count) for key in WIDELY_ASKED}
+            self._label_columns = {key: columns.LabelColumn.unread(key, count) for key in columns.WIDELY_ASKED}
         index = self._index.copy() if first else {}
         for node in self._nodes[first:] if first else ():
             del index[node.metadata.name]
@@ -418,9 +415,7 @@ class ColumnWriter:
 
     @property
     def is_bloated(self) -> bool:
-        """True if most known label keys, label values, resources, images or lists of taints are no longer those of any
-        node.
-        """
+        """True if most known names, values of a label or lists of taints are no longer those of any node."""
         limit = 2 * len(self._nodes) + 1024
         if len(self._taint_sets) > limit or any(len(column.values) > limit for column in self._label_columns.values()):
             return True
@@ -428,6 +423,7 @@ class ColumnWriter:
 
     @property
     def _num_names(self) -> int:
+        """The number of known label keys, resources and images."""
         return len(self._label_keys) + len(self._offered) + len(self._image_names)
 
     def drop_unused_values(self) -> None:

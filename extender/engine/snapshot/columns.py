@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple, TypeVar, final
+from typing import Any, Final, NamedTuple, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,12 @@ from extender.engine.snapshot.axes import Codes, D, Index, Int64s, Mask
 from extender.engine.snapshot.pod_attributes import HostPort
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable
 from extender.values.golang.int64 import parse_int64
-from extender.values.objects.node import ContainerImage, Node, Taint
+from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL, ContainerImage, Node, Taint
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import value_of
+
+WIDELY_ASKED: Final = (HOSTNAME_LABEL, ZONE_LABEL)
+"""The label keys of the default constraints of PodTopologySpread, read with the first nodes."""
 
 KEPT_COLUMNS = 512
 """The most columns of label keys, scalar resources, images and host ports that are kept: more than are in use."""
