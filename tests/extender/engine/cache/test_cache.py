@@ -597,18 +597,21 @@ def test_taints_that_no_node_has_any_more_are_forgotten() -> None:
     assert snapshot.nodes.taints_of(int(snapshot.nodes.taint_set[0]))[0].value == "2999"
 
 
-def test_label_keys_and_resources_that_no_node_has_any_more_are_forgotten() -> None:
-    """Nodes that come and go with labels and resources of their own do not make the cache grow forever."""
-    cache = make_cache(make_node("n").label(disk="ssd"))
+def test_label_keys_resources_and_images_that_no_node_has_any_more_are_forgotten() -> None:
+    """Nodes that come and go with labels, resources and images of their own do not make the cache grow forever."""
+    cache = make_cache(make_node("n").label(disk="ssd").image("base:1", size=7))
     for number in range(3000):
-        node = make_node("other").label({f"key-{number}": "x"}).capacity({f"example.com/{number}": 1}).obj()
+        other = make_node("other").label({f"key-{number}": "x"}).capacity({f"example.com/{number}": 1})
+        node = other.image(f"app:{number}", size=1).obj()
         cache.add_node(node)
         nodes = cache.update_snapshot().nodes
         cache.remove_node(node)
 
-    assert len(nodes.label_keys) + len(nodes.offered) < 3000
+    assert len(nodes.label_keys) + len(nodes.offered) + len(nodes.image_names) < 4000
     assert {"key-2999", "disk"} <= nodes.label_keys
     assert "example.com/2999" in nodes.offered
+    assert {"app:2999", "base:1"} <= nodes.image_names
+    assert (nodes.image("base:1").size[nodes.index["n"]], nodes.image("app:1").is_known) == (7, False)
 
 
 def test_ranks_follow_the_pods_that_come_and_go_and_the_nodes_that_come() -> None:
