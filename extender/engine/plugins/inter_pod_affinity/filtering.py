@@ -123,7 +123,8 @@ def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
                 continue
             else:
                 conflicts = rows.of_values(by_value.column, by_value.occupied)
-            if any_of(conflicts):
+            # Pods that repel their like are refused by both at the same nodes, as a rule: the first one tells.
+            if any_of(conflicts & checks[-1].ok if checks else conflicts):
                 checks.append(fwk.reject(conflicts, reason))
     return fwk.first_of(checks) if checks else fwk.accept(len(rows))
 
