@@ -283,11 +283,20 @@ class ScorePlugin(Plugin):
         """Returns (R,) the scores on the scale 0..100; by default unchanged."""
         return scores
 
-    def scores_by_label(self, state: CycleState) -> LabelScores | None:
-        """Returns what `score` would return for all nodes, unchanged, where it follows from the value of one label; by
-        default None. It is asked of a plugin that `normalizes_by_extremes`.
-        """
-        return None
+
+class LabelScorePlugin(ScorePlugin):
+    """Ranks nodes by the values of their labels. It serves InterPodAffinity and is no part of the authors' contract."""
+
+    normalizes_by_extremes = True
+
+    @abstractmethod
+    def label_scores(self, state: CycleState) -> Sequence[LabelScores]:
+        """Returns the scores by each of the labels, one or more."""
+
+    def score(self, state: CycleState, pod: Pod, rows: Rows) -> Int64s:
+        """Returns (R,) the sum over the labels."""
+        first, *others = (rows.of_values(of_label.column, of_label.by_value) for of_label in self.label_scores(state))
+        return sum(others, first)
 
 
 class EachNodeScorePlugin(Plugin):

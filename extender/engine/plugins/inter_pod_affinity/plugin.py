@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, final
 
 from extender.engine import framework as fwk
+from extender.engine.framework.interface import LabelScorePlugin
 from extender.engine.plugins.inter_pod_affinity import filtering, scoring
 from extender.engine.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, MatchingTerms
 from extender.engine.plugins.inter_pod_affinity.terms import (
@@ -38,14 +39,12 @@ _STANZAS: Final = {"pod_affinity": "pod affinity", "pod_anti_affinity": "pod ant
 
 
 @final
-class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
+class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, LabelScorePlugin, fwk.AdvicePlugin):
     """Enforces required affinity and anti-affinity of the pod and anti-affinity of existing pods; scores nodes by the
     preferred terms of both.
 
     State: the namespaces that selectors match. Upstream: framework/plugins/interpodaffinity/plugin.go.
     """
-
-    normalizes_by_extremes = True
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
@@ -126,12 +125,9 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         state.write(_SCORES, scores)
         return fwk.SUCCESS
 
-    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        return scoring.raw_scores(rows, state.read(_SCORES))
-
-    def scores_by_label(self, state: fwk.CycleState) -> LabelScores | None:
-        scores = state.read(_SCORES)
-        return scores[0] if len(scores) == 1 and scores[0].column.is_shared else None
+    def label_scores(self, state: fwk.CycleState) -> Sequence[LabelScores]:
+        """Returns the scores by each topology key; negative where anti-affinity prevails (Score)."""
+        return state.read(_SCORES)
 
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
         return scoring.normalized(scores)

@@ -58,14 +58,6 @@ def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Tally
     return LabelScores(column, by_value)
 
 
-def raw_scores(rows: fwk.Rows, key_scores: Sequence[LabelScores]) -> Int64s:
-    """(R,) the sum over the topology keys; negative where anti-affinity prevails. Upstream: scoring.go, Score."""
-    scores = rows.of_values(key_scores[0].column, key_scores[0].by_value)
-    for of_key in key_scores[1:]:
-        scores = scores + rows.of_values(of_key.column, of_key.by_value)
-    return scores
-
-
 def normalized(scores: Int64s) -> Int64s:
     """(R,) scaled to 0 for the least and 100 for the most; all 0 if they are equal (NormalizeScore)."""
     if not len(scores):

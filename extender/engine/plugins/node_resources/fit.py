@@ -24,7 +24,7 @@ from extender.engine.plugins.node_resources.scoring_strategies import (
     pod_use,
     with_totals,
 )
-from extender.engine.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask, any_of, read_only
+from extender.engine.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask, read_only
 from extender.values.config.args_validation import check_args
 from extender.values.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
 from extender.values.objects.cluster import ClusterObjects
@@ -170,9 +170,9 @@ class NodeResourcesFit(
         too_many: Mask = rows.pod_count >= rows.allowed_pods
         capacity, room = self._room(rows, request)
         short: Mask = request.amounts > room
-        if not any_of(short) and not any_of(too_many):
+        if not np.count_nonzero(short) and not np.count_nonzero(too_many):
             return fwk.accept(len(rows))
-        reasons = [(TOO_MANY_PODS, too_many)] if any_of(too_many) else []
+        reasons = [(TOO_MANY_PODS, too_many)] if too_many.any() else []
         reasons += [
             (INSUFFICIENT + request.names[place], short[place]) for place in np.flatnonzero(short.any(axis=1)).tolist()
         ]

@@ -1,6 +1,7 @@
 """A ranking has the totals of the feasible nodes; the best of them is chosen without listing the others."""
 
 import random
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from extender.engine import framework as fwk
+from extender.engine.framework.interface import LabelScorePlugin
 from extender.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from extender.engine.plugins.taints import TaintToleration
 from extender.engine.runtime.cycle import Cycle
@@ -15,6 +17,7 @@ from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.scoring import Ranking, select_host, type_of_totals
 from extender.engine.snapshot import Rows, Snapshot
 from extender.engine.snapshot.axes import Int64s
+from extender.engine.snapshot.columns import LabelScores
 from extender.testing import (
     NodeBuilder,
     PodBuilder,
@@ -142,6 +145,26 @@ def test_scores_that_follow_from_one_label_are_those_of_each_node(
                 cache.update_node(node(place, "a").obj(), node(place, "d").obj())
             elif zone == "c" and turn == 2:
                 cache.update_node(node(place, "c").obj(), node(place, "b").obj())
+
+
+def test_a_subclass_that_scores_otherwise_is_asked() -> None:
+    class Zones(LabelScorePlugin):
+        def label_scores(self, state: fwk.CycleState) -> Sequence[LabelScores]:
+            column = make_snapshot(*nodes).nodes.label("zone")
+            return [LabelScores(column, np.array([30, 60, 0]))]
+
+    class Racks(Zones):
+        def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: Rows) -> Int64s:
+            return 100 - super().score(state, pod, rows)
+
+    nodes = [make_node(f"n{place}").label(zone="ab"[place % 2]) for place in range(6)]
+    totals = []
+    for plugin in (Zones(), Racks()):
+        state, rows = scored(make_framework(plugin), make_snapshot(*nodes))
+        assert state.run_score_plugins(rows).total.tolist() == state.ranking(rows).total.tolist()
+        totals.append(state.ranking(rows).total.tolist())
+
+    assert totals == [[30, 60] * 3, [70, 40] * 3]
 
 
 def test_equal_nodes_are_distinguished_once_one_changes() -> None:
