@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from rich.text import Text
 
 from api.app import create_app
@@ -65,7 +66,8 @@ def _beside(opens: Opens, start: partial[RunningScheduler]) -> Opens:
         async with opens() as service:
             running = start()
             try:
-                yield replace(service, backend=replace(service.backend, finish=running.stop, why_over=running.why_over))
+                backend = msgspec.structs.replace(service.backend, finish=running.stop, why_over=running.why_over)
+                yield replace(service, backend=backend)
             finally:
                 running.kill()
 

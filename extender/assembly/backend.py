@@ -3,9 +3,9 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, final
 
+import msgspec
 from prometheus_client.metrics_core import Metric
 
 from extender import answers, rules
@@ -39,8 +39,7 @@ def _unseen(cluster: Cluster, queue: SchedulingQueue | None) -> None: ...
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Tap:
+class Tap(msgspec.Struct, frozen=True):
     """The attachment of something to a backend, such as a recording. The defaults attach nothing."""
 
     changed: Subscriber = _unheard
@@ -74,8 +73,7 @@ async def _no_metrics() -> bytes:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Backend:
+class Backend(msgspec.Struct, frozen=True):
     """One cluster, with its state, answers and decisions. The defaults are those without a scheduler."""
 
     verbs: Verbs

@@ -4,9 +4,10 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, final
+
+import msgspec
 
 from extender.client.http_extender import Through, Transports, make_extenders, no_transport
 from extender.engine import framework as fwk
@@ -32,8 +33,7 @@ _LOG: Final = Logger(__name__)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Scheduling:
+class Scheduling(msgspec.Struct, frozen=True):
     """A scheduler, and the event handlers that keep it informed."""
 
     scheduler: Scheduler

@@ -3,7 +3,6 @@ a decision about a pod, in a form in which two decisions can be compared.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, final
@@ -22,8 +21,7 @@ _LOG: Final = Logger(__name__)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class VerbCall:
+class VerbCall(msgspec.Struct, frozen=True):
     """A call of the extender by another scheduler, about a pod."""
 
     pod: Pod

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Final, Protocol, TypedDict, Unpack, final
 
+import msgspec
+
 Object = dict[str, Any]
 """An API object as JSON values."""
 
@@ -17,8 +19,7 @@ STATUS_VERBS: Final = ("get", "patch", "update")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(msgspec.Struct, frozen=True):
     """A subresource such as `pods/binding`, with its group and version if they differ from the object's."""
 
     name: str

@@ -4,10 +4,10 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from extender.assembly.scheduling import Scheduling
 from extender.client.informers.keeping import keeper_of

@@ -3,12 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from logging.handlers import BufferingHandler
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from msgspec.structs import replace
 
 from extender.answers.records.file import kept_in
 from extender.answers.records.records import Records

@@ -6,7 +6,6 @@ Details are kept of a few attempts a second: encoded at once, since their arrays
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
 
@@ -121,8 +120,7 @@ class KeptAttempt(msgspec.Struct, frozen=True, gc=False):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """How much is kept. Beyond that the oldest is dropped: details first, then attempts, then preemptions."""
 
     attempts: int = 10_000

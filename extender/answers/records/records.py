@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import merge
 from typing import Final, final
 
@@ -90,7 +90,7 @@ class Records(Reporter):
         self.version = 0
         """A number that rises with every record; see `news`."""
         limits = limits or Limits()
-        of_calls = limits_of_calls or replace(LIMITS_OF_CALLS, size=limits.size // 4)
+        of_calls = limits_of_calls or msgspec.structs.replace(LIMITS_OF_CALLS, size=limits.size // 4)
         self._store = RecordStore(limits)
         self._calls = RecordStore(of_calls)
         # The newest attempts that found a node. They are put in the store when attempts are read; most are dropped
@@ -224,9 +224,11 @@ class Records(Reporter):
         """Keeps the victims under the first member, without a node: they are on any number of nodes."""
         under_way, now = self._attempt_of(first), self._now()
         under_way.may_preempt, under_way.no_preemption = True, ""
-        under_way.chosen = keep_candidate(replace(chosen, node=""), now)
+        under_way.chosen = keep_candidate(msgspec.structs.replace(chosen, node=""), now)
         alone = without_policies
-        under_way.without_policies = None if alone is None else keep_candidate(replace(alone, node=""), now)
+        under_way.without_policies = (
+            None if alone is None else keep_candidate(msgspec.structs.replace(alone, node=""), now)
+        )
 
     def decided(
         self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float

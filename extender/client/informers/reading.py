@@ -4,7 +4,6 @@ Upstream: apimachinery/pkg/watch/streamwatcher.go.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Generic, TypeVar, final
 
@@ -131,16 +130,14 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(msgspec.Struct, frozen=True):
     """An object was deleted, or no longer matches the selector."""
 
     metadata: ObjectMeta
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Bookmark:
+class Bookmark(msgspec.Struct, frozen=True):
     """Everything up to this resource version was sent."""
 
     resource_version: str

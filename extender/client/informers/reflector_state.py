@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, final
 
+import msgspec
+
 from extender.client import errors
 from extender.client.informers.reading import DoubtfulAnswerError
 from extender.values import limits
@@ -114,8 +116,7 @@ class ReflectorPlan:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(msgspec.Struct, frozen=True):
     """The state of one resource, for a readiness page."""
 
     resource: str

@@ -5,8 +5,9 @@ Upstream: pkg/scheduler/backend/cache/cache.go, Dump; framework/types.go, NodeIn
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import final
+
+import msgspec
 
 from extender.engine.cache.column_writer import ColumnWriter
 from extender.engine.cache.nodes import ImageState, NodeEntry, counted_images
@@ -20,8 +21,7 @@ from extender.values.objects.resource_amounts import Resources, allocatable
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class NodeDump:
+class NodeDump(msgspec.Struct, frozen=True):
     """One node with the fields of upstream's NodeInfo."""
 
     has_node: bool

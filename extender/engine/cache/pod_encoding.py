@@ -1,6 +1,5 @@
 """A pod as the numbers and symbol codes of its columns."""
 
-from dataclasses import dataclass
 from typing import Final, final
 
 import msgspec
@@ -29,8 +28,7 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PodEncoding:
+class PodEncoding(msgspec.Struct, frozen=True):
     """A pod's numbers in the columns; see `PodColumns`."""
 
     amounts: Int64s

@@ -7,6 +7,7 @@ Every node is filtered, every feasible node is scored, every potential node is d
 from dataclasses import dataclass, replace
 from typing import final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -64,7 +65,7 @@ class Evaluation:
         """The message of the pod's event and condition; empty if a node fits."""
         if self.diagnosis is None or self.post_filter is None:
             return self.fit_error
-        with_post_filter = replace(self.diagnosis, post_filter_message=self.post_filter.status.message)
+        with_post_filter = msgspec.structs.replace(self.diagnosis, post_filter_message=self.post_filter.status.message)
         return fwk.fit_error_message(len(self.snapshot.nodes), with_post_filter)
 
     @property

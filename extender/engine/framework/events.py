@@ -11,8 +11,9 @@ events.go.
 import enum
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, final
+
+import msgspec
 
 from extender.values.objects.pod import Pod
 
@@ -72,8 +73,7 @@ _KINDS_OF_PODS: Final = (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
+class ClusterEvent(msgspec.Struct, frozen=True):
     """A kind of change: one that happened, or one that a plugin registers for."""
 
     resource: EventResource
@@ -125,8 +125,7 @@ stuck.
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ClusterEventWithHint:
+class ClusterEventWithHint(msgspec.Struct, frozen=True):
     """An event that may undo a plugin's refusal of a pod, and a hint; without one, every such event counts."""
 
     event: ClusterEvent

@@ -27,10 +27,10 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, final
 
+import msgspec
 import numpy as np
 
 from extender.engine.framework.api_calls import Dispatcher, EventType, LiveCluster
@@ -169,8 +169,7 @@ class PreEnqueuePlugin(Plugin):
         """Returns Success to let the pod into the active queue; anything else gates it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreFilterResult:
+class PreFilterResult(msgspec.Struct, frozen=True):
     """The status of a PreFilter, and the nodes to which it narrows the search (None: it does not)."""
 
     status: Status
@@ -217,8 +216,7 @@ class EachNodeFilterPlugin(Plugin):
         """Returns Success, or why the pod cannot run on the node with the pods it has."""
 
 
-@dataclass(frozen=True, slots=True)
-class PostFilterResult:
+class PostFilterResult(msgspec.Struct, frozen=True):
     """What a PostFilter achieved."""
 
     status: Status
@@ -338,8 +336,7 @@ class PermitPlugin(Plugin):
         """Returns Success, a refusal, or Wait with the seconds to wait at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreFlight:
+class PreFlight(msgspec.Struct, frozen=True):
     """Whether a PreBind has something to do for a pod (Success or Skip), and whether it may run beside others."""
 
     status: Status
@@ -379,8 +376,7 @@ SuggestionKind = Literal["request", "toleration", "affinity", "spread", "ports",
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(msgspec.Struct, frozen=True):
     """A resource of which some of the rows have too little left for the pod, in base units, millicores for cpu."""
 
     resource: str
@@ -390,8 +386,7 @@ class Shortage:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(msgspec.Struct, frozen=True):
     """A change that may let the pod fit."""
 
     kind: SuggestionKind

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, final
 
+import msgspec
+
 from extender.engine.framework.api_calls import ApiCall
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition
@@ -43,8 +45,7 @@ class BindPod(_AboutPod):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PodCondition:
+class PodCondition(msgspec.Struct, frozen=True):
     """The desired condition. Writing it sets its times."""
 
     type: str

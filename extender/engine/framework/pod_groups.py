@@ -11,6 +11,8 @@ from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
+import msgspec
+
 from extender.engine.framework.api_calls import ApiCall
 from extender.engine.framework.cycle_state import StateKey
 from extender.engine.framework.interface import Plugin
@@ -61,8 +63,7 @@ class PatchPodGroupStatus(ApiCall[None]):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class GroupCycle:
+class GroupCycle(msgspec.Struct, frozen=True):
     """A pod group in its own cycle, in which members are assumed only to find out whether the group fits."""
 
     group: PodGroup | None
@@ -79,8 +80,7 @@ GROUP_CYCLE: Final = StateKey[GroupCycle | None]("PodGroupSchedulingCycle")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class GroupPlacement:
+class GroupPlacement(msgspec.Struct, frozen=True):
     """Nodes on which all pods of a group may be placed."""
 
     name: str
@@ -89,8 +89,7 @@ class GroupPlacement:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PlacedGroup:
+class PlacedGroup(msgspec.Struct, frozen=True):
     """A placement in which the group fits."""
 
     placement: GroupPlacement

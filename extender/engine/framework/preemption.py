@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, final
 
+import msgspec
 import numpy as np
 
 from extender.engine.framework.status import Code, NodeStatuses, Status
@@ -19,8 +20,7 @@ from extender.values.objects.pod import Pod
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A node on which the preemptor would fit once the victims have gone. Upstream: preemption.Candidate."""
 
     node: str
@@ -31,8 +31,7 @@ class Candidate:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(msgspec.Struct, frozen=True):
     """M candidates as arrays: the victims of candidate m are `slots[first[m]:first[m + 1]]`."""
 
     snapshot: Snapshot
@@ -102,8 +101,7 @@ ScoreFunction = Callable[[Candidates], Int64s]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PodsByBudget:
+class PodsByBudget(msgspec.Struct, frozen=True):
     """Some PodDisruptionBudgets, with the pods that they select or forbid to evict."""
 
     budgets: Sequence[PodDisruptionBudget]
@@ -166,8 +164,7 @@ class PreemptionRules:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PreemptionOutcome:
+class PreemptionOutcome(msgspec.Struct, frozen=True):
     """The result of a whole search for candidates, with everything found on the way to it."""
 
     status: Status

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -112,8 +113,7 @@ def error(reason: str) -> Status:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Verdicts:
+class Verdicts(msgspec.Struct, frozen=True):
     """A code per row, and for each reason the rows it holds for."""
 
     codes: Codes8
@@ -299,8 +299,7 @@ class NodeStatuses:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct, frozen=True):
     """Why no node was feasible."""
 
     statuses: NodeStatuses

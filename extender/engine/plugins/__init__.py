@@ -29,5 +29,5 @@ def _defined() -> Iterator[type[Plugin]]:
     for module in walk_packages(__path__, f"{__name__}."):
         for value in vars(import_module(module.name)).values():
             is_its_own = inspect.isclass(value) and value.__module__ == module.name
-            if is_its_own and "__final__" in vars(value) and issubclass(value, Plugin):
+            if is_its_own and "__final__" in vars(value) and Plugin in value.__mro__:
                 yield value

@@ -5,9 +5,10 @@ Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.g
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, final
+
+from msgspec.structs import replace
 
 from extender.engine import framework as fwk
 from extender.engine.preemption import RULES, V1_36, Evaluator

@@ -1,7 +1,8 @@
 """The suggestions of the volume plugins: to create the missing claims, or to drop volumes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from extender.engine import framework as fwk
 from extender.engine.framework.interface import listed

@@ -1,9 +1,9 @@
 """VolumeRestrictions: keeps pods apart whose disk one node attaches only once, or whose claim one pod may use."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -27,8 +27,7 @@ Disk = tuple[str, ...]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _PodUse:
+class _PodUse(msgspec.Struct, frozen=True):
     """The disks and claims of the pod that other pods may use."""
 
     disks: frozenset[tuple[Disk, bool]]
@@ -40,8 +39,7 @@ class _PodUse:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _PodVolumes:
+class _PodVolumes(msgspec.Struct, frozen=True):
     """The volumes of a pod that may restrict other pods."""
 
     claims: tuple[str, ...]

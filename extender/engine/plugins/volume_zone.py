@@ -1,10 +1,10 @@
 """VolumeZone: keeps pods in the zones and regions of their bound volumes, as the labels of the volumes give them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final, final
 
 import numpy as np
+from msgspec.structs import replace
 
 from extender.engine import framework as fwk
 from extender.engine.plugins.volume_advice import VolumeAdvice

@@ -7,9 +7,9 @@ on. Rows do not depend on each other, so the outcome is the same as node by node
 Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, SelectVictimsOnNode.
 """
 
-from dataclasses import dataclass
 from typing import final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -21,8 +21,7 @@ from extender.values.objects.pod import Pod
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRun(msgspec.Struct, frozen=True):
     """The nodes on which preemption works, and the reasons why it fails on others."""
 
     candidates: fwk.Candidates

@@ -5,11 +5,12 @@ pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, PodElig
 """
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final, final
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from extender.engine import framework as fwk
 from extender.engine.framework import Code, NodeStatuses, PreemptionRules
@@ -30,8 +31,7 @@ NO_CANDIDATE = "no candidate node for preemption"
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Evaluator:
+class Evaluator(msgspec.Struct, frozen=True):
     """The algorithm, with the parts that a plugin may replace."""
 
     handle: fwk.Handle

@@ -7,10 +7,10 @@ and ends once nothing can be better.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Final, NamedTuple, final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -62,8 +62,7 @@ def _asked(group: PodGroup) -> float | None:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class UnitCosts:
+class UnitCosts(msgspec.Struct, frozen=True):
     """The costs of evicting units: first their number counts, then the sum of their priorities."""
 
     of_unit: Int64s

@@ -7,9 +7,9 @@ at in step, as in `dry_run`: in each turn the next unit of every node comes back
 The outcome is that of `reprieve_one_by_one`; see docs/decisions/0014-pod-groups.md.
 """
 
-from dataclasses import dataclass
 from typing import final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -21,8 +21,7 @@ from extender.engine.snapshot.axes import Index, Int64s, Mask
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class EqualMembers:
+class EqualMembers(msgspec.Struct, frozen=True):
     """A group of equal pods, for the search for room."""
 
     state: fwk.CycleState

@@ -7,10 +7,11 @@ Upstream: pkg/scheduler/framework/preemption/podgrouppreemption.go; types.go, ne
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final, Protocol, final
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from extender.engine import framework as fwk
 from extender.engine.preemption.budgets import Disruptions, may_be_victims
@@ -36,8 +37,7 @@ class Hypothesis(Protocol):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class VictimUnits:
+class VictimUnits(msgspec.Struct, frozen=True):
     """U units of pods that can only go together, in the order in which they are considered for reprieve."""
 
     snapshot: Snapshot
@@ -71,8 +71,7 @@ class VictimUnits:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class GroupVictims:
+class GroupVictims(msgspec.Struct, frozen=True):
     """The pods to evict; none of them if there is no way."""
 
     status: fwk.Status

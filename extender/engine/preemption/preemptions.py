@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+import msgspec
+
 from extender.engine import framework as fwk
 from extender.engine.snapshot import Snapshot
 from extender.values import limits
@@ -92,8 +94,7 @@ class _Record:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(msgspec.Struct, frozen=True):
     """The reason why a preemptor may not preempt now, and the seconds until it may."""
 
     reason: str

@@ -7,11 +7,12 @@ framework/runtime/framework.go, RunPostFilterPlugins.
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import final
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
@@ -20,8 +21,7 @@ from extender.engine.snapshot import Rows
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(msgspec.Struct, frozen=True):
     """The results of PreFilter and the Filters, as arrays that hold until the next snapshot."""
 
     rows: Rows
@@ -31,7 +31,7 @@ class Findings:
     pre_filter: fwk.Status = fwk.SUCCESS
     narrowed_by: tuple[str, ...] = ()
     """PreFilter plugins that left only some nodes in play."""
-    by_extenders: Mapping[str, fwk.Status] = field(default_factory=dict)
+    by_extenders: Mapping[str, fwk.Status] = msgspec.field(default_factory=dict)
     """Node name -> why an extender refused a node that passed the Filters."""
 
 

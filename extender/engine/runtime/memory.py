@@ -74,8 +74,7 @@ class LocalPlugins(Generic[P]):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FilterPlan:
+class FilterPlan(msgspec.Struct, frozen=True):
     """The Filters that run for a pod, by what they look at. There is one for each set of skipped plugins."""
 
     of_nodes: LocalPlugins[Filters]
@@ -87,8 +86,7 @@ class FilterPlan:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ScorePlan:
+class ScorePlan(msgspec.Struct, frozen=True):
     """The Score plugins that run for a pod, by what they look at."""
 
     of_nodes: LocalPlugins[Scorers]

@@ -7,9 +7,10 @@ pkg/scheduler/profile, profile.go, NewMap.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NoReturn
+
+import msgspec
 
 from extender.values.config.args_validation import validate_args
 from extender.values.config.configuration import ConfigErrors, Configuration, Profile, enabled_names
@@ -26,8 +27,7 @@ PointsOf = Mapping[str, Collection[str]]
 """Plugin name -> the extension points it implements, for all plugins that exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedProfile:
+class ResolvedProfile(msgspec.Struct, frozen=True):
     """Names at each extension point in the order in which they run, and weights at `score` and `placementScore`."""
 
     scheduler_name: str

@@ -8,9 +8,10 @@ Upstream: pkg/scheduler/framework/runtime/framework.go, RunReservePluginsReserve
 
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
+
+import msgspec
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
@@ -99,8 +100,7 @@ def _error(plugin: fwk.Plugin, point: str, why: str) -> fwk.Status:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PreBindPlan:
+class PreBindPlan(msgspec.Struct, frozen=True):
     """The PreBind plugins that have something to do for a pod, in groups that may run at the same time."""
 
     status: fwk.Status

@@ -9,7 +9,6 @@ Upstream: pkg/scheduler/framework/runtime/framework.go, RunScorePlugins.
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
 import msgspec
@@ -92,8 +91,7 @@ def select_host(total: Totals, rng: random.Random) -> int:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class WeightedScorer:
+class WeightedScorer(msgspec.Struct, frozen=True):
     """A Score plugin of a profile and its weight."""
 
     name: str
@@ -107,8 +105,7 @@ class WeightedScorer:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(msgspec.Struct, frozen=True):
     """The scores of R rows."""
 
     raw: dict[str, Int64s]

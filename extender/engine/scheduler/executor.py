@@ -8,9 +8,10 @@ Upstream: pkg/scheduler/framework/preemption/executor.go.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, final
+
+import msgspec
 
 from extender.engine import framework as fwk
 from extender.engine.framework.pod_calls import PodCondition
@@ -30,8 +31,7 @@ _LOG: Final = Logger(__name__)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PreparedCandidate:
+class PreparedCandidate(msgspec.Struct, frozen=True):
     """A candidate whose victims are to be evicted for a preemptor."""
 
     framework: Framework

@@ -9,11 +9,10 @@ findNodesThatPassExtenders, evaluateNominatedNode, prioritizeNodes, extendersBin
 """
 
 import asyncio
-import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -33,8 +32,7 @@ from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPrior
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FilterAnswer:
+class FilterAnswer(msgspec.Struct, frozen=True):
     """The result of an extender's filter."""
 
     nodes: Sequence[Node]
@@ -105,7 +103,7 @@ async def schedule_pod_with_extenders(
     if not len(rows):
         findings = find(cycle)
         diagnosis = _also_refused_by_extenders(diagnosis_of(cycle, findings), statuses)
-        raise FitError(len(cycle.snapshot.nodes), diagnosis, dataclasses.replace(findings, by_extenders=statuses))
+        raise FitError(len(cycle.snapshot.nodes), diagnosis, msgspec.structs.replace(findings, by_extenders=statuses))
     if len(rows) == 1:
         return ScheduleResult(rows.names[0], 1, cycle.num_in_play)
     ranking = algorithm.ranking(cycle, rows)

@@ -8,9 +8,11 @@ submitPodGroupAlgorithmResult.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Final, final
+
+import msgspec
+from msgspec.structs import replace
 
 from extender.engine import framework as fwk
 from extender.engine.preemption.minimal_victims import why_ignored
@@ -38,8 +40,7 @@ _LOG: Final = Logger(__name__)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class GroupDecision:
+class GroupDecision(msgspec.Struct, frozen=True):
     """The decision about a group: its result, and the consequence for each member."""
 
     result: GroupResult

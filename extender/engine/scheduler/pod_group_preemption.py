@@ -8,11 +8,12 @@ Upstream: pkg/scheduler/schedule_one_podgroup.go, runWorkloadAwarePreemption.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -70,8 +71,7 @@ async def find_victims(
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Search:
+class _Search(msgspec.Struct, frozen=True):
     """A fork of the cluster, in which victims are sought once."""
 
     trial: PodGroupTrial
@@ -145,7 +145,9 @@ class _Search:
             fewest = units.candidate(evicted) if evicted is not None else upstream
         if evicted is None:
             return victims
-        return replace(victims, candidate=fewest, instead_of=upstream, saving=saving(units, evicted, chosen))
+        return msgspec.structs.replace(
+            victims, candidate=fewest, instead_of=upstream, saving=saving(units, evicted, chosen)
+        )
 
 
 async def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> EqualMembers | None:

@@ -9,10 +9,12 @@ podGroupSchedulingPlacementAlgorithm, podGroupPodSchedulingAlgorithm.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, final
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
@@ -35,8 +37,7 @@ WAITS_FOR_PREEMPTION: Final = "pod group is waiting for preemption to complete"
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class MemberResult:
+class MemberResult(msgspec.Struct, frozen=True):
     """The result of the trial for one member. Upstream: algorithmResult."""
 
     pod: Pod
@@ -58,8 +59,7 @@ class MemberResult:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class GroupResult:
+class GroupResult(msgspec.Struct, frozen=True):
     """The outcome for the group. Upstream: podGroupAlgorithmResult."""
 
     status: fwk.Status

@@ -3,11 +3,12 @@
 Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, final
 
 import numpy as np
+from msgspec.structs import replace
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle

@@ -148,8 +148,7 @@ class AssumedPod(msgspec.Struct, frozen=True):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """A failed attempt, with the content of its event and condition."""
 
     status: fwk.Status

@@ -5,10 +5,10 @@ The arrays are read-only views. Only `cache.column_writer` writes them, between 
 
 from collections import defaultdict
 from collections.abc import Callable, Container
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeVar, final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -252,8 +252,7 @@ class NodeAmounts(NamedTuple):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class NodeColumns:
+class NodeColumns(msgspec.Struct, frozen=True):
     """The nodes, in visiting order (round-robin over the zones)."""
 
     objects: list[Node]
@@ -342,8 +341,7 @@ class NodeColumns:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PodColumns:
+class PodColumns(msgspec.Struct, frozen=True):
     """The pods, by slot. A slot whose `node` is -1 is free, or holds a nominated pod, which has no node yet."""
 
     objects: list[Pod | None]

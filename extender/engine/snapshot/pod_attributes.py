@@ -6,7 +6,6 @@ keep the sums per node (`tallies.py`).
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import final
 
 import msgspec
@@ -20,8 +19,7 @@ ANY_ADDRESS = "0.0.0.0"  # noqa: S104  (a value to compare with, nothing is boun
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class LabelClass:
+class LabelClass(msgspec.Struct, frozen=True):
     """Pods of one namespace with equal labels. Terminating pods form classes of their own."""
 
     namespace: str
@@ -33,8 +31,7 @@ class LabelClass:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AffinityClass:
+class AffinityClass(msgspec.Struct, frozen=True):
     """Pods of one namespace with equal pod affinity and anti-affinity stanzas."""
 
     namespace: str
@@ -45,8 +42,7 @@ class AffinityClass:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class VolumeClass:
+class VolumeClass(msgspec.Struct, frozen=True):
     """Pods of one namespace whose volumes matter to other pods in the same way."""
 
     namespace: str

@@ -7,9 +7,9 @@ difference.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -28,8 +28,7 @@ _FEW_PORTS: Final = 16
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PodChanges:
+class PodChanges(msgspec.Struct, frozen=True):
     """C pods that are added to rows (sign +1) or removed from them (-1). A sign of +n adds n pods like this one."""
 
     row: Index
@@ -46,8 +45,7 @@ class PodChanges:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class NodeInfo:
+class NodeInfo(msgspec.Struct, frozen=True):
     """One row as the node and the pods that would be on it, for plugins that look at one node at a time."""
 
     node: Node

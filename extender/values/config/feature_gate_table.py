@@ -7,8 +7,9 @@ v1.37); CHANGELOG/CHANGELOG-1.38.md (v1.38.0-alpha.2).
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, final
+
+import msgspec
 
 VERSIONS: Final = ("1.33", "1.34", "1.35", "1.36", "1.37", "1.38")
 """The versions of kube-scheduler that can be emulated."""
@@ -33,8 +34,7 @@ class Stage(enum.Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FeatureSpec:
+class FeatureSpec(msgspec.Struct, frozen=True):
     """What a gate is from one version on. Upstream: featuregate.FeatureSpec."""
 
     since: tuple[int, int]
@@ -45,8 +45,7 @@ class FeatureSpec:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(msgspec.Struct, frozen=True):
     """A feature gate: its history, and what its value changes here.
 
     Attributes:

@@ -5,8 +5,9 @@ pkg/scheduler/framework/ plugins/feature, feature.go, Features.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, final
+
+import msgspec
 
 from extender.values.config.feature_gate_table import (
     DEFAULT_VERSION,
@@ -51,8 +52,7 @@ _DEFAULTS: Final = {version: _on_at(version, {}) for version in VERSIONS}
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FeatureGates:
+class FeatureGates(msgspec.Struct, frozen=True):
     """The features that are on. `FeatureGates()` has the defaults of the default version."""
 
     version: str = DEFAULT_VERSION

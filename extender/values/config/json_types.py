@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+import msgspec
+
 from extender.values.golang import schema
 from extender.values.golang.json import Json, JsonError, cannot_unmarshal, type_word
 from extender.values.golang.times import Duration, DurationError
@@ -121,7 +123,7 @@ def fields_of(cls: Any, **declared: Mapping[str, Any]) -> dict[str, schema.Field
     """Returns the fields of a class, see `struct_of`, by their names in JSON."""
     declared = declared or {field.name: field.metadata for field in dataclasses.fields(cls) if field.metadata}
     return {
-        metadata["name"] or _camel(attribute): dataclasses.replace(metadata["field"], attribute=attribute)
+        metadata["name"] or _camel(attribute): msgspec.structs.replace(metadata["field"], attribute=attribute)
         for attribute, metadata in declared.items()
     }
 

@@ -6,8 +6,9 @@ Upstream: apimachinery/pkg/util/validation/field, errors.go, path.go; util/error
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, final
+
+import msgspec
 
 from extender.values.golang.json import marshal
 from extender.values.golang.quoting import quoted
@@ -47,8 +48,7 @@ def index(path: str, key: int | str) -> str:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(msgspec.Struct, frozen=True):
     """One thing that is wrong. Upstream: field.Error.
 
     `field` is its path, such as `spec.containers[0].name`, empty for the whole document; `type` the machine-readable

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Literal, final
 
+import msgspec
+
 from extender.values.golang.json import Json, JsonError, Number, Repeating, cannot_unmarshal, members, plain, type_word
 from extender.values.golang.quoting import quoted
 from extender.values.golang.times import TimeError, read_micro_time, read_time
@@ -275,8 +277,7 @@ class MapOf(GoType):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """One field of a Struct, as its tags in Go describe it.
 
     Attributes:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import msgspec
 import yaml
 
 from extender.values import limits
@@ -31,8 +32,7 @@ class YamlError(ValueError):
         super().__init__(f"yaml: {message}")
 
 
-@dataclass(frozen=True, slots=True)
-class YamlDocument:
+class YamlDocument(msgspec.Struct, frozen=True):
     """The contents of a YAML text: the first document, or None.
 
     `duplicates` has a line for every member that was there before; the last one counts. `has_more` tells whether

@@ -9,7 +9,6 @@ Upstream: k8s.io/klog/v2, structured logging.
 import logging
 import re
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 from typing import Any, Final, final
 
 import msgspec
@@ -26,16 +25,14 @@ def level_of(verbosity: int) -> int:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(msgspec.Struct, frozen=True):
     """A text of several lines, made by this project and not by users, that is logged in full."""
 
     text: str
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """A message with its keys and values. As a text it is the body of a klog line."""
 
     message: str

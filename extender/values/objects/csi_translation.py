@@ -10,9 +10,10 @@ pkg/scheduler/framework/plugins/volumebinding/binder.go and nodevolumelimits/uti
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, final
 from urllib.parse import unquote, urlsplit
+
+import msgspec
 
 from extender.values.objects import pod
 from extender.values.objects.decoding import replaced
@@ -31,8 +32,7 @@ class TranslationError(ValueError):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class InTreePlugin:
+class InTreePlugin(msgspec.Struct, frozen=True):
     """A volume plugin that a CSI driver took over from.
 
     Attributes:

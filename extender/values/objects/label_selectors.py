@@ -9,6 +9,8 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Final, final
 
+import msgspec
+
 from extender.values.golang.field_errors import FieldError, aggregate, child, index, invalid
 from extender.values.golang.int64 import parse_int64
 from extender.values.golang.quoting import quoted
@@ -57,8 +59,7 @@ OPERATORS_OF_API: Final = {
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """One condition on the label `key`: a list element of a selector."""
 
     key: str

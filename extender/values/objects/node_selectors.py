@@ -4,7 +4,6 @@ Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
 import msgspec
@@ -36,8 +35,7 @@ _FIELD_OPERATORS: Final = ("In", "NotIn")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FieldRequirement:
+class FieldRequirement(msgspec.Struct, frozen=True):
     """A field of the node is `value`, or is not if `negated`. Any field but NAME_FIELD reads as empty."""
 
     field: str
@@ -49,8 +47,7 @@ class FieldRequirement:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ParsedTerm:
+class ParsedTerm(msgspec.Struct, frozen=True):
     """All `expressions` and all `fields` together; a term with `errors` has neither and matches no node."""
 
     expressions: tuple[Requirement, ...] = ()
@@ -68,8 +65,7 @@ class ParsedTerm:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ParsedNodeSelector:
+class ParsedNodeSelector(msgspec.Struct, frozen=True):
     """Any one of `terms`. Empty terms match nothing and are left out."""
 
     terms: tuple[ParsedTerm, ...] = ()
@@ -86,8 +82,7 @@ class ParsedNodeSelector:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class RequiredNodeAffinity:
+class RequiredNodeAffinity(msgspec.Struct, frozen=True):
     """What a pod requires of its node: `labels` (spec.nodeSelector) and `selector` (affinity), or None."""
 
     labels: Selector | None = None
@@ -110,8 +105,7 @@ _NO_DEMANDS: Final = RequiredNodeAffinity()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PreferredTerm:
+class PreferredTerm(msgspec.Struct, frozen=True):
     """A node that matches `term` is worth `weight` more."""
 
     weight: int
@@ -119,8 +113,7 @@ class PreferredTerm:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PreferredTerms:
+class PreferredTerms(msgspec.Struct, frozen=True):
     """A pod's preferences among nodes. Terms of weight 0 and empty terms are left out."""
 
     terms: tuple[PreferredTerm, ...] = ()

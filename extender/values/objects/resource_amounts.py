@@ -7,7 +7,6 @@ plugins/noderesources/fit.go and resource_allocation.go; component-helpers/resou
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final, TypeVar, final
 
 import msgspec
@@ -201,8 +200,7 @@ T = TypeVar("T")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(msgspec.Struct, frozen=True):
     """An amount of everything, int64 each: thousandths of a core, bytes, and base units.
 
     `scalar` has the resources that are counted one by one (see `is_scalar_resource_name`); a name with 0 was named.
@@ -211,7 +209,7 @@ class Resources:
     milli_cpu: int = 0
     memory: int = 0
     ephemeral_storage: int = 0
-    scalar: Mapping[str, int] = field(default_factory=dict)
+    scalar: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 
 def assigned_requests(pod: Pod) -> tuple[Resources, int, int]:

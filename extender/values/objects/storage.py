@@ -1,6 +1,5 @@
 """The API objects of storage (v1, storage.k8s.io/v1): claims, volumes, classes, CSI nodes, drivers, attachments."""
 
-from dataclasses import dataclass
 from typing import Final, final
 
 import msgspec
@@ -155,8 +154,7 @@ MIGRATED_PLUGINS_ANNOTATION: Final = "storage.alpha.kubernetes.io/migrated-plugi
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AttachProfile:
+class AttachProfile(msgspec.Struct, frozen=True):
     """The number of volumes of each driver that a node can attach, and the in-tree volumes that count as theirs."""
 
     limits: tuple[tuple[str, int], ...] = ()

@@ -25,7 +25,6 @@ are kept unseen.
 import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, chain, zip_longest
 from typing import Final, final
 
@@ -74,8 +73,7 @@ class RunText:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ArrivedBody:
+class ArrivedBody(msgspec.Struct, frozen=True):
     """A body without some of its nodes: `pieces[0]`, `runs[0]`, `pieces[1]` and so on.
 
     The nodes were found by how they begin. The same bytes may stand elsewhere in a body; `is_right` says whether all of

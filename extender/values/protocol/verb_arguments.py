@@ -7,7 +7,6 @@ types.go.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Annotated, Final, final
 
 import msgspec
@@ -48,8 +47,7 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AskedNodes:
+class AskedNodes(msgspec.Struct, frozen=True):
     """The arguments of filter and prioritize: a pod, and the nodes to place it on, each once.
 
     `names` are in the order of the call, None if none were given in either form; `node_names` in that of `NodeNames`.
@@ -66,8 +64,7 @@ class AskedNodes:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AskedPreemption:
+class AskedPreemption(msgspec.Struct, frozen=True):
     """A preemptor, and the victims on each node; nodes whose victims cannot be read are left out."""
 
     pod: Pod

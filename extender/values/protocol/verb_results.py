@@ -7,7 +7,6 @@ Upstream: kube-scheduler/extender/v1, types.go.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from typing import Final, TypeVar, final
 
@@ -85,8 +84,7 @@ def binding_result(error: str = "") -> bytes:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Filtered:
+class Filtered(msgspec.Struct, frozen=True):
     """The result of an extender's filter: the nodes that pass, by name and in full, None for a form that is not given;
     and the reasons of others by name, where preemption might help and where it cannot.
     """

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
+import msgspec
+
 from extender.values.reasons import InputError
 
 
@@ -45,8 +47,7 @@ class KeyPair:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class TlsMaterial:
+class TlsMaterial(msgspec.Struct, frozen=True):
     """Everything that an SSL context is made of. Equal material makes equal contexts."""
 
     ca: bytes | None
@@ -56,8 +57,7 @@ class TlsMaterial:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(msgspec.Struct, frozen=True):
     """How to verify the server, and the client certificate."""
 
     ca: Pem | None = None

@@ -6,12 +6,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any, Unpack, final
 
 import pytest
+from msgspec.structs import replace
 
 from extender.client.client import Client
 from extender.client.informers.informers import Informers, ReflectorOptions

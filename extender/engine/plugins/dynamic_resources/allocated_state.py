@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
+import msgspec
+
 from extender.values.objects.devices import DeviceRequestAllocationResult, ResourceClaim
 from extender.values.objects.quantity import nanos_of
 
@@ -45,14 +47,13 @@ PoolState = frozenset[tuple[DeviceId, bool, tuple[tuple[str, int], ...]]]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AllocatedState:
+class AllocatedState(msgspec.Struct, frozen=True):
     """Devices allocated as a whole, shared devices, and the consumed capacities of these."""
 
-    devices: set[DeviceId] = field(default_factory=set)
-    shared: set[DeviceId] = field(default_factory=set)
-    capacity: dict[DeviceId, Amounts] = field(default_factory=dict)
-    versions: dict[PoolId, int] = field(default_factory=dict)
+    devices: set[DeviceId] = msgspec.field(default_factory=set)
+    shared: set[DeviceId] = msgspec.field(default_factory=set)
+    capacity: dict[DeviceId, Amounts] = msgspec.field(default_factory=dict)
+    versions: dict[PoolId, int] = msgspec.field(default_factory=dict)
     """If states of one `AllocatedDevices` have the same version of a pool, its allocations are equal; 0: never used."""
 
     def by_pool(self) -> Mapping[PoolId, PoolState]:

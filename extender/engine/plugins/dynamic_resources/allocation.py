@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
+import msgspec
+
 from extender.engine.plugins.dynamic_resources import suitable_devices
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState
 from extender.engine.plugins.dynamic_resources.constraints import constraints_of
@@ -26,8 +28,7 @@ FIRST_REQUEST_STEPS: Final = 3
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class NodeAllocation:
+class NodeAllocation(msgspec.Struct, frozen=True):
     """An allocation for each unallocated claim of the pod on one node, or the reason why there is none."""
 
     allocations: tuple[AllocationResult, ...] = ()

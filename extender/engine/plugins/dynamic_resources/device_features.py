@@ -3,16 +3,16 @@
 Upstream: framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures.
 """
 
-from dataclasses import dataclass
 from typing import Final, final
+
+import msgspec
 
 from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.plugin_args import binding_conditions_are_on
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class DeviceFeatures:
+class DeviceFeatures(msgspec.Struct, frozen=True):
     """The features of devices that allocation takes into account."""
 
     taints: bool = True

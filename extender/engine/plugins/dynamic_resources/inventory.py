@@ -1,9 +1,11 @@
 """Inventory: the devices of a node for a request, and why some are not available. Only explanations use it."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, final
+
+import msgspec
+from msgspec.structs import replace
 
 from extender.engine.plugins.dynamic_resources.allocated_state import DeviceId, PoolId, allocated_state_of
 from extender.engine.plugins.dynamic_resources.device_features import DeviceFeatures
@@ -21,8 +23,7 @@ _STEPS: Final = 10 * LOOP_STEPS
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class NodeDevices:
+class NodeDevices(msgspec.Struct, frozen=True):
     """The devices of one node for one request: each match is allocated, too small, tainted or free."""
 
     num_devices: int

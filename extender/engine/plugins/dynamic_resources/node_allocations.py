@@ -163,8 +163,7 @@ def _content_of(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceCla
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Finding:
+class _Finding(msgspec.Struct, frozen=True):
     """A result, and its inputs besides the claims."""
 
     node: Node

@@ -5,9 +5,9 @@ PreFilter, Filter.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -21,8 +21,7 @@ from extender.values.objects.pod import ContainerExtendedResourceRequest
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ExtendedRequests:
+class ExtendedRequests(msgspec.Struct, frozen=True):
     """The extended resources that a pod requests, some of them backed by device classes."""
 
     pod: fwk.Pod
@@ -53,8 +52,7 @@ class ExtendedRequests:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class ClaimsToAllocate:
+class ClaimsToAllocate(msgspec.Struct, frozen=True, eq=False):
     """The claims to allocate for a pod on some nodes."""
 
     allocator: Allocator

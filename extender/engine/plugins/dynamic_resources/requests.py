@@ -4,8 +4,9 @@ Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_i
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, final
+
+import msgspec
 
 from extender.engine.plugins.dynamic_resources.allocated_state import Amounts
 from extender.engine.plugins.dynamic_resources.pools import AllocationError, Offer
@@ -27,8 +28,7 @@ ALL: Final = "All"
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviceRequestAlternative:
+class DeviceRequestAlternative(msgspec.Struct, frozen=True, eq=False):
     """A request, or one subrequest of it: a number of matching devices of a class."""
 
     claim: ResourceClaim

@@ -8,11 +8,12 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, final
 from uuid import UUID
 from weakref import WeakValueDictionary
+
+import msgspec
 
 from extender.engine import framework as fwk
 from extender.engine.framework import storage_calls
@@ -44,8 +45,7 @@ _UNBOUNDED: Final = Allowance()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ClaimsOfCycle:
+class ClaimsOfCycle(msgspec.Struct, frozen=True):
     """The claims of the pod, and the cycle's results about them."""
 
     claims: tuple[ResourceClaim, ...] = ()
@@ -54,7 +54,7 @@ class ClaimsOfCycle:
     """(allocated claim, (N,) the nodes from which its devices cannot be used)."""
     extended: ExtendedRequests | None = None
     """The extended resources that need a special claim on some nodes; None if no device class backs any."""
-    joined: Mapping[str, AllocationResult] = field(default_factory=dict)
+    joined: Mapping[str, AllocationResult] = msgspec.field(default_factory=dict)
     """Claim -> the pending allocation that it shares with pods of its group, which are assumed in the same cycle."""
     to_allocate: NodeClaims | None = None
     """The unallocated claims and the special claim; None if there is nothing to allocate."""
@@ -62,19 +62,19 @@ class ClaimsOfCycle:
     """The remaining steps and time of the cycle's searches."""
     long_search: LongSearch | None = None
     """The search in a thread, if one was begun in an earlier cycle of the attempt."""
-    in_use: Mapping[PoolId, PoolState] = field(default_factory=dict)
+    in_use: Mapping[PoolId, PoolState] = msgspec.field(default_factory=dict)
     """The devices that are in use, for the long search."""
-    node_allocations: dict[str, NodeAllocation] = field(default_factory=dict)
+    node_allocations: dict[str, NodeAllocation] = msgspec.field(default_factory=dict)
     """Node -> the result of the allocator there, which does not depend on the pods of the node."""
-    claims_on: dict[str, ClaimsToAllocate] = field(default_factory=dict)
+    claims_on: dict[str, ClaimsToAllocate] = msgspec.field(default_factory=dict)
     """Node -> the claims that the result is for."""
-    reserved: dict[str, AllocationResult] = field(default_factory=dict)
+    reserved: dict[str, AllocationResult] = msgspec.field(default_factory=dict)
     """Claim -> the allocation that Reserve chose."""
-    bound: dict[str, ResourceClaim] = field(default_factory=dict)
+    bound: dict[str, ResourceClaim] = msgspec.field(default_factory=dict)
     """Claim -> the claim as PreBind wrote it."""
-    created: dict[str, ResourceClaim] = field(default_factory=dict)
+    created: dict[str, ResourceClaim] = msgspec.field(default_factory=dict)
     """Special claim in memory -> the claim that PreBind created for it."""
-    uncertain: set[str] = field(default_factory=set)
+    uncertain: set[str] = msgspec.field(default_factory=set)
     """Claims that PreBind may have written: it was cancelled, or the response was lost."""
 
     @property

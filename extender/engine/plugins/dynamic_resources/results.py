@@ -5,8 +5,9 @@ createNodeSelector; framework/plugins/dynamicresources/dynamicresources.go, comp
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, final
+
+import msgspec
 
 from extender.engine.plugins.dynamic_resources.allocated_state import NANO, Amounts, short_name
 from extender.engine.plugins.dynamic_resources.pools import AllocationError, Offer
@@ -80,8 +81,7 @@ NOT_SHARED_YET: Final = ""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(msgspec.Struct, frozen=True):
     """A device for a request, and the capacity that it consumes of a shared one."""
 
     alternative: DeviceRequestAlternative

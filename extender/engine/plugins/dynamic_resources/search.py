@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, final
 
+import msgspec
+
 from extender.engine.plugins.dynamic_resources import suitable_devices
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, Amounts, DeviceId, add_amounts
 from extender.engine.plugins.dynamic_resources.constraints import AttributeConstraint
@@ -82,8 +84,7 @@ CLAIM_RESULTS: Final = 32
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Demand:
+class Demand(msgspec.Struct, frozen=True, eq=False):
     """A request alternative on one node."""
 
     alternative: DeviceRequestAlternative

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from extender.engine.plugins.inter_pod_affinity.existing_terms import ClassNumbers
 from extender.engine.plugins.inter_pod_affinity.terms import PodTerms, Term, TermWeights, WeightedTerm
@@ -47,8 +48,7 @@ class TermsOfQuestion:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class WeightOfTerms:
+class WeightOfTerms(msgspec.Struct, frozen=True, eq=False):
     """The weight of a symbol in a question about terms of the pod to place: the sum for those that match its pods."""
 
     weights: TermWeights

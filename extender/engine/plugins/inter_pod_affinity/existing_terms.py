@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, final
 
+import msgspec
+
 from extender.engine.plugins.inter_pod_affinity.terms import Term, WantedLabel, terms_of, wanted_labels
 from extender.engine.snapshot.pod_attributes import AffinityClass, PodSymbol
 from extender.engine.snapshot.symbols import LabelPair, SymbolIndex
@@ -34,8 +36,7 @@ class TermNumbers:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AlikeTerms:
+class AlikeTerms(msgspec.Struct, frozen=True):
     """Terms that match the same pods, over different topology keys."""
 
     term: Term
@@ -77,8 +78,7 @@ _RESULTS_KEPT: Final = 1024
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Incoming:
+class Incoming(msgspec.Struct, frozen=True):
     """The properties of the pod to place that terms look at. Pods that terms cannot distinguish are equal."""
 
     namespace: str
@@ -87,8 +87,7 @@ class Incoming:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ClassNumbers:
+class ClassNumbers(msgspec.Struct, frozen=True):
     """A number for each class of pods, for one topology key: the weights of a tally question."""
 
     topology_key: str
@@ -97,8 +96,7 @@ class ClassNumbers:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class MatchingTerms:
+class MatchingTerms(msgspec.Struct, frozen=True):
     """The terms of existing pods that match an incoming pod, by topology key."""
 
     anti_affinity: tuple[ClassNumbers, ...] = ()

@@ -5,9 +5,11 @@ Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framewo
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeVar, final
 from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec.structs import replace
 
 from extender.engine.snapshot.pod_attributes import AffinityClass, preferred_terms, required_terms
 from extender.engine.snapshot.symbols import LabelPair, narrowest_pairs
@@ -22,8 +24,7 @@ T = TypeVar("T")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """Matches pods by `selector`, in one of `namespaces` or in a namespace whose labels match `namespace_selector`."""
 
     topology_key: str
@@ -44,8 +45,7 @@ class Term:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class WeightedTerm:
+class WeightedTerm(msgspec.Struct, frozen=True):
     """A preferred term; the weight is negative for anti-affinity."""
 
     weight: int
@@ -53,8 +53,7 @@ class WeightedTerm:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class PodTerms:
+class PodTerms(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """All terms of a pod; `error` has the reasons of invalid stanzas. Compared by identity: they are cache keys."""
 
     affinity: tuple[Term, ...] = ()

@@ -8,11 +8,11 @@ hints are isSchedulableAfterPodEvent, isSchedulableAfterNodeChange, isSchedulabl
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from operator import le, sub
 from typing import Any, Final, final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -72,8 +72,7 @@ _NANOS_OF_A_MILLICORE: Final = 10**6
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FitRequest:
+class FitRequest(msgspec.Struct, frozen=True):
     """The requests of a pod."""
 
     names: tuple[str, ...]

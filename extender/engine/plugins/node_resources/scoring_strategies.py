@@ -5,10 +5,11 @@ resource_allocation}.go. As there, all amounts are int64 and all divisions trunc
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import final
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from extender.engine.framework import DEVICE_TOTALS, MAX_NODE_SCORE, CycleState, DeviceTotals, Rows
 from extender.engine.framework.score_shapes import broken_line, rounded_average
@@ -21,8 +22,7 @@ CUSTOM_PRIORITY_SCALE = MAX_NODE_SCORE // 10
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PodUse:
+class PodUse(msgspec.Struct, frozen=True):
     """The amounts that a pod adds to the S scored resources; scalar ones to which it adds nothing are left out."""
 
     names: list[str]

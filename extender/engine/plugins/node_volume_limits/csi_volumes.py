@@ -5,8 +5,9 @@ Upstream: framework/plugins/nodevolumelimits/csi.go, filterAttachableVolumes; ut
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, final
+
+import msgspec
 
 from extender.engine import framework as fwk
 from extender.engine.snapshot.pod_attributes import VolumeClass
@@ -167,8 +168,7 @@ class CsiVolumeFinder:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class CountedVolumes:
+class CountedVolumes(msgspec.Struct, frozen=True):
     """The volumes of a pod that use a claim, one for each claim, or that a CSI driver may attach."""
 
     all: tuple[Volume, ...]

@@ -5,7 +5,6 @@ Upstream: framework/plugins/podtopologyspread/common.go; framework/plugins/helpe
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
 import msgspec
@@ -44,8 +43,7 @@ _DECODER: Final = msgspec.json.Decoder(list[TopologySpreadConstraint])
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class CompiledConstraint:
+class CompiledConstraint(msgspec.Struct, frozen=True):
     """A constraint with its defaults."""
 
     max_skew: int

@@ -1,10 +1,10 @@
 """PodTopologySpread: the plugin, its queueing hints and its suggestions."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final, final
 
 import numpy as np
+from msgspec.structs import replace
 
 from extender.engine import framework as fwk
 from extender.engine.plugins.pod_topology_spread import filtering, scoring

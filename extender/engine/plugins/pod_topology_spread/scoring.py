@@ -5,9 +5,9 @@ Upstream: framework/plugins/podtopologyspread/scoring.go.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import final
 
+import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
@@ -24,8 +24,7 @@ from extender.values.objects.node import HOSTNAME_LABEL
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ConstraintScore:
+class ConstraintScore(msgspec.Struct, frozen=True):
     """The part of a constraint in the scores of nodes."""
 
     scores: Floats
@@ -35,8 +34,7 @@ class ConstraintScore:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class TopologyScores:
+class TopologyScores(msgspec.Struct, frozen=True):
     """The scores of all constraints of a pod."""
 
     ignored: Mask | None

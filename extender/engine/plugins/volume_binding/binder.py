@@ -35,8 +35,7 @@ Binding = tuple[PersistentVolume, PersistentVolumeClaim]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PodVolumes:
+class PodVolumes(msgspec.Struct, frozen=True):
     """The volumes of a pod's claims on each node."""
 
     refusals: tuple[tuple[str, Mask], ...]
@@ -187,8 +186,7 @@ def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, outcome: 
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AssumedVolumes:
+class AssumedVolumes(msgspec.Struct, frozen=True):
     """The assumed objects of a pod, to be written: volumes with claims, claims with the selected node."""
 
     volumes: tuple[PersistentVolume, ...] = ()

@@ -9,6 +9,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar, final
 
+import msgspec
+
 from extender.values.golang.quoting import quoted
 from extender.values.objects.claims import (
     CLAIM_LOST,
@@ -110,8 +112,7 @@ class BindingModeError(Exception):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(msgspec.Struct, frozen=True):
     """The claims and volumes of one cycle, with their assumed versions."""
 
     objects: ClusterObjects
@@ -140,8 +141,7 @@ class Storage:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class DelayedClaim:
+class DelayedClaim(msgspec.Struct, frozen=True):
     """An unbound claim that waits for the pod's node, and its class."""
 
     claim: PersistentVolumeClaim
@@ -149,8 +149,7 @@ class DelayedClaim:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PodClaims:
+class PodClaims(msgspec.Struct, frozen=True):
     """The claims of a pod, in the order of its volumes."""
 
     bound: tuple[PersistentVolumeClaim, ...] = ()

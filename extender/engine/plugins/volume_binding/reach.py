@@ -7,10 +7,11 @@ checkBoundClaims, tryTranslatePVToCSI, hasEnoughCapacity.
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Final, final
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Int64s, Mask
@@ -38,8 +39,7 @@ NO_CAPACITY: Final = -1
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(msgspec.Struct, frozen=True):
     """The nodes that reach a bound volume, and those for which this is unknown."""
 
     nodes: Mask

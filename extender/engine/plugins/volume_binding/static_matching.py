@@ -6,9 +6,9 @@ findMatchingVolumes.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
+import msgspec
 import numpy as np
 
 from extender.engine.plugins.volume_binding.pod_claims import DelayedClaim, Storage
@@ -44,8 +44,7 @@ _NO_RANK: Final = int(np.iinfo(np.intp).max)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class VolumeChoice:
+class VolumeChoice(msgspec.Struct, frozen=True):
     """The volume that a claim would get on each node."""
 
     delayed: DelayedClaim

@@ -1,7 +1,8 @@
 """What preemption would do for a pod, told from the dry run's outcome."""
 
 import asyncio
-import dataclasses
+
+import msgspec
 
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.parts import PodName, Victim
@@ -200,7 +201,7 @@ def test_nodes_that_stay_closed_are_counted_by_reason() -> None:
 def test_an_extender_that_failed_is_why_no_candidate_was_chosen() -> None:
     snapshot = make_snapshot(node("a"), pods=[running("a1", "a")])
     outcome = outcome_of(snapshot, PENDING.obj())
-    failed = dataclasses.replace(
+    failed = msgspec.structs.replace(
         outcome, status=fwk.error("the extender is down"), chosen=None, best=None, nominated_node=None
     )
 

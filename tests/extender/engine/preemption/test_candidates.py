@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -109,7 +110,9 @@ def test_own_criteria_replace_all_others() -> None:
     options = candidates({"a": [v(0)], "b": [v(9), v(9)], "c": [v(5), v(5)]}, {"b": 7})
 
     def chosen_by(*criteria: ScoreFunction) -> list[int]:
-        return [*pick_one_node_for_preemption(replace(options, rules=replace(V1_36, criteria=criteria)))]
+        return [
+            *pick_one_node_for_preemption(msgspec.structs.replace(options, rules=replace(V1_36, criteria=criteria)))
+        ]
 
     assert chosen_by(most_victims) == [1, 2]
     assert chosen_by(most_victims, fewest_pdb_violations) == [2]
