@@ -150,12 +150,13 @@ def make(tree: Tree) -> Iterator[str]:
 
 def answers(tree: Tree) -> Iterator[str]:
     """Types of answers (`-o json`) and of questions, with their fields as they are written."""
-    for package in ("extender.answers", "extender.lab", "reprieve", "api"):
+    packages = "extender.answers", "extender.lab", "reprieve", "api"
+    for package in packages:
         for module in _modules_of(package):
             for kind in vars(module).values():
                 is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
                 is_data = is_struct and kind.__name__[0] != "_" and not kind.__struct_config__.array_like
-                if is_data and ".objects" not in kind.__module__:
+                if is_data and kind.__module__.startswith((*packages, "extender.values.protocol")):
                     yield from (f"{kind.__name__}.{field}" for field in kind.__struct_encode_fields__)
 
 

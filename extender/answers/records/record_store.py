@@ -6,6 +6,7 @@ Details are kept of a few attempts a second: encoded at once, since their arrays
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
 
@@ -120,7 +121,8 @@ class KeptAttempt(msgspec.Struct, frozen=True, gc=False):
 
 
 @final
-class Limits(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Limits:
     """How much is kept. Beyond that the oldest is dropped: details first, then attempts, then preemptions."""
 
     attempts: int = 10_000

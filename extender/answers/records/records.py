@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import merge
 from typing import Final, final
 
@@ -90,7 +90,7 @@ class Records(Reporter):
         self.version = 0
         """A number that rises with every record; see `news`."""
         limits = limits or Limits()
-        of_calls = limits_of_calls or msgspec.structs.replace(LIMITS_OF_CALLS, size=limits.size // 4)
+        of_calls = limits_of_calls or replace(LIMITS_OF_CALLS, size=limits.size // 4)
         self._store = RecordStore(limits)
         self._calls = RecordStore(of_calls)
         # The newest attempts that found a node. They are put in the store when attempts are read; most are dropped

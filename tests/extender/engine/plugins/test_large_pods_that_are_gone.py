@@ -86,7 +86,9 @@ def place_beside_its_like(pod: PodBuilder) -> None:
 
 def live_objects() -> Counter[str]:
     gc.collect()
-    kinds = Counter(type(obj).__name__ for obj in gc.get_objects())
+    # The collector does not track what refers to nothing that it tracks, such as a Struct of texts.
+    objects = {id(obj): obj for container in gc.get_objects() for obj in (container, *gc.get_referents(container))}
+    kinds = Counter(type(obj).__name__ for obj in objects.values())
     return Counter({kind: kinds[kind] for kind in KINDS})
 
 
