@@ -58,10 +58,13 @@ class VictimUnits(msgspec.Struct, frozen=True):
 
     def take(self, units: Index) -> "VictimUnits":
         """Returns these units, in this order."""
-        lengths = np.diff(self.first)[units]
-        offsets = np.r_[0, np.cumsum(lengths)].astype(np.intp)
-        places = np.repeat(self.first[units] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return VictimUnits(self.snapshot, self.slots[places], offsets, self.importance[units], self.priorities[units])
+        if len(self.slots) == len(self):  # each unit is one pod
+            slots, first = self.slots[units], np.arange(len(units) + 1)
+        else:
+            lengths = np.diff(self.first)[units]
+            first = np.r_[0, np.cumsum(lengths)].astype(np.intp)
+            slots = self.slots[np.repeat(self.first[units] - first[:-1], lengths) + np.arange(first[-1])]
+        return VictimUnits(self.snapshot, slots, first, self.importance[units], self.priorities[units])
 
     def candidate(self, evicted: Mask) -> fwk.Candidate:
         """Returns the (U,) evicted units as a candidate for the Executor, the most important first."""
@@ -140,13 +143,16 @@ def victim_units(
                 wholes.append((slots, group.priority))
     alone = np.flatnonzero(on_nodes & (pods.priority[:count] < priority))
     slots = np.concatenate([*(slots for slots, _ in wholes), alone])
-    lengths = np.r_[[len(slots) for slots, _ in wholes], np.ones(len(alone))].astype(np.intp)
-    first = np.r_[0, np.cumsum(lengths)].astype(np.intp)
-    priorities = np.r_[[of_group for _, of_group in wholes], pods.priority[alone]].astype(np.int64)
-    is_of_group = in_group[slots[first[:-1]]]
-    start = np.minimum.reduceat(pods.start_time[slots], first[:-1]) if len(slots) else np.zeros(0, np.int64)
-    uids = np.array(pods.uids, np.str_)[slots[first[:-1]]]
-    order = np.lexsort((uids, start, np.where(is_of_group, -lengths, 0), ~is_of_group, -priorities))
+    lengths = np.ones(len(wholes) + len(alone), np.intp)
+    lengths[: len(wholes)] = [len(slots) for slots, _ in wholes]
+    first = np.r_[0, np.cumsum(lengths)]
+    leaders = slots[first[:-1]]
+    priorities, start = pods.priority[leaders], pods.start_time[leaders]
+    priorities[: len(wholes)] = [of_group for _, of_group in wholes]
+    start[: len(wholes)] = [pods.start_time[slots].min() for slots, _ in wholes]
+    uids = np.array(pods.uids, np.str_)[leaders]
+    # Groups come before single pods, as their keys are negative.
+    order = np.lexsort((uids, start, np.where(in_group[leaders], -lengths, 0), -priorities))
     rank = np.arange(len(order))
     return replace(VictimUnits(snapshot, slots, first, rank, priorities).take(order), importance=rank)
 
