@@ -72,7 +72,7 @@ async def follow(url: str) -> None:
         _say(
             seconds=seconds,
             cpu=time.process_time(),
-            objects=nodes + len(cache.pods),
+            objects=nodes + cache.num_pods,
             before=before,
             now=_now(),
             peak=_peak(),

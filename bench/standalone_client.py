@@ -27,7 +27,7 @@ async def _drain(url: str, num_pods: int) -> None:
         assert isinstance(backend.verbs, Verbs)
         cache = backend.verbs._cluster.cache
         first = None
-        while (bound := len(cache.pods) - len(cache.assumed_pods)) < num_pods:
+        while (bound := cache.num_pods - len(cache.assumed_pods)) < num_pods:
             if bound and first is None:
                 first = time.perf_counter(), bound
             await asyncio.sleep(0.01)

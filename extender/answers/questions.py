@@ -127,7 +127,7 @@ class Questions:
     @property
     def size(self) -> tuple[int, int]:
         """The numbers of nodes and of pods that every copy of the cluster has."""
-        return len(self._cluster.nodes), len(self._cluster.cache.pods) + len(self._cluster.pending)
+        return len(self._cluster.nodes), self._cluster.cache.num_pods + len(self._cluster.pending)
 
     async def explain(
         self, namespace: str, pod: str, *, picture: bool = False, events: bool = False,

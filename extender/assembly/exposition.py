@@ -262,7 +262,7 @@ def _cache(world: World) -> Iterator[Metric]:
     cluster = world.cluster
     sizes = {
         ("nodes",): len(cluster.nodes),
-        ("pods",): len(cluster.cache.pods),
+        ("pods",): cluster.cache.num_pods,
         ("assumed_pods",): len(cluster.cache.assumed_pods),
     }
     yield gauge("scheduler_cache_size", "Nodes, pods with a node, and assumed pods in the cache.", ("type",), sizes)

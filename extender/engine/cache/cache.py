@@ -51,7 +51,6 @@ class Cache:
         self._images_version = 0
         self._images_written: dict[str, int] = {}
         """Node -> the version of the images when its own were written to the columns."""
-        self._pods: dict[str, Pod] = {}
         self._assumed: set[str] = set()
         self._slots: dict[str, int] = {}
         self._nominated: dict[str, int] = {}
@@ -83,10 +82,10 @@ class Cache:
         # The entries of nodes are copied on write: with a new owner on either side, the first cache to modify one makes
         # a copy.
         self._owner, other._nodes = object(), self._nodes.copy()
-        for name, entry in self._nodes.items():
-            if entry.node is None:
-                other._own(name).images = {image: state.copy() for image, state in entry.images.items()}
-        other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
+        for name in self._nodes.keys() - self._present:
+            images = self._nodes[name].images
+            other._own(name).images = {image: state.copy() for image, state in images.items()}
+        other._slots, other._nominated = self._slots.copy(), self._nominated.copy()
         other._assumed = self._assumed.copy()
         other._moves, other._renewed, other._passed = self._moves.copy(), self._renewed.copy(), self._passed.copy()
         other._rewritten, other._unnominated = self._rewritten.copy(), self._unnominated.copy()
@@ -177,7 +176,7 @@ class Cache:
         Raises CacheError if it has no UID, or was added before, QuantityError or DecodeError if it cannot be read.
         """
         uid = _uid(pod)
-        cached = self._pods.get(uid)
+        cached = self.pod(uid)
         if cached is None:
             self._put(pod, self._writer.allocate_slot(pod))
         elif uid in self._assumed:
@@ -191,7 +190,7 @@ class Cache:
         uid = _uid(old)
         if new.uid != uid:
             raise CacheError(f"pod {_id(old)} cannot be updated to {_id(new)}, which is another pod")
-        cached = self._pods.get(uid)
+        cached = self.pod(uid)
         if cached is None:
             raise CacheError(f"pod {_id(old)} is not added to scheduler cache, so cannot be updated")
         if uid in self._assumed:
@@ -204,7 +203,7 @@ class Cache:
     def remove_pod(self, pod: Pod) -> None:
         """Removes the pod. Raises CacheError if it is unknown, or on a node other than its spec.nodeName."""
         uid = _uid(pod)
-        cached = self._pods.get(uid)
+        cached = self.pod(uid)
         if cached is None:
             raise CacheError(f"pod {_id(pod)} is not found in scheduler cache, so cannot be removed from it")
         if pod.spec.node_name not in ("", cached.spec.node_name):
@@ -214,7 +213,7 @@ class Cache:
     def assume_pod(self, pod: Pod) -> None:
         """Counts the pod on spec.nodeName until it is confirmed, forgotten or removed. Raises as `add_pod`."""
         uid = _uid(pod)
-        if uid in self._pods:
+        if uid in self._slots:
             raise CacheError(f"pod {_id(pod)} is in the cache, so can't be assumed")
         self._put(pod, self._writer.allocate_slot(pod))
         self._assumed.add(uid)
@@ -222,7 +221,7 @@ class Cache:
     def forget_pod(self, pod: Pod) -> None:
         """Withdraws the assumption; an unknown pod is ignored. Raises CacheError if it was not assumed there."""
         uid = _uid(pod)
-        cached = self._pods.get(uid)
+        cached = self.pod(uid)
         if cached is None:
             return
         if cached.spec.node_name != pod.spec.node_name:
@@ -235,7 +234,7 @@ class Cache:
 
     def annotate(self, uid: str, annotations: Mapping[str, str] | None) -> None:
         """Adds to an assumed pod the annotations that its binding will write."""
-        cached = self._pods.get(uid)
+        cached = self.pod(uid)
         if annotations and cached is not None and uid in self._assumed:
             merged = {**cached.metadata.annotations, **annotations}
             self._replace(cached, replaced(cached, metadata=replaced(cached.metadata, annotations=merged)))
@@ -255,26 +254,32 @@ class Cache:
         return entry.node if entry is not None else None
 
     def pod(self, uid: str) -> Pod | None:
-        return self._pods.get(uid)
+        slot = self._slots.get(uid)
+        if slot is None:
+            return None
+        return self._renewed[slot][0] if slot in self._renewed else self._writer.pod(slot)
 
     @property
     def pods(self) -> list[Pod]:
         """All pods that have a node, in order of arrival."""
-        return list(self._pods.values())
+        renewed, pod = self._renewed, self._writer.pod
+        return [renewed[slot][0] if slot in renewed else pod(slot) for slot in self._slots.values()]
+
+    @property
+    def num_pods(self) -> int:
+        return len(self._slots)
 
     def _put(self, pod: Pod, slot: int) -> None:
         uid, name = pod.metadata.uid, pod.spec.node_name
         entry = self._own(name)
         entry.slots.append(slot)
         entry.used_ports.update(self._writer.host_ports(slot))
-        self._pods[uid] = pod
         self._slots[uid] = slot
         self._moves[slot] = name, +1
 
     def _take(self, pod: Pod) -> None:
         name, slot = pod.spec.node_name, self._slots.pop(pod.uid)
         self._renewed.pop(slot, None)
-        del self._pods[pod.uid]
         self._assumed.discard(pod.uid)
         entry = self._own(name)
         # The last pod moves into the hole, as in upstream's NodeInfo: preemption depends on the order.
@@ -306,8 +311,7 @@ class Cache:
         # In the order in which `_take` and `_put` leave pods.
         hole = slots.index(slot)
         slots[hole], slots[-1] = slots[-1], slot
-        del self._pods[uid]
-        self._pods[uid] = pod
+        self._slots[uid] = self._slots.pop(uid)  # it arrives as a pod that was removed and added again
         self._assumed.discard(uid)
         self._renewed[slot] = pod, code
         return True
