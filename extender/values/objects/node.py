@@ -83,7 +83,8 @@ class NodeDecoder:
         node: Node
         try:
             node = read = _DECODER.decode(data)
-            images = [self._image(bytes(image)) for image in read.status.images[: limits.IMAGES_WEIGHED]]
+            documents = map(bytes, read.status.images[: limits.IMAGES_WEIGHED])
+            images = [self._known.get(document) or self._image(document) for document in documents]
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             node = decoding.decode(Node, data)  # says what is wrong, or reads nulls
             images = node.status.images[: limits.IMAGES_WEIGHED]
@@ -94,13 +95,11 @@ class NodeDecoder:
         return Node(metadata=node.metadata, spec=node.spec, status=status)
 
     def _image(self, document: bytes) -> ContainerImage:
-        image = self._known.get(document)
-        if image is None:
-            image = _IMAGE_DECODER.decode(document)
-            if len(document) <= KEPT_IMAGE_BYTES:
-                if len(self._known) >= KEPT_IMAGES:
-                    self._known.clear()
-                self._known[document] = image
+        image = _IMAGE_DECODER.decode(document)
+        if len(document) <= KEPT_IMAGE_BYTES:
+            if len(self._known) >= KEPT_IMAGES:
+                self._known.clear()
+            self._known[document] = image
         return image
 
 

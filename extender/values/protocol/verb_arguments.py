@@ -29,7 +29,6 @@ from extender.values.protocol.node_lists import (
     NodesInFull,
     check_node_names,
     check_number_of_names,
-    check_number_of_nodes,
     check_times,
     names_known,
 )
@@ -42,7 +41,6 @@ from extender.values.protocol.wire_types import (
 )
 
 _UID: Final = re.compile(UID)
-_NODE: Final = b'{"metadata":'
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 
@@ -225,9 +223,6 @@ def _arrived_parts(body: ArrivedBody) -> tuple[bytes, _Parts, Sequence[Run]]:
 def _check_size(document: bytes) -> None:
     if len(document) > limits.VERB_BYTES:
         check_number_of_values(document)
-    # Half of them, lest other objects be counted: far too many nodes are refused before anything is made of each.
-    if len(document) >= 2 * limits.NODES * len(_NODE):  # a list of names is shorter, and comes with each call
-        check_number_of_nodes(document.count(_NODE) // 2)
 
 
 def _parts(body: bytes) -> _Parts:
