@@ -53,6 +53,7 @@ class Cache:
         """Node -> the version of the images when its own were written to the columns."""
         self._assumed: set[str] = set()
         self._slots: dict[str, int] = {}
+        """UID -> the slot of each pod that has a node, in order of arrival."""
         self._nominated: dict[str, int] = {}
         self._writer: ColumnWriter = ColumnWriter(self.objects)
         # Since the last snapshot, which may be days old: the slots of pods that came or left, or that were confirmed

@@ -44,7 +44,7 @@ class VictimUnits(msgspec.Struct, frozen=True):
     slots: Index
     """(C,) pod slots, unit by unit."""
     first: Index
-    """(U + 1,) where each unit begins in `slots`, and the length of `slots`."""
+    """(U + 1,) where each unit begins in `slots`, and the length of `slots`. No unit is empty."""
     importance: Index
     """(U,) the rank of each unit: 0 for the most important one."""
     priorities: Int64s
@@ -151,7 +151,7 @@ def victim_units(
     priorities[: len(wholes)] = [of_group for _, of_group in wholes]
     start[: len(wholes)] = [pods.start_time[slots].min() for slots, _ in wholes]
     uids = np.array(pods.uids, np.str_)[leaders]
-    # Groups come before single pods, as their keys are negative.
+    # Negative lengths put groups before single pods, whose key is 0.
     order = np.lexsort((uids, start, np.where(in_group[leaders], -lengths, 0), -priorities))
     rank = np.arange(len(order))
     return replace(VictimUnits(snapshot, slots, first, rank, priorities).take(order), importance=rank)

@@ -84,7 +84,7 @@ class NodeDecoder:
         try:
             node = read = _DECODER.decode(data)
             documents = map(bytes, read.status.images[: limits.IMAGES_WEIGHED])
-            images = [self._known.get(document) or self._image(document) for document in documents]
+            images = [self._known.get(document) or self._new_image(document) for document in documents]
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             node = decoding.decode(Node, data)  # says what is wrong, or reads nulls
             images = node.status.images[: limits.IMAGES_WEIGHED]
@@ -94,7 +94,7 @@ class NodeDecoder:
         )
         return Node(metadata=node.metadata, spec=node.spec, status=status)
 
-    def _image(self, document: bytes) -> ContainerImage:
+    def _new_image(self, document: bytes) -> ContainerImage:
         image = _IMAGE_DECODER.decode(document)
         if len(document) <= KEPT_IMAGE_BYTES:
             if len(self._known) >= KEPT_IMAGES:

@@ -158,9 +158,9 @@ class DecodedNodes:
             if known_node is None or known_node.body != body:
                 if index >= num_checked:
                     _count_names(names, new_nodes)
+                    new_nodes.clear()
                     await asyncio.sleep(0)
                     num_checked = index + _num_alike_right(items, index)
-                    new_nodes.clear()
                 node = _decoded(len(nodes), body, self._decode, is_checked=index < num_checked)
                 # Of repeated members the last one counts, so that the name may differ from the one that the pattern
                 # found.
@@ -201,10 +201,10 @@ class DecodedNodes:
             self._size -= len(node.body)
 
 
-_IMAGE_NAMES: Final[Callable[[ContainerImage], list[str]]] = attrgetter("names")
+_NAMES_OF_IMAGE: Final[Callable[[ContainerImage], list[str]]] = attrgetter("names")
 _NAMES: Final[Sequence[tuple[limits.Limit, Callable[[Node], Iterable[object]]]]] = (
     (limits.RESOURCE_NAMES, lambda node: chain(node.status.allocatable, node.status.capacity)),
-    (limits.IMAGE_NAMES, lambda node: chain.from_iterable(map(_IMAGE_NAMES, node.status.images))),
+    (limits.IMAGE_NAMES, lambda node: chain.from_iterable(map(_NAMES_OF_IMAGE, node.status.images))),
     (limits.LABEL_KEYS, lambda node: node.metadata.labels),
     (limits.TAINTS, lambda node: ((taint.key, taint.value, taint.effect) for taint in node.spec.taints)),
 )
