@@ -103,7 +103,7 @@ def test_every_pod_is_shown_with_what_was_offered_and_what_the_rule_changed(tmp_
         code = running.process.wait(DEADLINE)
 
     assert re.search(r"kube-scheduler offered +\d+ nodes: node-", front)
-    assert re.search(r"OnSsd refused +node-a1, .*: node\(s\) had no SSD for the front tier\n", front)
+    assert re.search(r"OnSsd refused +node-[abc]1, .*: node\(s\) had no SSD for the front tier\n", front)
     assert re.search(r"kube-scheduler bound it +to node-[abc][23]\n", front), "nodes with an SSD and without a taint"
     assert re.search(r"OnSsd refused +none\n", back) and "kube-scheduler bound it" in back
     assert "urlPrefix: http://127.0.0.1:" in running.output() and "Traceback" not in running.output()
