@@ -7,7 +7,6 @@ from the last call's. An unchanged node becomes the same `Node` object, so that 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, chain, count, islice, takewhile
-from operator import attrgetter
 from typing import Final, final
 
 from msgspec import Raw
@@ -19,7 +18,7 @@ from extender.values.golang.times import TimeError, read_time
 from extender.values.objects import decoding
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.name_syntax import subdomain_errors
-from extender.values.objects.node import ContainerImage, Node, NodeDecoder
+from extender.values.objects.node import Node, NodeDecoder
 from extender.values.objects.whole import in_full
 from extender.values.protocol.arriving_nodes import KEY, RAW_MARK, ArrivingBody, KnownNode, Run, RunText
 
@@ -147,8 +146,7 @@ class DecodedNodes:
         call = next(self._calls)
         nodes: list[KnownNode] = []
         learned: dict[bytes, KnownNode] = {}
-        coming, num_checked = iter(runs), 0
-        names, new_nodes = [set[object]() for _ in _NAMES], list[Node]()
+        coming, num_checked, names = iter(runs), 0, [set[object]() for _ in _NAMES]
         for index, body in enumerate(items):
             if runs and body == RAW_MARK:
                 nodes += next(coming)
@@ -157,8 +155,6 @@ class DecodedNodes:
             known_node = None if match is None else self._known.get(match[1])
             if known_node is None or known_node.body != body:
                 if index >= num_checked:
-                    _count_names(names, new_nodes)
-                    new_nodes.clear()
                     await asyncio.sleep(0)
                     num_checked = index + _num_alike_right(items, index)
                 node = _decoded(len(nodes), body, self._decode, is_checked=index < num_checked)
@@ -168,9 +164,8 @@ class DecodedNodes:
                 known_node = self._known.get(key)
                 if known_node is None or known_node.body != body:
                     known_node = learned[key] = KnownNode(body.copy(), node, call)
-                    new_nodes.append(node)
+                    _count_names(names, node)
             nodes.append(known_node)
-        _count_names(names, new_nodes)
         for known_node in nodes:
             known_node.call = call
         if learned:
@@ -201,20 +196,19 @@ class DecodedNodes:
             self._size -= len(node.body)
 
 
-_NAMES_OF_IMAGE: Final[Callable[[ContainerImage], list[str]]] = attrgetter("names")
 _NAMES: Final[Sequence[tuple[limits.Limit, Callable[[Node], Iterable[object]]]]] = (
     (limits.RESOURCE_NAMES, lambda node: chain(node.status.allocatable, node.status.capacity)),
-    (limits.IMAGE_NAMES, lambda node: chain.from_iterable(map(_NAMES_OF_IMAGE, node.status.images))),
+    (limits.IMAGE_NAMES, lambda node: chain.from_iterable(image.names for image in node.status.images)),
     (limits.LABEL_KEYS, lambda node: node.metadata.labels),
     (limits.TAINTS, lambda node: ((taint.key, taint.value, taint.effect) for taint in node.spec.taints)),
 )
 """What costs by the number of different ones that the new nodes of a call have."""
 
 
-def _count_names(so_far: Sequence[set[object]], nodes: Sequence[Node]) -> None:
-    """Adds what the nodes name. Raises TooLargeError if that is more than the nodes of a call may."""
+def _count_names(so_far: Sequence[set[object]], node: Node) -> None:
+    """Adds what the node names. Raises TooLargeError if that is more than the nodes of a call may."""
     for names, (limit, of_node) in zip(so_far, _NAMES, strict=True):
-        names.update(chain.from_iterable(map(of_node, nodes)))
+        names.update(of_node(node))
         if len(names) > limit:
             raise TooLargeError(f"the body has more than {limit} {limit.what.partition(',')[0]}")
 
