@@ -263,11 +263,8 @@ class Cache:
     @property
     def pods(self) -> list[Pod]:
         """All pods that have a node, in order of arrival."""
-        slots, renewed = self._slots.values(), self._renewed
-        pods = self._writer.pods(slots)
-        if not renewed:
-            return pods
-        return [renewed[slot][0] if slot in renewed else pod for slot, pod in zip(slots, pods, strict=True)]
+        renewed, pod = self._renewed, self._writer.pod
+        return [renewed[slot][0] if slot in renewed else pod(slot) for slot in self._slots.values()]
 
     @property
     def num_pods(self) -> int:

@@ -5,9 +5,9 @@ the last snapshot, and the writer updates only that. When nodes come, leave or c
 are moved, without reading the others again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
-from typing import Final, cast, final
+from typing import Final, final
 
 import numpy as np
 import numpy.typing as npt
@@ -154,7 +154,8 @@ class ColumnWriter:
         Raises as `allocate_slot`.
         """
         before = self.pod(slot)
-        if pod.status.start_time != before.status.start_time or is_resized(before) or not are_read_alike(pod, before):
+        has_started = pod.status.start_time != before.status.start_time
+        if has_started or is_resized(before) or not are_read_alike(pod, before):
             return None
         if pod.metadata.labels == before.metadata.labels:
             return int(self._codes[_LABELS, slot])
@@ -193,10 +194,6 @@ class ColumnWriter:
         if pod is None:
             raise LookupError(f"pod slot {slot} is free")
         return pod
-
-    def pods(self, slots: Iterable[int]) -> list[Pod]:
-        """Returns the pods in these slots, none of which is free."""
-        return cast("list[Pod]", [*map(self._pods.__getitem__, slots)])
 
     def requests(self, slot: int) -> tuple[dict[str, int], int, int]:
         """Returns resource -> the amount that the pod in a slot requests, without zeros; and its cpu and memory with
@@ -389,7 +386,8 @@ class ColumnWriter:
         """
         new_places = np.full(len(self._nodes) + 1, NO_NODE, np.intp)  # the last entry is for NO_NODE, which indexes it
         new_places[old] = np.arange(count)[to]
-        self._node[: len(self._pods)] = new_places[self._node[: len(self._pods)]]
+        used = len(self._pods)
+        self._node[:used] = new_places[self._node[:used]]
         self._invalid = {
             place: why for old_place, why in self._invalid.items() if (place := int(new_places[old_place])) != NO_NODE
         }
